@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -267,7 +266,7 @@ func TestServerThatIsCutOffIsToldToEnd(t *testing.T) {
 }
 
 // TestServerIsToldToEndInAnUpgrade ends whichever program is there just then, and the mount with it. One that has begun this very moment is
-// killed by that, as it cannot know yet what to do; the next is told again.
+// killed by that, as it cannot know yet what to do, and its guard ends the mount.
 func TestServerIsToldToEndInAnUpgrade(t *testing.T) {
 	t.Parallel()
 	c, n := supervisedServer(t)
@@ -277,10 +276,11 @@ func TestServerIsToldToEndInAnUpgrade(t *testing.T) {
 		n.Server.Signal(syscall.SIGTERM)
 		if err := n.Server.Wait(); err != nil {
 			require.ErrorContains(t, err, "signal: terminated", "%s", n.Server.Log())
-			n.Start(t)
-			n.Stop(t)
 		}
-		require.Zero(t, suite.CountMounts(t, n.Host, c.Mount), "%d", round)
+		hosts.Eventually(t, "the mount has ended", func() (string, bool) {
+			mounts := suite.CountMounts(t, n.Host, c.Mount)
+			return fmt.Sprint(mounts, " mounts in round ", round), mounts == 0
+		})
 		c.Nodes[0].AwaitSession(t, n.Name, "the session ends with the mount", suite.NoSession)
 		n.Start(t)
 	}
@@ -383,32 +383,58 @@ func TestMountIsKilledInAnUpgrade(t *testing.T) {
 	})
 }
 
-// TestMountIsToldToEndInAnUpgrade ends whichever program is there just then, and the mount with it. One that has begun this very moment is
-// killed by that, as it cannot know yet what to do; the next is told again.
+// TestMountIsToldToEndInAnUpgrade ends whichever program is there just then, and the mount with it.
 func TestMountIsToldToEndInAnUpgrade(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	for n := range suite.Rounds(3, 30) {
 		p := unattended(t, c, h)
-		h.MustRun(t, "kill", "-HUP", processes(h, mountProcess)[0])
+		found := processes(h, mountProcess)
+		require.Len(t, found, 1)
+		h.MustRun(t, "kill", "-HUP", found[0])
 		hosts.Eventually(t, "the old program lets go", func() (string, bool) {
 			return p.Log(), strings.Contains(p.Log(), "the mount is handed over")
 		})
 		time.Sleep(time.Duration(n%10) * 20 * time.Millisecond)
-		var told []string
+		h.MustRun(t, "kill", found[0])
 		hosts.Eventually(t, "the mount ends", func() (string, bool) {
-			for _, one := range processes(h, mountProcess) {
-				if !slices.Contains(told, one) {
-					_, _ = h.Run("kill", one)
-					told = append(told, one)
-				}
-			}
 			left := append(processes(h, mountProcess), processes(h, guardProcess)...)
 			return fmt.Sprint(left, p.Log()), len(left) == 0
 		})
 		require.Zero(t, suite.CountMounts(t, h, c.Mount), "%d", n)
 		c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", suite.NoSession)
+	}
+}
+
+// TestMountIsToldToEndAsAProgramBegins sends a signal that ends to a program that has just begun to go on with a mount, and does not listen yet:
+// the mount is over. One that is killed then is succeeded.
+func TestMountIsToldToEndAsAProgramBegins(t *testing.T) {
+	t.Parallel()
+	for signal, goesOn := range map[string]bool{"TERM": false, "INT": false, "KILL": true} {
+		t.Run(signal, func(t *testing.T) {
+			t.Parallel()
+			c := suite.StartCluster(t, 1)
+			h := c.AddClient(t, "m")
+			c.Program = c.Path("..", "lockfs")
+			h.MustRun(t, "cp", suite.Program(t), c.Program)
+			p := unattended(t, c, h)
+			h.MustRun(t, "rm", c.Program)
+			script := "#!/bin/sh\n[ \"$1\" = takes-over ] || kill -" + signal + " $$\n"
+			require.NoError(t, os.WriteFile(c.Program, []byte(script), 0o755))
+			h.MustRun(t, "kill", "-HUP", processes(h, mountProcess)[0])
+			if goesOn {
+				require.NoError(t, p.WaitOutput(goneOn))
+				suite.RequireLocking(t, c, h, c.Nodes[0].Host)
+				h.MustRun(t, "kill", processes(h, mountProcess)[0])
+			}
+			hosts.Eventually(t, "the mount ends", func() (string, bool) {
+				left := append(processes(h, mountProcess), processes(h, guardProcess)...)
+				return fmt.Sprint(left, p.Log()), len(left) == 0
+			})
+			require.Zero(t, suite.CountMounts(t, h, c.Mount))
+			require.Equal(t, goesOn, strings.Contains(p.Log(), goneOn), p.Log())
+		})
 	}
 }
 

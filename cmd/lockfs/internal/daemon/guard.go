@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -34,11 +35,14 @@ const (
 	guardShown   = 8
 	guardNext    = 9 // where the next process of the mount asks for all that
 	guardToken   = 10
+	guardWatched = 11 // a pidfd of the process of the mount
 )
 
 const (
 	// guardInterval is how often a guard looks at the process of the mount.
 	guardInterval = 500 * time.Millisecond
+	// reapLimit is how long whoever started the process of the mount may take to note that it has ended.
+	reapLimit = time.Second
 	// guardPause is between two attempts to start a guard.
 	guardPause = time.Second
 )
@@ -183,7 +187,9 @@ func newGuard(journal *os.File, mounted *fusefs.Mounted, token, socket *os.File)
 		strconv.FormatUint(uint64(connection.Number), 10), connection.Dir, "--"}, os.Args...)...)
 	guard.Args[0] = "lockfs"
 	guard.ExtraFiles = []*os.File{alive}
-	for _, file := range []*os.File{connection.Device, connection.Abort, journal, mounted.Estate(), connection.Files()[2], socket, token} {
+	watched := process.Own()
+	defer func() { _ = watched.Close() }()
+	for _, file := range []*os.File{connection.Device, connection.Abort, journal, mounted.Estate(), connection.Files()[2], socket, token, watched} {
 		guard.ExtraFiles = append(guard.ExtraFiles, orNull(file))
 	}
 	if isUnattended() {
@@ -238,10 +244,11 @@ func guardCommand() *cobra.Command {
 				return err
 			}
 			_ = os.WriteFile("/proc/self/comm", []byte("lockfs"), 0) // it is called after the link that it was started by
-			g := &guard{pid: pid, alive: os.NewFile(guardAlive, "alive"), token: os.NewFile(guardToken, "token"), leaving: leaving{
-				command: args[3:], journal: inherited(guardJournal, "journal"), estate: inherited(guardEstate, "estate"),
-				socket: inherited(guardNext, "socket"),
-			}}
+			g := &guard{pid: pid, alive: os.NewFile(guardAlive, "alive"), token: os.NewFile(guardToken, "token"), process: inherited(guardWatched, "process"),
+				leaving: leaving{
+					command: args[3:], journal: inherited(guardJournal, "journal"), estate: inherited(guardEstate, "estate"),
+					socket: inherited(guardNext, "socket"),
+				}}
 			g.connection = mountpoint.Inherit(args[2], uint32(number), []*os.File{
 				os.NewFile(guardDevice, "device"), inherited(guardAbort, "abort"), inherited(guardShown, "shown"),
 			})
@@ -253,9 +260,10 @@ func guardCommand() *cobra.Command {
 // guard is the process that does it.
 type guard struct {
 	leaving
-	pid   int // of the process of the mount
-	alive *os.File
-	token *os.File
+	pid     int      // of the process of the mount
+	process *os.File // its pidfd; nil: none
+	alive   *os.File
+	token   *os.File
 }
 
 // run waits until the process of a mount has ended, has the answers finished that it left, and ends the mount, unless another process is
@@ -284,7 +292,10 @@ func (g *guard) run() error {
 	if goesOn && (isUnattended() && g.succeed() || !isUnattended() && g.giveToNext()) {
 		return nil
 	}
-	return g.connection.End()
+	if g.told {
+		err = g.connection.Detach(true)
+	}
+	return errors.Join(err, g.connection.End())
 }
 
 // take takes the token, of which there is one for all guards that watch a process: during an upgrade there may be two, of which one has
@@ -301,6 +312,9 @@ func (g *guard) mayGoOn(answers [][]byte) bool {
 	if !isUnattended() && !isSupervised() || g.saidFarewell() || g.connection.IsOver() {
 		return false
 	}
+	if g.told = g.diedOfIt(); g.told {
+		return false
+	}
 	if goesOn, err := estate.MayGoOn(g.estate, hostinfo.BootTime(), crashInterval); err != nil || !goesOn {
 		return false
 	}
@@ -313,6 +327,11 @@ func (g *guard) saidFarewell() bool {
 	ready := []unix.PollFd{{Fd: int32(g.alive.Fd()), Events: unix.POLLIN}}
 	n, err := unix.Poll(ready, 0)
 	return err == nil && n > 0 && ready[0].Revents&unix.POLLIN != 0
+}
+
+// diedOfIt tells whether the process of the mount was told to end and could not say farewell: the program had just been executed.
+func (g *guard) diedOfIt() bool {
+	return g.process != nil && slices.Contains(endSignals, os.Signal(process.EndedBy(g.process, reapLimit)))
 }
 
 // inherited answers a descriptor that this process was started with; nil if there is none.

@@ -88,6 +88,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
+	defer func() { inherited.sayFarewell(ctx) }()
 	config := session.Config{OpTimeout: p.opTimeout, Logger: logger, MachineFiles: machineFiles()}
 	if err := p.secure(ctx, looking, &config); err != nil {
 		return err
@@ -97,7 +98,6 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if started {
 		inherited = pickUp(config.SessionFile, p.dir)
 	}
-	defer inherited.sayFarewell(ctx)
 	if inherited != nil {
 		config.Inherited = inherited.session
 	}

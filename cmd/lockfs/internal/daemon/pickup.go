@@ -143,7 +143,7 @@ func (l *leaving) giveToNext() bool {
 		if err == nil {
 			return true
 		}
-		if errors.Is(err, errToldToEnd) {
+		if l.told = errors.Is(err, errToldToEnd); l.told {
 			return false
 		}
 		// The guard of a process that has not lived to be served by it may have the name yet, for a moment.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -38,6 +39,7 @@ type leaving struct {
 	journal    *os.File // nil: there is none
 	estate     *os.File
 	socket     *os.File // where the next process asks for all that; nil: nowhere
+	told       bool     // whoever had the mount was told to end, and could not unmount
 }
 
 // succeed starts processes until one goes on with the mount under a guard of its own; false: none does. Programs wait meanwhile.
@@ -47,7 +49,7 @@ func (l *leaving) succeed() bool {
 		if err == nil {
 			return true
 		}
-		if errors.Is(err, errToldToEnd) {
+		if l.told = errors.Is(err, errToldToEnd); l.told {
 			return false
 		}
 		if goesOn, err := estate.MayGoOn(l.estate, hostinfo.BootTime(), crashInterval); err != nil || !goesOn || l.connection.IsOver() {
@@ -58,7 +60,8 @@ func (l *leaving) succeed() bool {
 	return false
 }
 
-// start starts the very program that has ended, by the same command. The error says that it has ended without another guard.
+// start starts the very program that has ended, by the same command. The error says that it has ended without another guard, and is
+// errToldToEnd if somebody has told it to.
 func (l *leaving) start() error {
 	guarded, end, err := os.Pipe()
 	if err != nil {
@@ -83,7 +86,12 @@ func (l *leaving) start() error {
 		return err
 	}
 	if err := hear(guarded); err != nil {
-		return errors.Join(err, process.Wait())
+		err = errors.Join(err, process.Wait())
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && slices.Contains(endSignals, os.Signal(exit.Sys().(syscall.WaitStatus).Signal())) {
+			return errors.Join(errToldToEnd, err) // before it could say so
+		}
+		return err
 	}
 	return nil
 }
