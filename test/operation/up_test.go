@@ -308,7 +308,7 @@ disable) rm -f /run/enabled ;;
 show)
 	case $2 in
 	--property=MainPID) if running; then cat /run/main.pid; else echo 0; fi ;;
-	*) if running; then echo active; else echo inactive; fi ;;
+	*) if running; then echo ActiveState=active; else echo ActiveState=inactive; fi ;;
 	esac ;;
 reload) kill -HUP "$(cat /run/main.pid)" ;;
 start)

@@ -104,14 +104,24 @@ func (s *systemd) remove() error {
 	return systemctl(context.Background(), "daemon-reload")
 }
 
-// running counts a unit that is between two attempts too.
+// running counts a unit that is between two attempts too, and one that waits for others before the first.
 func (s *systemd) running(ctx context.Context) (bool, error) {
-	output, err := exec.CommandContext(ctx, "systemctl", "show", "--property=ActiveState", "--value", unitName(s.role)).Output()
+	output, err := exec.CommandContext(ctx, "systemctl", "show", "--property=ActiveState", "--property=Job", unitName(s.role)).Output()
 	if err != nil {
 		return false, fmt.Errorf("state of %s: %w", unitName(s.role), err)
 	}
-	state := strings.TrimSpace(string(output))
-	return state == "active" || state == "activating" || state == "reloading", nil
+	of := make(map[string]string)
+	for line := range strings.Lines(string(output)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		of[name] = value
+	}
+	switch of["ActiveState"] {
+	case "active", "activating", "reloading":
+		return true, nil
+	case "inactive", "failed":
+		return of["Job"] != "" && of["Job"] != "0", nil // to start it
+	}
+	return false, nil
 }
 
 func (s *systemd) pid(ctx context.Context) (int, error) {

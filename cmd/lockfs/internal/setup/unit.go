@@ -46,7 +46,7 @@ ExecReload=kill -HUP $MAINPID
 TimeoutStartSec=infinity
 WatchdogSec=5min
 Restart=on-failure
-RestartSec=1
+RestartSec=250ms
 KillMode=process
 LimitNOFILE=524288
 

@@ -1,0 +1,161 @@
+package operation
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+// A booted host is one on which systemd runs: the real one, with processes and a file system of its own.
+type booted struct {
+	*hosts.Host
+	systemd string // its pid
+}
+
+func boot(t testing.TB, h *hosts.Host, dir string) *booted {
+	t.Helper()
+	script := suite.SourcePath(t, "test/operation/systemd.sh")
+	h.MustRun(t, "mkdir", dir)
+	h.Start("unshare", "--mount", "--pid", "--fork", "--kill-child", "--cgroup", "--ipc", "sh", script, dir, suite.Program(t))
+	b := &booted{Host: h}
+	hosts.Eventually(t, "systemd runs", func() (string, bool) {
+		found, err := h.Run("pgrep", "--full", "^/lib/systemd/systemd --unit")
+		if err != nil {
+			return fmt.Sprint(err), false
+		}
+		b.systemd = strings.TrimSpace(found)
+		state, err := b.run("systemctl", "is-system-running")
+		return fmt.Sprint(state, err), strings.TrimSpace(state) == "running"
+	})
+	return b
+}
+
+// within is the command line that does something where systemd runs.
+func (b *booted) within(args ...string) []string {
+	return append([]string{"--target", b.systemd, "--mount", "--pid", "--cgroup", "--ipc", "--root", "--wd", "env", "-i",
+		"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, args...)
+}
+
+func (b *booted) run(args ...string) (string, error) { return b.Run("nsenter", b.within(args...)...) }
+
+func (b *booted) must(t testing.TB, args ...string) string {
+	t.Helper()
+	text, err := b.run(args...)
+	require.NoError(t, err)
+	return strings.TrimSpace(text)
+}
+
+// property is what systemd says of the unit.
+func (b *booted) property(t testing.TB, name string) string {
+	t.Helper()
+	return b.must(t, "systemctl", "show", "--property="+name, "--value", "lockfs")
+}
+
+// awaitSaid waits until the daemon has said something for the n-th time.
+func (b *booted) awaitSaid(t testing.TB, what string, n int) {
+	t.Helper()
+	hosts.Eventually(t, "the daemon says "+what, func() (string, bool) {
+		said := b.must(t, "cat", "/run/said")
+		return said, strings.Count(said, what) >= n
+	})
+}
+
+// TestUnderSystemd has a server be what it is on hosts: a unit of systemd. It is killed, is started while somebody else has its port, goes on
+// with another program, and is stopped, under a program that uses its mount and notices none of it but the end. For as long as the server
+// cannot be started its mount goes on through others, and systemd is told that it is alive.
+func TestUnderSystemd(t *testing.T) {
+	t.Parallel()
+	if !suite.Long() {
+		return
+	}
+	network := hosts.New(t)
+	s := boot(t, network.Host("s"), filepath.Join(network.Dir(), "booted"))
+	s.must(t, "lockfs", "up", "--bootstrap")
+	others := []*upHost{newUpHost(t, network, "b"), newUpHost(t, network, "c")}
+	for _, other := range others {
+		other.mustLockfs(t, "up", s.must(t, "lockfs", "token", "create", "--role", "server"))
+	}
+	s.must(t, "systemctl", "is-enabled", "lockfs-server")
+	u := startUser(t, s.Host, append([]string{"nsenter"}, s.within("python3", suite.ClientPath(t, "unnoticed.py"), "/locks", "killed")...)...)
+	held := func() {
+		t.Helper()
+		_, err := others[0].Run("flock", "--nonblock", filepath.Join(others[0].mount, "held"), "true")
+		require.Error(t, err)
+	}
+	kill := func() { s.must(t, "kill", "-9", s.property(t, "MainPID")) }
+
+	for n := range suite.Rounds(1, 5) {
+		kill()
+		s.awaitSaid(t, goneOn, n+1)
+		held()
+	}
+	before := strings.Count(s.must(t, "cat", "/run/said"), goneOn)
+
+	hosts.Eventually(t, "the server is ready", func() (string, bool) {
+		state := s.property(t, "ActiveState")
+		return state, state == "active"
+	})
+	s.must(t, "touch", "/run/wait") // before it is started again
+	kill()
+	var occupant net.Listener
+	hosts.Eventually(t, "its port is free", func() (string, bool) {
+		var err error
+		occupant, err = s.Listen(s.Addr() + ":7420")
+		return fmt.Sprint(err), err == nil
+	})
+	s.must(t, "rm", "/run/wait")
+	s.awaitSaid(t, goneOn, before+1)
+	s.awaitSaid(t, "this server does not start, and its mount goes on through others; trying again", 1)
+	s.awaitSaid(t, "address already in use", 1)
+	restarts, pid := s.property(t, "NRestarts"), s.property(t, "MainPID")
+	told := func() (at time.Duration) {
+		text := s.property(t, "WatchdogTimestampMonotonic")
+		_, err := fmt.Sscan(text, &at)
+		require.NoError(t, err, text)
+		return at * time.Microsecond
+	}
+	first := told()
+	hosts.Eventually(t, "systemd is told for longer than it waits that the daemon is alive", func() (string, bool) {
+		last := told()
+		return fmt.Sprint(first, last), last > first+2*3*time.Second
+	})
+	require.Equal(t, "activating", s.property(t, "ActiveState"))
+	require.Contains(t, s.property(t, "StatusText"), "does not start: ")
+	s.must(t, "touch", "/locks/through-others")
+	held()
+	require.NoError(t, occupant.Close())
+	hosts.Eventually(t, "the server is ready", func() (string, bool) {
+		state := s.property(t, "ActiveState")
+		return state, state == "active"
+	})
+	require.Equal(t, []string{restarts, pid}, []string{s.property(t, "NRestarts"), s.property(t, "MainPID")}, "the same process")
+
+	s.must(t, "sh", "-c", "cp /usr/local/bin/lockfs /usr/local/bin/new; mv /usr/local/bin/new /usr/local/bin/lockfs")
+	s.must(t, "systemctl", "reload", "lockfs")
+	s.awaitSaid(t, goneOn, before+2)
+	require.Equal(t, pid, s.property(t, "MainPID"))
+	require.Equal(t, "/usr/local/bin/lockfs", s.must(t, "readlink", "/proc/"+pid+"/exe"))
+	held()
+	s.must(t, "pkill", "--full", "unnoticed.py") // a signal would end nsenter alone
+	require.NoError(t, u.Wait())
+	u.requireUnnoticed(t)
+
+	s.must(t, "systemctl", "stop", "lockfs")
+	require.Equal(t, "success", s.property(t, "Result"))
+	_, err := s.run("mountpoint", "--quiet", "/locks")
+	require.Error(t, err)
+	hosts.Eventually(t, "no process is left", func() (string, bool) {
+		left, err := s.run("pgrep", "--full", "lockfs (server|guard)")
+		return left, err != nil
+	})
+	s.must(t, "systemctl", "start", "lockfs")
+	s.must(t, "touch", "/locks/again")
+}
