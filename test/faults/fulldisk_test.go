@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -110,11 +111,63 @@ func TestAFullServerIsKilled(t *testing.T) {
 	}
 }
 
-// startOnSmallDisks starts three servers whose data is on disks of their own.
-func startOnSmallDisks(t *testing.T) *suite.Cluster {
+// TestAFullServerServesItsMount has a server be killed, and started again as systemd does, while its disk is full, and have its disk fill once it has
+// opened what is there. Its mount goes on through the others each time: what is beating on it renews its file all along.
+func TestAFullServerServesItsMount(t *testing.T) {
+	c := startOnSmallDisks(t, "NOTIFY_SOCKET=/run/no-such-socket")
+	outside := t.TempDir()
+	full := c.Nodes[2]
+	hosts.Eventually(t, "the other servers are written down", func() (string, bool) {
+		content, err := full.Host.Run("cat", filepath.Join(full.Data, "mount.servers"))
+		return fmt.Sprint(content, err), len(strings.Fields(content)) == 2
+	})
+	beating := startHeartbeat(t, c, full, outside)
+	again := func() {
+		full.Kill()
+		full.Launch()
+		require.NoError(t, full.Server.WaitOutput("went on with the mount"))
+	}
+	beats := func() {
+		t.Helper()
+		before := countBeats(t, full, outside)
+		hosts.Eventually(t, "its mount goes on", func() (string, bool) {
+			now := countBeats(t, full, outside)
+			return strconv.Itoa(now), now > before+3
+		})
+	}
+	beats()
+	free := fill(t, full)
+	hosts.Eventually(t, "its log needs space, and has none", func() (string, bool) { return full.Server.Log(), stops(full) > 0 })
+	again()
+	beats()
+	free()
+	full.AwaitReady(t)
+	beats()
+
+	again()
+	require.NoError(t, full.Server.WaitOutput("entering follower state"))
+	free = fill(t, full)
+	hosts.Eventually(t, "its log needs space, and has none", func() (string, bool) { return full.Server.Log(), stops(full) > 0 })
+	beats()
+	free()
+	full.AwaitReady(t)
+	beats()
+
+	full.Host.MustRun(t, "touch", filepath.Join(outside, "stop"))
+	require.NoError(t, beating.Wait(), beating.Log())
+	requireBeats(t, c, outside)
+	c.RequireSameState(t)
+	for _, n := range c.Nodes {
+		n.Stop(t)
+	}
+}
+
+// startOnSmallDisks starts three servers whose data is on disks of their own, with more in their environment.
+func startOnSmallDisks(t *testing.T, environment ...string) *suite.Cluster {
 	c := suite.NewCluster(t, "--min-free", "16M")
 	for range 3 {
 		n := c.Add(t)
+		n.Environment = environment
 		n.Host.MustRun(t, "mkdir", n.Data)
 		n.Host.MustRun(t, "mount", "-t", "tmpfs", "-o", "size=64m", "data", n.Data)
 		n.Start(t)
@@ -131,12 +184,19 @@ func startHeartbeat(t *testing.T, c *suite.Cluster, on *suite.Node, outside stri
 func requireBeats(t *testing.T, c *suite.Cluster, outside string) {
 	t.Helper()
 	on := c.Nodes[0].Host
-	beats, err := strconv.Atoi(strings.TrimSpace(on.MustRun(t, "cat", filepath.Join(outside, "beats"))))
-	require.NoError(t, err)
+	beats := countBeats(t, c.Nodes[0], outside)
 	require.Positive(t, beats)
 	last, err := strconv.Atoi(on.MustRun(t, "head", "-c", "10", c.Path("heart")))
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, last, beats, "a renewal that was acknowledged")
+}
+
+// countBeats is how many renewals were acknowledged.
+func countBeats(t *testing.T, on *suite.Node, outside string) int {
+	t.Helper()
+	beats, err := strconv.Atoi(strings.TrimSpace(on.Host.MustRun(t, "sh", "-c", `cat "$1/beats" || echo 0`, "sh", outside)))
+	require.NoError(t, err)
+	return beats
 }
 
 // fill leaves no space on a server's disk until free is called.

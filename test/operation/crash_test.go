@@ -200,8 +200,9 @@ func awaitOtherServers(t testing.TB, n *suite.Node) {
 	})
 }
 
-// TestServerThatCannotStartServesItsMount has a server's data directory not be opened after an upgrade, after another one, and after a kill. The
-// mount goes on through the others each time, and turns to the server once that can be started.
+// TestServerThatCannotStartServesItsMount has a server's data directory not be opened after an upgrade, after another one, and after a kill, and
+// somebody else have its port after another kill. The mount goes on through the others each time, and turns to the server once that can be
+// started.
 func TestServerThatCannotStartServesItsMount(t *testing.T) {
 	t.Parallel()
 	c, n := supervisedServer(t)
@@ -231,6 +232,19 @@ func TestServerThatCannotStartServesItsMount(t *testing.T) {
 	n.Host.MustRun(t, "mv", hidden, identity)
 	n.AwaitReady(t)
 	n.Host.MustRun(t, "touch", c.Path("through its own"))
+
+	n.Kill()
+	occupant, err := n.Host.Listen(n.Addr())
+	require.NoError(t, err)
+	defer func() { _ = occupant.Close() }()
+	n.Launch()
+	require.NoError(t, n.Server.WaitOutput(goneOn))
+	require.NoError(t, n.Server.WaitOutput(broken))
+	require.NoError(t, n.Server.WaitOutput("address already in use"))
+	n.Host.MustRun(t, "touch", c.Path("while somebody has the port"))
+	require.NoError(t, occupant.Close())
+	n.AwaitReady(t)
+	n.Host.MustRun(t, "touch", c.Path("through its own again"))
 	u.requireUnnoticed(t)
 	n.Stop(t)
 	c.Nodes[0].AwaitSession(t, n.Name, "the session ends with the mount", suite.NoSession)
