@@ -129,7 +129,7 @@ func (c *Config) insecure() bool { return c.Address != "" && c.Insecure }
 func checkAdvertised(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("address %q: %w", address, err)
+		return fmt.Errorf("%w: write it like 10.0.0.1:7420", err)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		return fmt.Errorf("address %q: give the address at which the other nodes reach this one with --advertise", address)

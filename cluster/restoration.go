@@ -36,6 +36,10 @@ func (r *Restoration) Do(now time.Time) error {
 		return errors.New("a server without certificates needs no authority: leave the seal key out")
 	case r.Seal != nil && r.State.SigningAuthority() == nil:
 		return errors.New("the backup is of a cluster without certificates: there is no authority for the seal key")
+	case r.Claim.Address != "":
+		if err := checkAdvertised(r.Claim.Address); err != nil {
+			return err
+		}
 	}
 	anew := namespace.Anew{Cluster: consensus.NewClusterID(), ForgetHosts: r.Seal == nil}
 	if err := r.State.BeginAnew(now, anew); err != nil {

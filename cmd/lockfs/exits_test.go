@@ -62,6 +62,7 @@ func TestWrongCalls(t *testing.T) {
 		"rule set x --guard other":               "neither host nor anyone",
 		"rule set x --on-stale other":            "neither keep nor remove",
 		"rule set x --stale-after 10":            "write it like 90s, 10m or 24h",
+		"quota set /x --inodes -5":               "write it as a whole number, like 1000",
 		"rule set x --guard host --timeout 50ms": "set rule x: ",
 		"rule delete":                            "usage: lockfs rule delete PATTERN",
 		"rule delete x --timeout 1ms":            "or name others with --servers",

@@ -69,8 +69,8 @@ func onlyMount() (string, error) {
 	case len(points) == 0:
 		return "", errors.New("this host has none; see `lockfs locks`")
 	case len(points) > 1:
-		return "", fmt.Errorf("this host has several: %s; say in which, as in `lockfs why %s`",
-			cli.Text(strings.Join(points, ", ")), cli.Word(filepath.Join(points[0], "NAME")))
+		return "", fmt.Errorf("this host has several: %s; give a whole path, as `lockfs why %s`",
+			cli.Text(strings.Join(points, ", ")), cli.Word(filepath.Join(points[0], "deploy.lock")))
 	}
 	return mountRoot(points[0])
 }

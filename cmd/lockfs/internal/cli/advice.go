@@ -31,6 +31,8 @@ func advice(err error) string {
 		return "lockfs, which was mounted there, has ended: `lockfs up` starts it again, and `lockfs doctor` tells what is wrong"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "another process listens there, which `ss -ltnp` shows: stop it, or give another address"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "this host has no such address, `ip address` shows which it has: give one of these; where others reach it at another, that is --advertise"
 	case errors.Is(err, identity.ErrNotToken):
 		return "`lockfs token create` makes one on a server"
 	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(err.Error(), ";`"): // nothing is said of it yet

@@ -46,8 +46,13 @@ func Exactly(least, most int) cobra.PositionalArgs {
 func WrongFlag(cmd *cobra.Command, err error) error {
 	hint := meantFlag(cmd, err)
 	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" {
-		hint = "; write it like 90s, 10m or 24h"
+	if errors.As(err, &invalid) {
+		switch invalid.GetFlag().Value.Type() {
+		case "duration":
+			hint = "; write it like 90s, 10m or 24h"
+		case "int", "uint", "uint32", "uint64":
+			hint = "; write it as a whole number, like 1000"
+		}
 	}
 	return fmt.Errorf("%w%s; see `%s --help`", err, hint, cmd.CommandPath())
 }

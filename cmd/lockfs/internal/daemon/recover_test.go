@@ -197,6 +197,7 @@ func TestRestoreMakesADirectoryThatAServerStartsWith(t *testing.T) {
 	refused("is not empty", args...)
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 	refused("--data and --name are needed", "restore", file, "--data", elsewhere)
+	refused("missing port in address: write it like 10.0.0.1:7420", "restore", file, "--data", elsewhere, "--name", "a", "--addr", "10.0.0.1")
 	refused("it is no backup of lockfs", "restore", os.DevNull, "--data", elsewhere, "--name", "a")
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
