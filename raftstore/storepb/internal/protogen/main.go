@@ -59,7 +59,11 @@ func generate(file string) error {
 		return err
 	}
 	for _, made := range response.File {
-		if err := os.WriteFile(filepath.Join(root, made.GetName()), []byte(made.GetContent()), 0o644); err != nil {
+		path := filepath.Join(root, made.GetName())
+		if present, err := os.ReadFile(path); err == nil && string(present) == made.GetContent() {
+			continue // somebody may be compiling it
+		}
+		if err := os.WriteFile(path, []byte(made.GetContent()), 0o644); err != nil {
 			return err
 		}
 	}
