@@ -99,5 +99,5 @@ while done < rounds or not os.path.exists(os.path.join(witness, "stop")):
         critical()
         release()
         done += 1
-    nap()
+    time.sleep(float(os.environ.get("REST", "0.01")))
 say("finished after", done, "rounds")

@@ -26,6 +26,6 @@ until [ "$round" -ge "$rounds" ] && [ -e "$witness/stop" ]; do
 		enter*) echo "crash $me" >> "$witness/log" ;;
 		esac
 	fi
-	nap
+	rest
 done
 echo "finished after $round rounds"

@@ -13,7 +13,8 @@
 #     lock    the name of its file, if that is not lock
 #     tidy    removes what else it has made
 #
-# In WITNESS/attempts.NAME it counts its attempts to take the lock that have ended.
+# In WITNESS/attempts.NAME it counts its attempts to take the lock that have ended. After each it rests for $REST seconds, 0.01 unless
+# that is set.
 #
 # It prints a line "error: ..." for what goes wrong, other than that the lock is
 # taken, and goes on.
@@ -35,6 +36,7 @@ at() (
 )
 
 nap() { sleep 0.01; }
+rest() { sleep "${REST:-0.01}"; }
 
 # look FILE: prints its inode number. Ends with 1 if there is no such file, and
 # with 2 if that cannot be told now; then it says why.
@@ -108,7 +110,7 @@ work() {
 			release
 			round=$((round + 1))
 		fi
-		nap
+		rest
 	done
 	until said=$(at tidy 2>&1); do
 		echo "error: tidy: $said"

@@ -24,6 +24,7 @@ const (
 	opTimeout = 4 * time.Second
 	validity  = time.Minute // of certificates
 	entries   = "300"       // between two snapshots
+	rest      = "0.2"       // seconds between two attempts of a program: to begin programs is what a soak needs most processor time for
 )
 
 // A soak is one cluster, and what was done with it.
@@ -43,6 +44,7 @@ func TestSoak(t *testing.T) {
 	program := suite.FaultyProgram(t)
 	t.Setenv(suite.ProgramVariable, program)
 	t.Setenv("LOCKFS", program)
+	t.Setenv("REST", rest)
 	timeout := "--op-timeout=" + opTimeout.String()
 	c := suite.NewCluster(t, "--session-term="+term.String(), "--lock-delay=0", "--min-free=16M", "--snapshot-entries="+entries, timeout)
 	c.Secure, c.Program = *secure, program
