@@ -34,7 +34,7 @@ type soak struct {
 	seed uint64   // of the piece
 	told []string // which faults began in it, when and to whom
 
-	pieces, histories, undecided, calls, lockCalls, holds, rounds, left int
+	pieces, histories, undecided, calls, lockCalls, holds, rounds, left, events int
 }
 
 // TestSoak does one piece after the other: programs and histories are under way on all hosts while harm is done, then all is mended,
@@ -96,8 +96,8 @@ func newest(figures []harm.Figure) (last harm.Figure) {
 }
 
 func (s *soak) String() string {
-	return fmt.Sprintf("%d pieces, %d histories (%d undecided) of %d calls and %d on locks, %d holds, %d turns of programs, %d locks of commands left behind",
-		s.pieces, s.histories, s.undecided, s.calls, s.lockCalls, s.holds, s.rounds, s.left)
+	return fmt.Sprintf("%d pieces, %d histories (%d undecided) of %d calls and %d on locks, %d holds, %d turns of programs, %d locks of commands left behind, audit logs of %d events",
+		s.pieces, s.histories, s.undecided, s.calls, s.lockCalls, s.holds, s.rounds, s.left, s.events)
 }
 
 // play does a piece.
@@ -144,6 +144,7 @@ func (s *soak) play(t *testing.T, seed uint64) {
 	s.holds += held
 	bustle.AwaitUnlocked(t, s.c)
 	s.c.RequireSameState(t)
+	s.events = s.site.VerifyAudit(t)
 	for _, b := range []*bustle.Bustle{names, locks, holds} {
 		s.histories += b.Dirs()
 		b.Forget(t)
