@@ -39,8 +39,10 @@ const (
 )
 
 const (
-	// guardInterval is how often a guard looks at the process of the mount.
-	guardInterval = 500 * time.Millisecond
+	// guardInterval is how often a guard looks at the process of the mount, and dyingInterval after how long it looks again at one that was
+	// ending.
+	guardInterval = time.Second
+	dyingInterval = 500 * time.Millisecond
 	// reapLimit is how long whoever started the process of the mount may take to note that it has ended.
 	reapLimit = time.Second
 	// guardPause is between two attempts to start a guard.
@@ -346,18 +348,18 @@ func inherited(fd int, name string) *os.File {
 // awaitEnd waits for the end of a process, when nobody has the other end of a pipe any more. One that is ending, or of which
 // only a thread is left, for as long as it takes to look twice, does not get any further.
 func awaitEnd(alive *os.File, pid int) error {
-	for dying := 0; dying < 2; {
+	for dying, interval := 0, guardInterval; dying < 2; {
 		ready := []unix.PollFd{{Fd: int32(alive.Fd())}} // not for a farewell
-		n, err := unix.Poll(ready, int(guardInterval.Milliseconds()))
+		n, err := unix.Poll(ready, int(interval.Milliseconds()))
 		switch {
 		case err != nil && err != unix.EINTR:
 			return os.NewSyscallError("poll", err)
 		case n > 0:
 			return nil
 		case process.Dying(pid):
-			dying++
+			dying, interval = dying+1, dyingInterval
 		default:
-			dying = 0
+			dying, interval = 0, guardInterval
 		}
 	}
 	return nil
