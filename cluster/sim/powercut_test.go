@@ -23,44 +23,59 @@ import (
 // all that it had acknowledged, and goes on.
 func TestPowerCuts(t *testing.T) {
 	entry := ledger.New(ledger.Cuts)
+	entry.FirstSeed, entry.LastSeed = *fromFlag, *fromFlag
 	for _, kind := range []struct {
 		name string
 		cut  func(*powerCuts)
 	}{{"entries", (*powerCuts).inEntry}, {"votes", (*powerCuts).inVote}, {"snapshots", (*powerCuts).inSnapshot}} {
 		if !t.Run(kind.name, func(t *testing.T) {
-			disks := foundedDisks(t, 1)
-			dir := scratch(t)
-			forgiving(func() {
-				synctest.Test(t, func(t *testing.T) {
-					c := &powerCuts{T: t, w: newWorld(plan{seed: 1, voters: 1}, dir), random: rand.New(rand.NewPCG(1, 2)), seen: make(map[string]int)}
-					c.s = c.w.servers[0]
-					c.s.newDisk(disks[c.s.name])
-					c.start()
-					for range *cutsFlag {
-						kind.cut(c)
-						entry.Counts[kind.name]++
-					}
-					t.Logf("%d power cuts: %v", *cutsFlag, c.seen)
-					c.w.end()
-				})
-			})
+			seen := make(map[string]int)
+			for left, seed := *cutsFlag, *fromFlag; left > 0; left, seed = left-cutsOfOne, seed+1 {
+				cutPower(t, seed, min(left, cutsOfOne), kind.cut, seen)
+				entry.Counts[kind.name] += int64(min(left, cutsOfOne))
+				entry.LastSeed = max(entry.LastSeed, seed)
+			}
+			t.Logf("%d power cuts: %v", *cutsFlag, seen)
 		}) {
-			entry.Findings = append(entry.Findings, kind.name)
+			entry.Findings = append(entry.Findings, fmt.Sprintf("TestPowerCuts/%s from seed %d on", kind.name, *fromFlag))
 		}
 	}
 	must(entry.Add())
 }
 
+// cutsOfOne is how often the power of one server is cut before it is another one's turn: what it tells of events grows all the time.
+const cutsOfOne = 25
+
+// cutPower cuts that of one server so many times, and counts what was cut.
+func cutPower(t *testing.T, seed uint64, times int, cut func(*powerCuts), seen map[string]int) {
+	disks := foundedDisks(t, 1)
+	dir := scratch(t)
+	defer func() { _ = os.RemoveAll(dir) }()
+	forgiving(func() {
+		synctest.Test(t, func(t *testing.T) {
+			c := &powerCuts{T: t, w: newWorld(plan{seed: seed, voters: 1}, dir), random: rand.New(rand.NewPCG(seed, 2)), seen: seen}
+			c.s = c.w.servers[0]
+			c.s.newDisk(disks[c.s.name])
+			c.start()
+			for range times {
+				cut(c)
+			}
+			c.w.end()
+		})
+	})
+}
+
 type powerCuts struct {
 	*testing.T
-	w      *world
-	s      *server
-	random *rand.Rand
-	notes  []string       // acknowledged
-	doubt  string         // asked for, and not acknowledged; empty: nothing
-	made   int            // notes so far
-	term   uint64         // it has led in
-	seen   map[string]int // what was cut
+	w       *world
+	s       *server
+	random  *rand.Rand
+	notes   []string       // acknowledged
+	doubt   string         // asked for, and not acknowledged; empty: nothing
+	made    int            // notes so far
+	term    uint64         // it has led in
+	removed int            // the disks of lives before this one are
+	seen    map[string]int // what was cut
 }
 
 // start starts the server, and requires that it has what it should.
@@ -76,7 +91,9 @@ func (c *powerCuts) start() {
 	}
 	status, err := c.s.running().Status(ctx, new(clusterpb.StatusRequest))
 	must(err)
-	_ = os.RemoveAll(filepath.Join(c.w.dir, c.s.name, fmt.Sprint(c.s.life-2))) // nobody uses that any more
+	for ; c.removed < c.s.life-2; c.removed++ { // nobody uses those any more
+		_ = os.RemoveAll(filepath.Join(c.w.dir, c.s.name, fmt.Sprint(c.removed)))
+	}
 	if status.GetTerm() < c.term {
 		c.Fatalf("it was in term %d, and is in %d", c.term, status.GetTerm())
 	}

@@ -70,7 +70,7 @@ var (
 	seedFlag = flag.Uint64("sim.seed", 0, "the seed of one world to simulate; 0: several")
 	logFlag  = flag.String("sim.log", "", "where to write what all servers and mounts of that world have logged")
 	forFlag  = flag.Duration("sim.for", 0, "for how long worlds are simulated, one after the other; 0: those of the seeds that are kept")
-	fromFlag = flag.Uint64("sim.from", 0, "the first of their seeds; 0: any")
+	fromFlag = flag.Uint64("sim.from", 0, "the first of their seeds; 0: any. Also of power cuts, from 0 on")
 	cutsFlag = flag.Int("sim.cuts", 8, "how often the power is cut in each kind of write")
 )
 
