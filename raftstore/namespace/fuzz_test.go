@@ -163,7 +163,8 @@ func TestHostileCommandsDoNotPanic(t *testing.T) {
 	restored(t, snapshotBytes(t, ns.Snapshot()))
 }
 
-// FuzzDecodeCommand: whatever decodes can be applied, and a namespace stays consistent and can be restored.
+// FuzzDecodeCommand: whatever decodes can be applied, and a namespace stays consistent. It can be restored, but for what nobody proposes or
+// applies: a part that is not known would be so in a snapshot, too.
 func FuzzDecodeCommand(f *testing.F) {
 	for _, cmd := range hostileCommands() {
 		message, err := proto.Marshal(cmd)
@@ -196,7 +197,9 @@ func FuzzDecodeCommand(f *testing.F) {
 		ns := restored(t, whole)
 		useHard(t, ns, cmd, cmd)
 		requireConsistent(t, ns)
-		restored(t, snapshotBytes(t, ns.Snapshot()))
+		if codec.CheckKnown(checksummed(message), cmd) == nil {
+			restored(t, snapshotBytes(t, ns.Snapshot()))
+		}
 	})
 }
 
