@@ -76,6 +76,7 @@ func (m *mount) start() {
 			time.Sleep(20 * time.Millisecond)
 			continue
 		}
+		m.keepJournal(gen)
 		m.mu.Lock()
 		if m.gen == gen && m.client == nil {
 			m.client = client
@@ -88,6 +89,15 @@ func (m *mount) start() {
 		m.mu.Unlock()
 		kill(client)
 	}
+}
+
+// keptJournals is a directory of the journals that there were, also of those that have been removed.
+const keptJournals = "journals"
+
+func (m *mount) keepJournal(gen int) {
+	dir := filepath.Join(m.w.dir, keptJournals)
+	must(os.MkdirAll(dir, 0o700))
+	_ = os.Link(m.file, filepath.Join(dir, fmt.Sprintf("%s-%d", m.name, gen))) // it may be there, or gone already
 }
 
 func (m *mount) change() {
