@@ -143,7 +143,7 @@ func (s *shown) query(ctx context.Context, leads func() bool, query *storepb.Que
 		}
 		pending = s.table.Of(ns.Index(), inodes)
 		if wanted.Session != 0 && s.gives {
-			given = s.give(ns, wanted, &answered{query, result, inodes}, lease.Quiet, monotonic())
+			given = s.give(ns, wanted, &answered{query, result, inodes}, s.unchanged(ns, wanted.Holder, inodes, s.clock.Now()), monotonic())
 		}
 	})
 	if err == nil && !leads() {
@@ -153,6 +153,18 @@ func (s *shown) query(ctx context.Context, leads func() bool, query *storepb.Que
 		err = s.table.Await(ctx, pending, monotonic)
 	}
 	return result, given, err
+}
+
+// unchanged is for how long inodes must not have changed at a cluster time to be leased to a mount that asks about them: not for long if it
+// asks often about all that have changed just now.
+func (s *shown) unchanged(ns *namespace.Namespace, of lease.Holder, inodes []ids.Inode, now int64) time.Duration {
+	unchanged := lease.Moment
+	for _, ino := range inodes {
+		if changed := ns.ChangedAt(ino); now-changed < int64(lease.Quiet) && !s.table.AsksOften(of, ino, changed) {
+			unchanged = lease.Quiet
+		}
+	}
+	return unchanged
 }
 
 // answered is a question with its answer and what that says something of.

@@ -15,6 +15,7 @@ import (
 	"lockfs/cluster/lease"
 	"lockfs/cluster/rpc"
 	"lockfs/cluster/session"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -413,4 +414,37 @@ func TestWhoGoesOnWithASessionBeginsWithoutLeases(t *testing.T) {
 	require.NoError(t, other.Close(ctx))
 	require.NoError(t, second.Close(ctx))
 	require.Zero(t, held(node))
+}
+
+// TestWhatOthersChangeIsLeasedToWhoAsksOften does not wait until it is quiet, but for a moment, and only for who has asked since the change.
+func TestWhatOthersChangeIsLeasedToWhoAsksOften(t *testing.T) {
+	node, here, there := leasing(t)
+	root := []ids.Inode{namespace.RootIno}
+	unchanged := func(of lease.Request, after time.Duration) (unchanged time.Duration) {
+		node.fsm.View(func(ns *namespace.Namespace) {
+			unchanged = node.shown.unchanged(ns, of.Holder, root, ns.ChangedAt(namespace.RootIno)+int64(after))
+		})
+		return unchanged
+	}
+	touchRoot(t, node)
+	require.Equal(t, lease.Quiet, unchanged(here, 0))
+	require.Eventually(t, func() bool { return unchanged(here, 0) == lease.Moment }, testWait, time.Microsecond)
+	require.Equal(t, lease.Quiet, unchanged(there, 0), "another one has not")
+	touchRoot(t, node)
+	require.Equal(t, lease.Quiet, unchanged(here, 0), "it has changed since")
+	require.LessOrEqual(t, unchanged(there, lease.Quiet), lease.Quiet)
+
+	leasedAfter := func() time.Duration {
+		touchRoot(t, node)
+		for generation := uint64(0); generation == 0; {
+			_, given, err := node.shown.query(t.Context(), yes, getAttrOf(namespace.RootIno), here)
+			require.NoError(t, err)
+			generation = given.generation
+		}
+		node.shown.table.Expire(time.Hour) // or the next change would wait for it
+		var changed int64
+		node.fsm.View(func(ns *namespace.Namespace) { changed = ns.ChangedAt(namespace.RootIno) })
+		return time.Duration(node.clock.Now() - changed)
+	}
+	require.Eventually(t, func() bool { return leasedAfter() < lease.Quiet }, testWait, time.Microsecond)
 }

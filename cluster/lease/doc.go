@@ -89,7 +89,9 @@
 // # What is granted
 //
 // Little things (small content, short listings) that a mount asks for a second time within a moment, and that have not changed for a
-// moment: whoever works alternately with others would pay more for revocations than for reads.
+// moment: whoever works alternately with others would pay more for revocations than for reads. For a mount that has asked several times
+// since the change that moment is much shorter: it has spent on questions what a revocation costs, and is likely to ask as many again. So
+// who works in a directory that others change again and again, as the objects of a repository, has a lease on it between two changes.
 //
 // The answer to a command brings answers to what its mount asks next, with leases: of the names and inodes that the command was about, and what it
 // has used of that lately. That these have just changed does not count if no other mount has held or changed them for a moment. What

@@ -50,5 +50,17 @@ type changer struct {
 	other time.Duration // when another one had to do with it last, or before; 0: never
 }
 
+// asker is a mount that asks about an inode.
+type asker struct {
+	of  Holder
+	ino ids.Inode
+}
+
+// interest is how often it has asked since the inode changed.
+type interest struct {
+	changed   int64 // when that was, whatever the clock
+	questions int
+}
+
 // isAsked tells whether the mount has something to drop.
 func (h *holder) isAsked() bool { return h.asked > h.dropped }

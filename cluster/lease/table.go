@@ -19,6 +19,7 @@ type Table struct {
 	holders    map[ids.Inode]map[*holder]bool
 	foretold   map[ids.Inode]int        // how many commands are on their way that touch it
 	changers   map[ids.Inode]changer    // who has said last that it would change something
+	interests  map[asker]interest       // who has asked how often about what has changed just now
 	changes    []*change                // that wait for somebody, in the order of their indexes
 	looked     time.Duration            // when leases were last looked for that are over
 	silent     map[Holder]time.Duration // until when one gets nothing that did not drop what it was asked to
@@ -39,6 +40,7 @@ func (t *Table) clear() {
 	t.foretold = make(map[ids.Inode]int)
 	t.changers = make(map[ids.Inode]changer)
 	t.silent = make(map[Holder]time.Duration)
+	t.interests = make(map[asker]interest)
 }
 
 // Begin is called when a node leads in a term, and all promises of others, and its own of earlier terms, are over.

@@ -13,6 +13,10 @@ const (
 	Slack = Duration / 10
 	// Quiet is for how long an inode must not have changed before it is leased.
 	Quiet = Duration / 2
+	// Moment is that for a mount which has asked about it several times since it changed ([Table.AsksOften]). Where others try to take a lock
+	// without a pause, that is held for less, it changes more often: there each lease would have to be taken back. Directories in which many programs
+	// work change more seldom.
+	Moment = Quiet / 25
 )
 
 // atLeast is what has passed on a mount's clock at the least while so long has on a leader's: clocks do not run at the same speed, and one

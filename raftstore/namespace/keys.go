@@ -65,6 +65,15 @@ func (ns *Namespace) Foreseen(op *storepb.Op) (inodes []ids.Inode) {
 	return inodes
 }
 
+// ChangedAt is the cluster time at which an inode changed last; 0: there is none.
+func (ns *Namespace) ChangedAt(ino ids.Inode) int64 {
+	in, found := ns.tree.inode(ino)
+	if !found {
+		return 0
+	}
+	return in.ctime
+}
+
 // Settled tells whether an inode has not changed since a time, and until when lockfs does nothing to a name of it by itself;
 // 0: nothing is to come.
 func (ns *Namespace) Settled(ino ids.Inode, since int64) (settled bool, until int64) {
