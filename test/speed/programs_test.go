@@ -62,7 +62,7 @@ var scenes = []scene{
 		``,
 		`cd "$D/w$N"; for i in 1 2 3 4 5 6 7 8 9 10; do echo "$N $i" > "own$i"; git add .; git commit -q -m "$i"; if [ "$N$i" = 05 ]; then git gc -q; fi; done`,
 	},
-	{ // borg looks whether its turn has come every tenth of what it is willing to wait
+	{ // borg looks whether it is its turn every tenth of --lock-wait: each 30 s if it were willing to wait for 300
 		"borg", `borg init -e none "$D/borg"`,
 		`mkdir "$W/files"; for i in $(seq 200); do echo "$N $i" > "$W/files/$i"; done`,
 		`cd "$W"; until borg create --lock-wait 2 "$D/borg::$N" files; do [ $((tries += 1)) -lt 100 ]; done`,
