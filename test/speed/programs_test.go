@@ -1,9 +1,8 @@
 package speed
 
 import (
-	"errors"
+	"fmt"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -80,10 +79,10 @@ func (s scene) run(b *testing.B, on []*hosts.Host, scratch, dir string) float64 
 	defer on[0].MustRun(b, "rm", "-rf", dir)
 	do := func(host int, script string) error {
 		work := filepath.Join(scratch, on[host].Name())
-		p := on[host].Start("env", "D="+dir, "W="+work, "N="+string(rune('0'+host)), "bash", "-c", settings+`mkdir -p "$W"; `+script+"\necho done")
+		p := on[host].Start("env", "D="+dir, "W="+work, "N="+string(rune('0'+host)), "bash", "-c", settings+`mkdir -p "$W"; `+script)
 		<-p.Ended() // however long it takes
-		if !strings.HasSuffix(p.Stdout(), "done\n") {
-			return errors.New(p.Log())
+		if err := p.Wait(); err != nil {
+			return fmt.Errorf("%w; it wrote:\n%s", err, p.Log())
 		}
 		return nil
 	}
