@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,10 @@ func TestServersComeInAsMemberAddSays(t *testing.T) {
 	want := []string{"a voter", "b voter", "c non-voter"}
 	require.Equal(t, want, states())
 	suite.RequireLocking(t, c, reader.Host, a.Host)
+	backup := filepath.Join(c.Net.Dir(), "of-the-reader")
+	_, err := reader.Lockfs("backup", backup)
+	require.NoError(t, err)
+	require.Equal(t, reader.Name, verify(t, reader, c, backup).Node)
 	reader.Stop(t)
 	reader.Start(t)
 	c.RequireSameState(t)
@@ -134,7 +139,7 @@ func TestServersComeInAsMemberAddSays(t *testing.T) {
 	require.Error(t, again.Wait())
 	require.Contains(t, again.Log(), "the join token is used up")
 	another.Host.MustRun(t, "rm", "-rf", another.Data)
-	line, err := a.Lockfs("member", "add", "--host", "e")
+	line, err = a.Lockfs("member", "add", "--host", "e")
 	require.NoError(t, err)
 	again = come(line, another)
 	require.Error(t, again.Wait())
