@@ -145,7 +145,8 @@ func (b *background) look() (there bool, err error) {
 	return true, nil
 }
 
-// stop does it twice: a program that has just begun to go on knows not yet that it is told to end, and its guard starts another then.
+// stop does it twice: a program that has just begun to go on knows not yet that it is told to end, and before Linux 6.15 its guard starts
+// another then.
 func (b *background) stop(ctx context.Context, force bool) error {
 	for range 2 {
 		if there, err := b.find(ctx); err != nil || !there {
