@@ -139,19 +139,22 @@ func trialLateAnswer(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string)
 var errStillListed = errors.New("a mount lists what others know to be removed")
 
 // trialTick has lockfs remove locks whose time is over, each of them while a mount that was just cut off has a lease on the directory: else
-// that would hear of removals. It takes some, as nobody sees when the lease begins that is the last one.
+// that would hear of removals. It takes some, each cut off a little earlier, as nobody sees when the lease begins that is the last one, or
+// how long it takes to cut.
 func trialTick(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
-	const staleAfter, before = 3 * time.Second, 200 * time.Millisecond
+	const staleAfter = 3 * time.Second
 	n := c.Leader()
 	n.SetRule(t, filepath.Base(dir)+"/*", "--stale-after", staleAfter.String(), "--on-stale", "remove")
 	reader := startScripted(t, c, g.Host, dir, 1)
-	for range 10 {
+	for round := range 10 {
+		before := time.Duration(round+1) * 40 * time.Millisecond
 		path := filepath.Join(dir, "lock")
 		n.Host.MustRun(t, "touch", path)
 		made := time.Now()
 		watcher := n.Host.Start("sh", "-c", `while [ -e "$1" ]; do sleep 0.01; done; echo gone`, "sh", path)
 		c.AwaitLeases(t, 1, func() { reader.do("list", "list", "list") })
 		time.Sleep(time.Until(made.Add(staleAfter - before)))
+		reader.do("list")
 		g.Host.Cut()
 		require.NoError(t, watcher.WaitOutput("gone\n"))
 		reader.tell("list")
