@@ -3,8 +3,11 @@ package daemon
 import (
 	"errors"
 	"io"
+	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // handoverVariable says with which descriptors a program is started that goes on with a mount: those of the state, of the session file, and of the
@@ -26,6 +29,9 @@ const (
 	anotherGuard = 0
 	toldToEnd    = 1
 )
+
+// endSignals end the daemon.
+var endSignals = []os.Signal{unix.SIGINT, unix.SIGTERM}
 
 // handedOver is the variable.
 func handedOver(fds []int) string {

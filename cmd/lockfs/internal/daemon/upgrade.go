@@ -175,9 +175,6 @@ func keepOpen(files ...*os.File) (fds []int, err error) {
 	return fds, nil
 }
 
-// endSignals end the daemon.
-var endSignals = []os.Signal{unix.SIGINT, unix.SIGTERM}
-
 // execute puts a program in the place of this one, or this one anew if that cannot be done. If ctx has ended, or told has come, the next
 // one is to end once it has taken over. What comes later kills, whichever of the two programs is there.
 func execute(ctx context.Context, told chan os.Signal, program string, handed []string) (err error) {
