@@ -182,7 +182,7 @@ func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession,
 		}
 	}
 	if left.session != 0 {
-		session, err = c.open(ctx, left.session, newNumbers(left.last))
+		session, err = c.open(ctx, left.session, numbersAfter(left.last, c.started))
 		if err == nil {
 			c.logger.Info("took over the session of an earlier process", "session", session.id, "unsettled", len(left.pending))
 		} else if refused := new(rpc.RefusedError); !errors.As(err, &refused) {

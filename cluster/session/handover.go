@@ -73,7 +73,7 @@ func (c *Client) inherit(journalFile *os.File) (session *clientSession, left *jo
 			c.slots <- slot
 		}
 	}
-	session = &clientSession{id: left.session, numbers: newNumbers(left.last)}
+	session = &clientSession{id: left.session, numbers: numbersAfter(left.last, c.started)}
 	for _, call := range left.pending {
 		if call.session == session.id {
 			session.numbers.reopen(call.seq)

@@ -2,21 +2,31 @@ package session
 
 import (
 	"sync"
+	"time"
 
 	"lockfs/raftstore/ids"
 )
 
 // numbers hands out a session's command numbers, and knows up to which one every reply has come.
 type numbers struct {
-	mu   sync.Mutex
-	last ids.Sequence
-	open map[ids.Sequence]struct{} // handed out, not done
-	low  ids.Sequence              // every number up to this one is done
+	mu    sync.Mutex
+	begun ids.Sequence // the last number of earlier processes, most of which none has had
+	last  ids.Sequence
+	open  map[ids.Sequence]struct{} // handed out, not done
+	low   ids.Sequence              // every number up to this one is done
 }
 
 // newNumbers goes on after last; all up to that are done.
 func newNumbers(last ids.Sequence) *numbers {
-	return &numbers{last: last, low: last, open: make(map[ids.Sequence]struct{})}
+	return &numbers{begun: last, last: last, low: last, open: make(map[ids.Sequence]struct{})}
+}
+
+// numbersAfter goes on with a session that earlier processes had, as a journal says, in a process that was started then, on the host's
+// CLOCK_BOOTTIME. A journal may be on a disk that has failed meanwhile, and then say what was so some time ago: a number that was taken again
+// would be answered what the command was answered that had it first. So numbers go on from the nanosecond of the start: earlier processes
+// have taken fewer than one in each.
+func numbersAfter(last ids.Sequence, started time.Duration) *numbers {
+	return newNumbers(max(last, ids.Sequence(started)))
 }
 
 // take answers the next number and up to which one the replies are not needed any more. note is told the
@@ -47,6 +57,12 @@ func (n *numbers) done(seq ids.Sequence) {
 }
 
 func (n *numbers) raise() {
+	if n.low < n.begun {
+		n.low = n.begun
+		for seq := range n.open {
+			n.low = min(n.low, seq-1)
+		}
+	}
 	for n.low < n.last {
 		if _, open := n.open[n.low+1]; open {
 			return

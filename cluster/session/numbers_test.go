@@ -2,6 +2,7 @@ package session
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -30,4 +31,26 @@ func TestNumbersAcknowledgeOnlyWhatIsDone(t *testing.T) {
 			open[seq] = false
 		}
 	})
+}
+
+// TestNumbersOfAnEarlierProcess are acknowledged once those that were under way are done, however many there are between.
+func TestNumbersOfAnEarlierProcess(t *testing.T) {
+	const started = 5 * time.Hour
+	n := numbersAfter(10, started)
+	n.reopen(7)
+	n.reopen(10)
+	take := func() (seq, acked ids.Sequence) { return n.take(func(ids.Sequence) {}) }
+	first, acked := take()
+	require.Equal(t, ids.Sequence(started)+1, first)
+	require.Equal(t, ids.Sequence(6), acked)
+	n.done(7)
+	_, acked = take()
+	require.Equal(t, ids.Sequence(9), acked)
+	n.done(10)
+	_, acked = take()
+	require.Equal(t, ids.Sequence(started), acked)
+	n.done(first)
+	_, acked = take()
+	require.Equal(t, first, acked)
+	require.Equal(t, ids.Sequence(started)+9, numbersAfter(ids.Sequence(started)+9, started).last, "of a process that was busy")
 }

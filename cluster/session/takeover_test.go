@@ -35,6 +35,27 @@ func TestClientTakesOverAndSettles(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, create(t, heir, "untold"))
 }
 
+// TestAJournalThatIsBehind has a disk that has lost what a journal said last. Commands are not answered what others were that had their
+// numbers.
+func TestAJournalThatIsBehind(t *testing.T) {
+	node := startServers(t, 1)[0]
+	file := filepath.Join(t.TempDir(), "mount.session")
+	dead := openClient(t, node, file)
+	require.Equal(t, storepb.Code_OK, create(t, dead, "first"))
+	behind, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_OK, create(t, dead, "second"))
+	id := dead.Session()
+	dead.Die(t)
+	require.NoError(t, os.WriteFile(file+".behind", behind, 0o600))
+	require.NoError(t, os.Rename(file+".behind", file))
+
+	heir := openClient(t, node, file)
+	require.Equal(t, id, heir.Session())
+	require.Equal(t, storepb.Code_EXISTS, create(t, heir, "second"))
+	require.Equal(t, storepb.Code_OK, create(t, heir, "third"))
+}
+
 // TestClientBesideOneThatLingers has a second client open while the first, of a mount that was unmounted lazily, still has its
 // session file. A third takes over what both have left, whatever the names of their files.
 func TestClientBesideOneThatLingers(t *testing.T) {
