@@ -34,6 +34,7 @@
 //	early-vote        a newcomer gets its vote as soon as it answers
 //	removed-vote      a leader that is removing itself counts itself among the voters
 //	forget-pending    who takes a session over does not know which calls were under way
+//	retake-numbers    who takes a session over numbers its calls as its journal says, though that may be behind
 //	propose-early     what a version has added is proposed before the cluster is raised to it
 //	host-from-message whom a command is of says the command, and not the certificate of who sends it
 //	admit-revoked     who was revoked is let in

@@ -40,6 +40,7 @@ const (
 	EarlyVote       = false
 	RemovedVote     = false
 	ForgetPending   = false
+	RetakeNumbers   = false
 	ProposeEarly    = false
 	HostFromMessage = false
 	AdmitRevoked    = false

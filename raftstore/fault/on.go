@@ -48,6 +48,7 @@ var (
 	EarlyVote       = chosen == "early-vote"
 	RemovedVote     = chosen == "removed-vote"
 	ForgetPending   = chosen == "forget-pending"
+	RetakeNumbers   = chosen == "retake-numbers"
 	ProposeEarly    = chosen == "propose-early"
 	HostFromMessage = chosen == "host-from-message"
 	AdmitRevoked    = chosen == "admit-revoked"

@@ -97,6 +97,7 @@ var all = []mistake{
 	{"removed-vote", membership, []tests{cluster("TestALeaderThatRemovesItselfIsNotConfirmed")}},
 
 	{"forget-pending", upgrades, []tests{in("cluster/session", "TestClientTakesOverAndSettles")}},
+	{"retake-numbers", upgrades, []tests{in("cluster/session", "TestAJournalThatIsBehind")}},
 	{"propose-early", upgrades, []tests{in("raftstore/codec", "TestNothingIsProposedBeforeItsVersion")}},
 
 	{"host-from-message", tlsIdentity, []tests{cluster("TestACommandIsItsHostsWhateverItSays")}},
