@@ -221,6 +221,8 @@ var lockHistories = []struct {
 		{client: 0, start: 4 + handDelay, end: 5 + handDelay, kind: TestPosix, mode: WriteLock, in: Range{3, 3}, opened: 2},
 		{client: 0, start: 6 + handDelay, end: 7 + handDelay, kind: Posix, mode: WriteLock, in: Range{2, 3}, opened: 2},
 	}},
+	{"its session was lost, and what it had is another's to it", true, testOfOwn(2)},
+	{"what it has is another's to it", false, testOfOwn(1)},
 	{"its session was lost, and it locks through the same descriptor", false, []locked{
 		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, 3}},
 		{client: 2, start: 2 + handDelay, end: 3 + handDelay, kind: Posix, mode: WriteLock, in: Range{0, 0}},
@@ -294,6 +296,14 @@ func afterLoss(at int64) []locked {
 		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
 		{client: 2, start: 3, end: 4, kind: Flock, mode: WriteLock, errno: again},
 		{client: 2, start: at, end: at + 1, kind: Flock, mode: WriteLock},
+	}
+}
+
+// testOfOwn has one told of its own lock, through a descriptor: the first is the one by which it has that.
+func testOfOwn(opened int) []locked {
+	return []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, 3}},
+		{client: 0, start: 3, end: 4, kind: TestPosix, mode: WriteLock, in: Range{2, 3}, opened: opened, got: LockSeen{WriteLock, Range{0, 3}, 0}},
 	}
 }
 

@@ -152,14 +152,16 @@ func (s lockState) mayExclude(a *lockAction) bool {
 	return !own.isOther(a) && slices.ContainsFunc(s, func(h holding) bool { return h.mayExclude(a) })
 }
 
-// maySee tells whether there may be a lock as a test has answered. Locks that touch may be told of as one.
+// maySee tells whether there may be a lock as a test has answered. Locks that touch may be told of as one. What a process had in a session
+// that has ended is another one's to it, through a descriptor by which it has locked nothing.
 func (s lockState) maySee(a *lockAction) bool {
 	got := a.call.Got
 	if !got.Range.valid() || !got.Range.overlaps(a.call.Range) || !got.Mode.excludes(a.call.Mode) {
 		return false
 	}
 	return slices.ContainsFunc(s, func(h holding) bool {
-		return h.mayExclude(a) && h.owner.mayBeTold(a.call) && h.mayHave(got)
+		told := h.mayExclude(a) && h.owner.mayBeTold(a.call) || h.owner == a.owner && h.owner.mayBeTaken(a.call)
+		return told && h.mayHave(got)
 	})
 }
 

@@ -191,3 +191,8 @@ func (o *lockOwner) mayBeTold(test *LockCall) bool {
 	mayBeLost := o.proof == nil || o.proof.Start < test.End
 	return test.Got.Pid == o.first.Pid || test.Got.Pid == 0 && mayBeLost
 }
+
+// mayBeTaken tells whether a test of the owner's own may have taken what it has for another one's: that session may have ended.
+func (o *lockOwner) mayBeTaken(test *LockCall) bool {
+	return test.Got.Pid == 0 && (o.proof == nil || o.proof.Start < test.Start)
+}
