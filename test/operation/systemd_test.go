@@ -73,9 +73,6 @@ func (b *booted) awaitSaid(t testing.TB, what string, n int) {
 // cannot be started its mount goes on through others, and systemd is told that it is alive.
 func TestUnderSystemd(t *testing.T) {
 	t.Parallel()
-	if !suite.Long() {
-		return
-	}
 	network := hosts.New(t)
 	s := boot(t, network.Host("s"), filepath.Join(network.Dir(), "booted"))
 	s.must(t, "lockfs", "up", "--bootstrap")
