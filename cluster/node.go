@@ -83,6 +83,9 @@ func (n *Node) Failed() <-chan error { return n.failed }
 // RoundDue is by when the loop in which this node leads, or waits to, is to begin anew, whether others answer or not.
 func (n *Node) RoundDue() time.Time { return *n.roundDue.Load() }
 
+// ID is that of this voter, which another one in its place will not have.
+func (n *Node) ID() string { return n.dir.ID }
+
 // SetMount notes where this process has mounted the namespace, for the status.
 func (n *Node) SetMount(dir string) { n.mount.Store(&dir) }
 

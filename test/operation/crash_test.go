@@ -145,6 +145,12 @@ func TestServerIsKilled(t *testing.T) {
 		pauseAfterKill(began)
 	}
 	u.requireUnnoticed(t)
+	journals := func() string {
+		return n.Host.MustRun(t, "find", "/run/lockfs", n.Data, "-type", "f", "-name", "*.session*")
+	}
+	require.Regexp(t, `\A/run/lockfs/\S+\n?\z`, journals(), "nothing that has to be known is on a disk that may have failed")
+	require.NoError(t, n.Server.Stop())
+	require.Empty(t, journals())
 }
 
 // supervisedServer is one of three, which is started as systemd does.

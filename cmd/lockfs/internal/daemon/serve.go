@@ -62,7 +62,7 @@ func (s *service) start(ctx context.Context) error {
 		s.config.LeasesOver = s.inherited.led
 	}
 	if s.mountDir != "" && started {
-		s.inherited = pickUp(s.sessionFile(), s.mountDir)
+		s.inherited = pickUp(cli.ServerSessionFile(s.config.DataDir), s.mountDir)
 	}
 	if s.mountDir != "" && s.inherited == nil { // else nobody answers there until it is taken over
 		if err := refuseBelow("data directory", "--data", s.config.DataDir, s.mountDir); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cluster/session"
+	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/daemon/supervisor"
 	"lockfs/formats/pause"
 	"lockfs/fusefs"
@@ -24,16 +25,12 @@ type serverMount struct {
 	err     error
 }
 
-// sessionFile is where a later process finds the session of the mount.
-func (s *service) sessionFile() string { return filepath.Join(s.config.DataDir, "mount.session") }
-
 // serversFile is where a later process finds the other servers, through which it goes on with the mount before it is a server itself.
 func (s *service) serversFile() string { return filepath.Join(s.config.DataDir, "mount.servers") }
 
 func (s *service) sessionConfig() session.Config {
 	config := session.Config{
 		Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger,
-		SessionFile:  s.sessionFile(),
 		MachineFiles: append(machineFiles(), filepath.Join(s.config.DataDir, "machine-id")),
 	}
 	if s.inherited != nil {
@@ -46,7 +43,12 @@ func (s *service) sessionConfig() session.Config {
 
 // mount mounts through the node of this process.
 func (s *service) mount(ctx context.Context, node *cluster.Node) serverMount {
-	client, err := node.OpenClient(ctx, s.sessionConfig())
+	config := s.sessionConfig()
+	var err error
+	if config.SessionFile, err = cli.LinkSessionFile(s.config.DataDir, node.ID(), s.mountDir); err != nil {
+		s.config.Logger.Warn("a process after this one could not go on with the mount", "error", err)
+	}
+	client, err := node.OpenClient(ctx, config)
 	return s.mountWith(client, err)
 }
 

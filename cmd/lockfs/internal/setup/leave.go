@@ -231,7 +231,11 @@ func (p *leavePlan) remove(r *report, h *host) error {
 
 // forgetSession removes what a mount has left that could not end its session: the next one may be of another cluster.
 func (h *host) forgetSession() error {
-	left, err := filepath.Glob(cli.SessionFile(h.name, h.mount) + "*")
+	file := cli.SessionFile(h.name, h.mount)
+	if h.role == identity.Server {
+		file = cli.ServerSessionFile(h.data)
+	}
+	left, err := filepath.Glob(file + "*")
 	for _, file := range left {
 		err = errors.Join(err, removeFile(file))
 	}
