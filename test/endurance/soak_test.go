@@ -58,7 +58,7 @@ func TestSoak(t *testing.T) {
 			s.enter(t, entry)
 		}
 	})
-	s.site = harm.NewSite(t, c, *servers, *guests, term, validity, timeout)
+	s.site = harm.NewSite(t, c, suite.NextFaultyProgram(t), *servers, *guests, term, validity, timeout)
 	c.Nodes[0].SetRule(t, "h*/*", "--stale-after", "10000h") // all names of these are locks: the model knows nothing of data
 	s.site.Tell = s.tell
 	atStart := s.site.Figures()

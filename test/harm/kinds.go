@@ -46,6 +46,9 @@ var kinds = []kind{
 	{"follower upgraded", follower, process, 0.2, 0.5, upgraded},
 	{"guest upgraded", guest, process, 0.2, 0.5, upgraded},
 	{"guest upgraded and killed", guest, process, 0.02, 0.3, upgradedAndKilled},
+	{"leader upgraded to the next version", leader, process, 0.2, 0.5, toNextVersion},
+	{"follower upgraded to the next version", follower, process, 0.2, 0.5, toNextVersion},
+	{"guest upgraded to the next version", guest, process, 0.2, 0.5, toNextVersion},
 	{"leader short of memory", leader, process, 0.5, 2, shortOfMemory},
 	{"follower short of memory", follower, process, 0.5, 2, shortOfMemory},
 

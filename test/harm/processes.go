@@ -41,6 +41,13 @@ func upgraded(_ *Site, g *target, _ Strike) func() {
 	return func() {}
 }
 
+// toNextVersion has the program of the next version there, from which nobody goes back: the cluster is of that version as soon as all are.
+func toNextVersion(s *Site, g *target, _ Strike) func() {
+	s.install(g.name, s.Next)
+	g.daemon().Signal(syscall.SIGHUP)
+	return func() {}
+}
+
 func upgradedAndKilled(s *Site, g *target, _ Strike) func() {
 	g.daemon().Signal(syscall.SIGHUP)
 	return func() {

@@ -20,6 +20,7 @@ import (
 // A Site is a cluster that harm can be done to. It is for one goroutine.
 type Site struct {
 	Cluster  *suite.Cluster
+	Next     string // program of the next version
 	Coverage *Coverage
 	Tell     func(strike string) // of each that begins
 	Replaced []string            // hosts whose servers were, and came in again
@@ -46,9 +47,9 @@ type active struct {
 
 // NewSite starts so many servers, one more without a vote, and guests. The clocks of some are wrong for good. Certificates last for
 // the time that is given, if the cluster has any.
-func NewSite(t testing.TB, c *suite.Cluster, servers, guests int, term, validity time.Duration, guestFlags ...string) *Site {
+func NewSite(t testing.TB, c *suite.Cluster, next string, servers, guests int, term, validity time.Duration, guestFlags ...string) *Site {
 	t.Helper()
-	s := &Site{Cluster: c, Coverage: NewCoverage(), t: t, term: term, active: make(map[int]*active), Tell: func(string) {}}
+	s := &Site{Cluster: c, Next: next, Coverage: NewCoverage(), t: t, term: term, active: make(map[int]*active), Tell: func(string) {}}
 	t.Cleanup(func() { // if the test failed meanwhile
 		for _, number := range sortedNumbers(s.active) {
 			s.end(s.active[number])
@@ -61,6 +62,7 @@ func NewSite(t testing.TB, c *suite.Cluster, servers, guests int, term, validity
 		g.clock = filepath.Join(c.Net.Dir(), n.Name+".clock")
 		g.disk = startDisk(t, n.Host, n.Data)
 		n.Environment = []string{"LOCKFS_TEST_CLOCK_FILE=" + g.clock, "LOCKFS_TEST_CERTIFICATE_VALIDITY=" + validity.String()}
+		n.Other = s.install(n.Name, c.Program)
 		if !g.voter {
 			n.Flags = []string{"--nonvoter"}
 		}
@@ -82,6 +84,7 @@ func NewSite(t testing.TB, c *suite.Cluster, servers, guests int, term, validity
 		g.clock = filepath.Join(c.Net.Dir(), name+".clock")
 		g.ahead = []time.Duration{2 * time.Minute, -2 * time.Minute, 0}[i%3]
 		guest.Environment = []string{"LOCKFS_TEST_CLOCK_FILE=" + g.clock}
+		guest.Other = s.install(name, c.Program)
 		g.setClock(t, 0)
 		guest.Start(t)
 		s.guests = append(s.guests, g)
@@ -89,6 +92,17 @@ func NewSite(t testing.TB, c *suite.Cluster, servers, guests int, term, validity
 	s.last = s.servers[0]
 	s.sample()
 	return s
+}
+
+// install has a host run a program from now on, whenever its daemon begins or looks for a newer one, and answers its path there.
+func (s *Site) install(host, program string) (path string) {
+	s.t.Helper()
+	path = filepath.Join(s.Cluster.Net.Dir(), host+".program", "lockfs")
+	require.NoError(s.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	fresh := path + ".new"
+	require.NoError(s.t, os.Link(program, fresh))
+	require.NoError(s.t, os.Rename(fresh, path))
+	return path
 }
 
 func (s *Site) all() []*target { return slices.Concat(s.servers, s.guests) }
@@ -320,6 +334,7 @@ func (s *Site) Settle(t testing.TB) {
 		return strings.Join(names, ", "), len(again) == 0
 	})
 	hosts.Eventually(t, "a leader whom all servers know", func() (string, bool) {
+		s.supervise() // one may have been about to end
 		s.sample()
 		known, leads := 0, 0
 		for _, g := range s.servers {

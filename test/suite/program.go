@@ -65,7 +65,17 @@ func NextProgram(t testing.TB) string {
 	return path
 }
 
+// NextFaultyProgram is the NextProgram with what the FaultyProgram obeys.
+func NextFaultyProgram(t testing.TB) string {
+	t.Helper()
+	path, err := buildNextFaulty()
+	require.NoError(t, err)
+	return path
+}
+
 var (
+	buildNextFaulty = sync.OnceValues(func() (string, error) { return build("", "lockfs-next-faulty", "-tags", "faults,next") })
+
 	buildNext    = sync.OnceValues(func() (string, error) { return build(NextVariable, "lockfs-next", "-tags", "next") })
 	buildProgram = sync.OnceValues(func() (string, error) { return build(ProgramVariable, "lockfs") })
 	buildFaulty  = sync.OnceValues(func() (string, error) { return build(FaultyVariable, "lockfs-faulty", "-tags", "faults") })
