@@ -12,6 +12,7 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/fuzzing"
 )
 
 func TestMalformedRequestsAreAnsweredAndCounted(t *testing.T) {
@@ -48,7 +49,7 @@ func FuzzExecute(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(data)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	fuzzing.Run(f, func(t *testing.T, data []byte) {
 		req := new(clusterpb.ExecuteRequest)
 		if proto.Unmarshal(data, req) != nil {
 			return

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/formats"
+	"lockfs/test/fuzzing"
 )
 
 // One lock of each format, as their specifications show it.
@@ -174,7 +175,7 @@ func FuzzDetect(f *testing.F) {
 	for _, content := range hostile(2000) {
 		f.Add(content)
 	}
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		format := formats.Detect(content)
 		facts := formats.FactsOf(content, formats.Origin{Host: "n1"})
 		require.Equal(t, format, facts.Format)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"lockfs/formats"
+	"lockfs/test/fuzzing"
 )
 
 var writtenAt = time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
@@ -173,7 +174,7 @@ func FuzzEvidenceIn(f *testing.F) {
 	} {
 		f.Add([]byte(content))
 	}
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		asked := 0
 		w := kinOf()
 		w.IsKin = func(pid int) bool {

@@ -6,13 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/fusefs/estate"
+	"lockfs/test/fuzzing"
 )
 
 // FuzzState reads what a process hands over to another program, which may be of another version.
 func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"Version":1,"Init":{},"Files":[{"Handle":1,"Ino":2}],"Inodes":[{"Ino":2,"Pinned":true}]}`))
 	f.Add([]byte(`{}`))
-	f.Fuzz(func(_ *testing.T, data []byte) {
+	fuzzing.Run(f, func(_ *testing.T, data []byte) {
 		_, _ = parseState(data)
 		_ = Fits(data)
 	})
@@ -34,7 +35,7 @@ func FuzzEstate(f *testing.F) {
 	f.Add(data[:128], data[128:136], data[mount:mount+64], data[files:files+2*slot], data[locks:locks+2*slot], []byte("seen"))
 	const size = locks + room*slot
 	memory := make([]byte, size, size+1<<20)
-	f.Fuzz(func(_ *testing.T, header, seen, of, opened, locked, text []byte) {
+	fuzzing.Run(f, func(_ *testing.T, header, seen, of, opened, locked, text []byte) {
 		var written [][]byte
 		for _, part := range []struct {
 			from, to int

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockfs/test/fuzzing"
 )
 
 // FuzzOpen opens a file that has anything in it, as after a power cut, and goes on with it. Nothing of it is lost but what is no whole line, and that is kept
@@ -21,7 +23,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte("{\"number\":18446744073709551615}\n"))
 	f.Add([]byte("somebody else's\n"))
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		path := filepath.Join(dir, "audit.jsonl")
 		_ = os.Remove(path + cutSuffix)
 		require.NoError(t, os.WriteFile(path, content, 0o600))

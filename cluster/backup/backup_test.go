@@ -18,6 +18,7 @@ import (
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/fuzzing"
 )
 
 // someState has so many files.
@@ -132,7 +133,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(content)
 	f.Add(content[:len(content)/2])
 	f.Add([]byte(magic + "{}\n"))
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		h, state, err := Read(bytes.NewReader(content))
 		if err != nil {
 			return

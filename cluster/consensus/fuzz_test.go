@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/raftstore/codec"
+	"lockfs/test/fuzzing"
 )
 
 // FuzzIdentity reads anything as the file that says who a server is. What it takes it writes again, and reads as the same.
@@ -21,7 +22,7 @@ func FuzzIdentity(f *testing.F) {
 	f.Add(saved)
 	f.Add([]byte(`{"Version":1000}`))
 	f.Add([]byte(`{"Version":0}`))
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, IdentityFile), content, 0o600))
 		id, err := loadIdentity(dir)
 		if err != nil {

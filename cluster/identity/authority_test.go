@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockfs/test/fuzzing"
 )
 
 func TestNames(t *testing.T) {
@@ -168,7 +170,7 @@ func FuzzParseRequest(f *testing.F) {
 		f.Add(der[:len(der)-1])
 	}
 	f.Add([]byte(nil))
-	f.Fuzz(func(t *testing.T, der []byte) {
+	fuzzing.Run(f, func(t *testing.T, der []byte) {
 		request, err := ParseRequest(der)
 		if err != nil {
 			return

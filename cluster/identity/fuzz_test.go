@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockfs/test/fuzzing"
 )
 
 // FuzzCertificates reads anything as certificates. What is taken is written, and read as the same.
@@ -15,7 +17,7 @@ func FuzzCertificates(f *testing.F) {
 	f.Add(one)
 	f.Add(append(append([]byte(nil), one...), one...))
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"))
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		certificates, err := DecodeCertificates(content)
 		if err != nil {
 			return
@@ -37,7 +39,7 @@ func FuzzKey(f *testing.F) {
 	content, err := key.pem()
 	require.NoError(f, err)
 	f.Add(content)
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		key, err := parseKey(content)
 		if err != nil {
 			return

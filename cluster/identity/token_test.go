@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"lockfs/test/fuzzing"
 )
 
 func text(t testing.TB, token *Token) string {
@@ -143,7 +145,7 @@ func FuzzParseToken(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, given string) {
+	fuzzing.Run(f, func(t *testing.T, given string) {
 		token, err := ParseToken(given)
 		if err != nil {
 			if long := strings.TrimSpace(given); len(long) > 120 {

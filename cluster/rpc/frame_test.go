@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"lockfs/test/fuzzing"
 )
 
 func TestFramesAreReadAsTheyWereWritten(t *testing.T) {
@@ -57,7 +59,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(message[:startSize-1])
 	f.Add(message[:startSize+1])
 	f.Add([]byte("\xff\xff\xff\xff" + strings.Repeat("x", headSize)))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	fuzzing.Run(f, func(t *testing.T, data []byte) {
 		const limit = 1 << 10
 		from := bufio.NewReader(bytes.NewReader(data))
 		h, err := readHead(from, limit)

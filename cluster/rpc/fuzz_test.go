@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/test/fuzzing"
 )
 
 // fuzzPort has what somebody says to a port, of whom nothing is known, come to an end, and leave room for others.
@@ -22,7 +23,7 @@ func fuzzPort(f *testing.F, security *Security, seeds ...string) {
 	listener := &manyListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	h := newHalfOpen(64, 64, graceTime)
 	p := servePort(f, listener, security, h, portTimes{handshake: time.Second, preface: time.Second})
-	f.Fuzz(func(t *testing.T, said []byte) {
+	fuzzing.Run(f, func(t *testing.T, said []byte) {
 		conn := listener.connect(netip.MustParseAddr("10.0.0.1"))
 		require.NoError(t, conn.SetDeadline(time.Now().Add(testWait)))
 		go func() { _, _ = io.Copy(io.Discard, conn) }()
@@ -74,7 +75,7 @@ func FuzzJoinFrames(f *testing.F) {
 	}
 	s := NewJoinServer(oneEnroller{}, func() {}, func(Caller) {})
 	defer s.Close()
-	f.Fuzz(func(t *testing.T, said []byte) {
+	fuzzing.Run(f, func(t *testing.T, said []byte) {
 		ours, theirs := net.Pipe()
 		require.NoError(t, ours.SetDeadline(time.Now().Add(testWait)))
 		ended := make(chan struct{})

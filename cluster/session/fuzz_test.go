@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/raftstore/storepb"
+	"lockfs/test/fuzzing"
 )
 
 // FuzzJournal reads what a process may have left in its journal: its header, its calls, whose session it is, and its waits. Whatever that is,
@@ -24,7 +25,7 @@ func FuzzJournal(f *testing.F) {
 	part := func(at, length int) []byte { return append([]byte(nil), j.data[at:at+length]...) }
 	f.Add(part(0, journalHeader), part(journalHeader, 2*journalSlot), part(journalCluster, 8+journalIDLen), part(journalWaits, 8+2*waitSlot))
 	f.Add([]byte(nil), []byte(nil), []byte(nil), []byte(nil))
-	f.Fuzz(func(t *testing.T, header, calls, cluster, waits []byte) {
+	fuzzing.Run(f, func(t *testing.T, header, calls, cluster, waits []byte) {
 		clear(j.data)
 		j.waiting, j.answered = waitSlots{}, nil
 		copy(j.data, header[:min(len(header), journalHeader)])

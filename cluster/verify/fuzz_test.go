@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/raftstore/lockjson"
+	"lockfs/test/fuzzing"
 )
 
 // FuzzLog reads anything as a log. Each line of it is an event, a recorded call, or a problem.
@@ -16,7 +17,7 @@ func FuzzLog(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(kept)
 	f.Add([]byte(`{"call":1}` + "\n" + `{"number":1,"event":"lock_acquired"}` + "\n\n{"))
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		l, calls := &log{name: "fuzzed", byNumber: make(map[uint64]*line)}, 0
 		require.NoError(t, l.readFile("file", bytes.NewReader(content), func(*lockjson.Call) { calls++ }))
 		lines := bytes.Count(content, []byte("\n"))

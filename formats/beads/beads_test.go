@@ -11,6 +11,7 @@ import (
 
 	"lockfs/formats/beads"
 	"lockfs/formats/lockfact"
+	"lockfs/test/fuzzing"
 )
 
 const example = `{"holder":"vc-executor","pid":12345,"hostname":"dev-machine",` +
@@ -165,7 +166,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(example[:60]))
 	f.Add([]byte(strings.Replace(example, "12345", "123456789012345678901234567890", 1)))
 	f.Add([]byte(strings.Replace(example, "vc-executor", `\ud800\u0000`, 1)))
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		e, err := beads.Parse(content)
 		if err != nil {
 			return

@@ -9,6 +9,7 @@ import (
 
 	"lockfs/formats/forrst"
 	"lockfs/formats/lockfact"
+	"lockfs/test/fuzzing"
 )
 
 const lockFile = `{"urn":"urn:forrst:ext:atomicLock","key":"lock:payments.charge:user:123",` +
@@ -87,7 +88,7 @@ func TestForrstFacts(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(lockFile))
 	f.Add([]byte(lockFile[:80]))
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		lock, err := forrst.Parse(content)
 		if err != nil {
 			return

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/formats/forrst"
+	"lockfs/test/fuzzing"
 )
 
 const (
@@ -215,7 +216,7 @@ func FuzzParseRequest(f *testing.F) {
 	for _, seed := range []string{chargeRequest, reportRequest, releaseRequest} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
+	fuzzing.Run(f, func(t *testing.T, body []byte) {
 		r, err := forrst.ParseRequest(body)
 		if err != nil {
 			return

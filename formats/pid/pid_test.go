@@ -10,6 +10,7 @@ import (
 
 	"lockfs/formats/lockfact"
 	"lockfs/formats/pid"
+	"lockfs/test/fuzzing"
 )
 
 func TestPIDFilesOfRealTools(t *testing.T) {
@@ -72,7 +73,7 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"1234\n", "      1234\n", "0", "99999999999999999999", "\r\n\t 7", "1 2"} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		l, err := pid.Parse(content)
 		if err != nil {
 			return

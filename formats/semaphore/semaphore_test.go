@@ -12,6 +12,7 @@ import (
 
 	"lockfs/formats/lockfact"
 	"lockfs/formats/semaphore"
+	"lockfs/test/fuzzing"
 )
 
 const example = "pid=12345\ntimestamp=1703520000\ntag=deploy-v1.2.3\n"
@@ -261,7 +262,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(strings.ReplaceAll(example, "\n", "\r\n") + "\r\nx=y=z"))
 	f.Add([]byte("pid=1\ntimestamp=17035200"))
 	f.Add([]byte("timestamp=253402300799\npid=2147483647\nx=\r\r\n"))
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		l, err := semaphore.Parse(content)
 		if err != nil {
 			return

@@ -11,6 +11,7 @@ import (
 
 	"lockfs/formats/lockfact"
 	"lockfs/formats/swarm"
+	"lockfs/test/fuzzing"
 )
 
 const example = `{"task_id":"task-001","worker":"worker-0",` +
@@ -197,7 +198,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(example))
 	f.Add([]byte(`{"task_id":"t","worker":"w","acquired_at":"0001-01-02T00:00:00+23:59","expires_at":""}`))
 	f.Add([]byte(`{"task_id":"t","worker":"w","acquired_at":"9999-12-31T23:59:59.999999999-23:59"}`))
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		l, err := swarm.Parse(content)
 		if err != nil {
 			return

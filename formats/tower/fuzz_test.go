@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/formats/tower"
+	"lockfs/test/fuzzing"
 )
 
 // What parses renders and parses to the same; a heartbeat changes only the time; what does not parse is
@@ -17,7 +18,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(example[:200]))
 	f.Add([]byte(strings.Replace(example, `"metadata":{}`, `"metadata":{"a":[1,{"b":null}]},"x":1e999`, 1)))
 	f.Add([]byte(`{"a":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}`))
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		now := time.Date(2060, 1, 1, 0, 0, 0, 0, time.UTC)
 		l, err := tower.Parse(content)
 		if err != nil {
@@ -42,7 +43,7 @@ func FuzzParse(f *testing.F) {
 func FuzzResolveName(f *testing.F) {
 	f.Add("${params.app}-${params.environment}", "money-tracker")
 	f.Add("${params.app", "${params.app}")
-	f.Fuzz(func(t *testing.T, template, value string) {
+	fuzzing.Run(f, func(t *testing.T, template, value string) {
 		name, err := tower.ResolveName(template, map[string]string{"app": value})
 		if err == nil {
 			require.NoError(t, tower.ValidateName(name))

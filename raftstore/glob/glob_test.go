@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"lockfs/test/fuzzing"
 )
 
 func TestPatterns(t *testing.T) {
@@ -266,7 +268,7 @@ func FuzzPattern(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1])
 	}
-	f.Fuzz(func(t *testing.T, pattern, path string) {
+	fuzzing.Run(f, func(t *testing.T, pattern, path string) {
 		fits := Match(pattern, path)
 		if Check(pattern) != "" || strings.Contains("/"+path+"/", "//") {
 			return // it ended

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/raftstore/storepb"
+	"lockfs/test/fuzzing"
 )
 
 // FuzzParseEventLine reads what anybody may hand to `lockfs audit verify`. What is taken for an event is written as it is read again.
@@ -13,7 +14,7 @@ func FuzzParseEventLine(f *testing.F) {
 	f.Add(EventLine(&storepb.Event{Number: 7, Event: "lock_acquired", Time: 1, Path: []byte("a\xff"), By: &storepb.Caller{Host: "a", Pid: 3, Uid: 1}}))
 	f.Add([]byte(`{"event":"x","timestamp":"2026-01-02T03:04:05.000000006Z","hash":"00ff","lock_path":"/a"}`))
 	f.Add([]byte("{"))
-	f.Fuzz(func(t *testing.T, line []byte) {
+	fuzzing.Run(f, func(t *testing.T, line []byte) {
 		e, err := ParseEventLine(line)
 		if err != nil {
 			return
@@ -29,7 +30,7 @@ func FuzzParseEventLine(f *testing.F) {
 func FuzzParseCallLine(f *testing.F) {
 	f.Add(CallLine(&Call{}))
 	f.Add([]byte(`{"call":"create","path":"/a"}`))
-	f.Fuzz(func(t *testing.T, line []byte) {
+	fuzzing.Run(f, func(t *testing.T, line []byte) {
 		c, err := ParseCallLine(line)
 		if err != nil {
 			return

@@ -15,6 +15,7 @@ import (
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/fuzzing"
 )
 
 // hostileCommands are what no mount sends.
@@ -184,7 +185,7 @@ func FuzzDecodeCommand(f *testing.F) {
 	f.Add([]byte("\xff\xff\xff"))
 	f.Add([]byte{0x9a, 0x06, 1, 2}) // a field that there is not yet
 	whole := snapshotBytes(f, small(f).Snapshot())
-	f.Fuzz(func(t *testing.T, message []byte) {
+	fuzzing.Run(f, func(t *testing.T, message []byte) {
 		_, err := codec.DecodeCommand(message)
 		if err != nil {
 			require.ErrorIs(t, err, codec.ErrCorrupt)
@@ -219,7 +220,7 @@ func FuzzRestore(f *testing.F) {
 		header.Records--
 		f.Add(signed(f, header, changed))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	fuzzing.Run(f, func(t *testing.T, data []byte) {
 		body := data[:max(0, len(data)-32)]
 		for _, data := range [][]byte{data, resigned(body), resigned(data)} {
 			ns, err := Restore(bytes.NewReader(data))

@@ -102,6 +102,7 @@ func (s *Site) install(host, program string) (path string) {
 	fresh := path + ".new"
 	require.NoError(s.t, os.Link(program, fresh))
 	require.NoError(s.t, os.Rename(fresh, path))
+	_ = os.Remove(fresh) // it is still there if it was that program's already: rename(2) leaves two names of one file
 	return path
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/raftstore/checksum"
+	"lockfs/test/fuzzing"
 )
 
 // FuzzMeta reads anything as the file that lists the segments of a log, with a right checksum too. It is damaged, of a newer version, or what it says.
@@ -18,7 +19,7 @@ func FuzzMeta(f *testing.F) {
 	f.Add([]byte(`{"NextSegmentID":2,"Segments":[{"ID":1,"BaseIndex":1,"MinIndex":1,"MaxIndex":9,"IndexStart":7}]}`), true)
 	f.Add([]byte(`{"checksum":1,"state":{}}`), false)
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, content []byte, sealed bool) {
+	fuzzing.Run(f, func(t *testing.T, content []byte, sealed bool) {
 		if sealed {
 			content = fmt.Appendf(nil, `{"checksum":%d,"state":%s}`, checksum.Of(content), content)
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"lockfs/test/fuzzing"
 )
 
 // entry is one that tells what it is; some are larger than a sector.
@@ -381,7 +383,7 @@ func FuzzSegments(f *testing.F) {
 	s := newSample(f, 5)
 	f.Add(s.content[:s.ends[4]])
 	f.Add(s.content[:s.ends[2]+40])
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		info := types.SegmentInfo{BaseIndex: 1, ID: 1, Codec: 1}
 		has, err := checkTail(content, info)
 		require.True(t, err != nil || has.torn.from <= has.torn.to && has.torn.to <= padded(uint32(len(content))))

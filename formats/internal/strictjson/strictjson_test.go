@@ -10,6 +10,7 @@ import (
 
 	"lockfs/formats/internal/strictjson"
 	"lockfs/formats/lockfact"
+	"lockfs/test/fuzzing"
 )
 
 func TestParseRefusesWhatEncodingJSONForgives(t *testing.T) {
@@ -118,7 +119,7 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, content []byte) {
+	fuzzing.Run(f, func(t *testing.T, content []byte) {
 		o, err := strictjson.Parse(content)
 		if err != nil {
 			return
