@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // longestSessionName is what the name of a session file may have, in bytes, besides what is added to it.
@@ -41,18 +43,31 @@ func ServerSessionFile(data string) string {
 
 // LinkSessionFile answers the SessionFile of a server's mount, and has it found through its data directory: whoever wipes that begins
 // anew, and a server that cannot read the rest of it any more finds its mount all the same. The file itself is there only if it can be
-// nowhere else. A disk that fails may lose what it said last: what a program was told of would be taken for under way, and be taken back.
-// The error is that it will not be found.
+// nowhere else, or was there before. A disk that fails may lose what it said last: what a program was told of would be taken for under way,
+// and be taken back. The error is that it will not be found.
 func LinkSessionFile(data, id, dir string) (string, error) {
-	file := SessionFile(id, dir)
-	if file == "" || file == ServerSessionFile(data) {
-		return ServerSessionFile(data), nil
-	}
 	link := filepath.Join(data, serverSession)
-	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if st, err := os.Lstat(link); err == nil && st.Mode().IsRegular() {
+		return link, nil
+	}
+	file := SessionFile(id, dir)
+	if file == "" || os.MkdirAll(filepath.Dir(file), 0o700) != nil || unix.Access(filepath.Dir(file), unix.W_OK) != nil {
+		if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return link, err
+		}
+		return link, nil
+	}
+	if file == ServerSessionFile(data) {
+		return file, nil
+	}
+	fresh := link + ".tmp"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return file, err
 	}
-	return file, os.Symlink(file, link)
+	if err := os.Symlink(file, fresh); err != nil {
+		return file, err
+	}
+	return file, os.Rename(fresh, link)
 }
 
 // sessionFileName is another one for each host, or server, and directory.

@@ -44,9 +44,11 @@ func (s *service) sessionConfig() session.Config {
 // mount mounts through the node of this process.
 func (s *service) mount(ctx context.Context, node *cluster.Node) serverMount {
 	config := s.sessionConfig()
-	var err error
-	if config.SessionFile, err = cli.LinkSessionFile(s.config.DataDir, node.ID(), s.mountDir); err != nil {
-		s.config.Logger.Warn("a process after this one could not go on with the mount", "error", err)
+	if s.inherited == nil {
+		var err error
+		if config.SessionFile, err = cli.LinkSessionFile(s.config.DataDir, node.ID(), s.mountDir); err != nil {
+			s.config.Logger.Warn("a process after this one could not go on with the mount", "error", err)
+		}
 	}
 	client, err := node.OpenClient(ctx, config)
 	return s.mountWith(client, err)
