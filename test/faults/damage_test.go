@@ -83,7 +83,7 @@ func dataFiles(t testing.TB, dir string) []string {
 			return err
 		}
 		info, err := entry.Info()
-		if err != nil || info.Size() == 0 || entry.Name() == "audit.jsonl" || entry.Name() == "reserve" {
+		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || entry.Name() == "audit.jsonl" || entry.Name() == "reserve" {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)
