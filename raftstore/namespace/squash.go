@@ -146,10 +146,18 @@ func (s squashed) mayRename(op *storepb.Rename) storepb.Code {
 	if code != storepb.Code_OK || op.GetParent() == op.GetNewParent() {
 		return code
 	}
+	if taken && !op.GetExchange() && s.isDir(source) != s.isDir(target) {
+		return storepb.Code_OK // that is what is wrong first
+	}
 	if !s.mayLeave(source) || op.GetExchange() && !s.mayLeave(target) {
 		return storepb.Code_NO_ACCESS
 	}
 	return storepb.Code_OK
+}
+
+func (s squashed) isDir(e *entry) bool {
+	in, found := s.tree.inode(e.ino)
+	return found && in.isDir()
 }
 
 // mayLeave tells whether what a name stands for may get another parent, which a directory notes in itself.

@@ -68,7 +68,7 @@ func TestSquashedRootIsNobody(t *testing.T) {
 		{deed{call: "link", at: "open/free", to: "shut/free"}, syscall.EEXIST},
 		{deed{call: "rename", at: "open/other", to: "open/new"}, none}, {deed{call: "rename", at: "sticky/other", to: "open/new"}, perm},
 		{deed{call: "rename", at: "open/other", to: "sticky/other"}, perm}, {deed{call: "rename", at: "open/other", to: "shut/new"}, access},
-		{deed{call: "rename", at: "open/dir", to: "sticky/new"}, access}, {deed{call: "rename", at: "open/dir", to: "open/new"}, none},
+		{deed{call: "rename", at: "open/dir", to: "sticky/mine"}, syscall.ENOTDIR}, {deed{call: "rename", at: "open/dir", to: "sticky/new"}, access}, {deed{call: "rename", at: "open/dir", to: "open/new"}, none},
 		{deed{call: "rename", at: "open/away", to: "sticky/new"}, none}, {deed{call: "noreplace", at: "open/other", to: "sticky/other"}, syscall.EEXIST},
 		{deed{call: "exchange", at: "open/other", to: "sticky/mine"}, none}, {deed{call: "exchange", at: "open/other", to: "sticky/other"}, perm},
 		{deed{call: "exchange", at: "sticky/mine", to: "open/dir"}, access},
