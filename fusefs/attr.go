@@ -81,11 +81,15 @@ func (fs *fileSystem) SetAttr(interrupted <-chan struct{}, in *fuse.SetAttrIn, o
 // setSize is truncate(2) of a name that was looked up just now, or ftruncate(2) of an open file.
 func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, size uint64) (*storepb.Attr, syscall.Errno) {
 	caller := kernel.CallerOf(&in.InHeader)
-	by, session := fs.calls.cameBy(in.Pid, ids.Inode(in.NodeId)), ids.Session(0)
-	if fh, open := in.GetFh(); open {
-		if handle, found := fs.file(fh, in.NodeId); found {
-			by, session = handle.name(), handle.locks.Session(0)
-		}
+	var by []*storepb.Observation
+	var session ids.Session
+	fh, _ := in.GetFh()
+	if handle, found := fs.file(fh, in.NodeId); found {
+		by, session = handle.name(), handle.locks.Session(0)
+	} else if name, errno := fs.calls.surelyCameBy(in.Pid, ids.Inode(in.NodeId)); errno == 0 {
+		by = name
+	} else {
+		return nil, errno
 	}
 	inode := fs.inodes.use(ids.Inode(in.NodeId))
 	defer fs.release(caller, inode)

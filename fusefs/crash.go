@@ -28,7 +28,7 @@ func stateOf(left []byte) (*state, error) {
 	}
 	// Nobody gives out a number each nanosecond: those from here on are free, whatever that process has given out.
 	past := uint64(hostinfo.BootTime())
-	s.LastFile, s.LastDir, s.Crashed, s.JudgedLost = past, past, past, true
+	s.LastFile, s.LastDir, s.Crashed, s.NotesLost = past, past, past, true
 	s.Control = control.Forgotten(past)
 	s.seen = e.Seen
 	s.crashes, s.Began = e.Crashes, hostinfo.BootTime()

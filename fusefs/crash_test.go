@@ -1,22 +1,35 @@
 package fusefs
 
 import (
+	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/answer"
 	"lockfs/fusefs/estate"
+	"lockfs/fusefs/observation"
 	"lockfs/fusefs/serve"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
 // succeed goes on with a mount as another process would after this one was killed while a request was under way.
 func succeed(t *testing.T, m *Mounted, ops Operator) *Mounted {
+	t.Helper()
+	return succeedWith(t, m, ops, Options{Logger: m.logger})
+}
+
+func succeedWith(t *testing.T, m *Mounted, ops Operator, opts Options) *Mounted {
 	t.Helper()
 	require.True(t, m.following.end(5*time.Second))
 	_, err := m.server.Stop(50 * time.Millisecond)
@@ -25,10 +38,53 @@ func succeed(t *testing.T, m *Mounted, ops Operator) *Mounted {
 	left, err := estate.Load(m.Estate())
 	require.NoError(t, err)
 	require.NoError(t, answer.AskAgain(m.connection.Device))
-	heir, err := TakeOver(left, m.connection.Files(), ops, Options{Logger: m.logger}, func(*Mounted) error { return nil })
+	heir, err := TakeOver(left, m.connection.Files(), ops, opts, func(*Mounted) error { return nil })
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, heir.Unmount()) })
 	return heir
+}
+
+// TestWhatAnOpenSawIsKnownAfterACrash that comes while a file is being opened: who reads it then sees that lock, and removes no other.
+func TestWhatAnOpenSawIsKnownAfterACrash(t *testing.T) {
+	c := newCluster()
+	there, elsewhere := mountFor(t, c)
+	describeContent(elsewhere)
+	writeFile(t, there, "f", swarmLock)
+	self := []observation.Process{{PID: 1, Start: 1}}
+	options := Options{Family: func(uint32) iter.Seq[observation.Process] { return slices.Values(self) }}
+	dir, ops := t.TempDir(), c.open()
+	m := mountAt(t, dir, ops, options)
+	path, err := unix.Open(filepath.Join(dir, "f"), unix.O_PATH|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	isFile := func(ino uint64) bool { return ino > namespace.RootIno }
+	asked, killed, opened := make(chan struct{}), make(chan struct{}), make(chan *os.File, 1)
+	ops.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
+		if isFile(query.GetGetAttr().GetIno()) { // between the look for the name and the open
+			close(asked)
+			<-killed
+		}
+		return nil, false, nil
+	})
+	go func() {
+		file, err := os.Open(filepath.Join(dir, "f"))
+		assert.NoError(t, err)
+		opened <- file
+	}()
+	<-asked
+	ops.intercept(nil)
+	options.Logger = m.logger
+	succeedWith(t, m, ops, options)
+	close(killed)
+
+	file := <-opened
+	requireContent(t, file, swarmLock)
+	require.NoError(t, file.Close())
+	require.NoError(t, os.Remove(filepath.Join(there, "f")))
+	writeFile(t, there, "f", strings.Replace(swarmLock, "worker 1", "another", 1))
+	require.ErrorIs(t, os.Remove(filepath.Join(dir, "f")), syscall.ENOENT)
+
+	openFile(t, fmt.Sprintf("/proc/self/fd/%d", path), os.O_RDONLY) // no name is looked up
+	require.NoError(t, unix.Close(path))
 }
 
 // TestLeftByACrash goes on with what was open, locked, removed, listed and waited for. Only what was changing something fails.

@@ -46,8 +46,12 @@ func (fs *fileSystem) Forget(uint64, uint64) {}
 // Readlink answers the target of a symbolic link. It is an observation of the lock that the link may be.
 func (fs *fileSystem) Readlink(interrupted <-chan struct{}, header *fuse.InHeader) (target []byte, code fuse.Status) {
 	defer fs.observed("readlink", time.Now(), &code)
+	name, errno := fs.calls.surelyCameBy(header.Pid, ids.Inode(header.NodeId))
+	if errno != 0 {
+		return nil, kernel.Status(errno)
+	}
 	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), &storepb.Query{Query: &storepb.Query_Read{
-		Read: &storepb.Read{Ino: header.NodeId, Name: nameOf(fs.calls.cameBy(header.Pid, ids.Inode(header.NodeId)))},
+		Read: &storepb.Read{Ino: header.NodeId, Name: nameOf(name)},
 	}})
 	if errno != 0 {
 		return nil, kernel.Status(kernel.OfInode(errno))

@@ -63,7 +63,11 @@ func (fs *fileSystem) Open(interrupted <-chan struct{}, in *fuse.OpenIn, out *fu
 		return kernel.Status(errno)
 	}
 	caller := kernel.CallerOf(&in.InHeader)
-	handle := &fileHandle{inode: fs.inodes.use(ids.Inode(in.NodeId)), by: fs.calls.cameBy(in.Pid, ids.Inode(in.NodeId))}
+	name, errno := fs.calls.surelyCameBy(in.Pid, ids.Inode(in.NodeId))
+	if errno != 0 {
+		return kernel.Status(errno)
+	}
+	handle := &fileHandle{inode: fs.inodes.use(ids.Inode(in.NodeId)), by: name}
 	if in.Flags&syscall.O_TRUNC != 0 {
 		if _, errno := fs.empty(fs.truncation(interrupted, caller, handle.by), handle.inode); errno != 0 {
 			fs.release(caller, handle.inode)

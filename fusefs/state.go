@@ -44,7 +44,7 @@ type state struct {
 	Created      []thread.Saved[[]byte] // storepb.Attr
 	Walked       []thread.Saved[savedWalk]
 	Judged       []thread.Saved[savedJudgement]
-	JudgedLost   bool
+	NotesLost    bool // of threads, some of them
 	Crashed      uint64 // handles up to this number may be those of a process that was killed
 
 	crashes   []int64       // of processes before it, on CLOCK_BOOTTIME
@@ -97,7 +97,7 @@ func (fs *dispatcher) save() (*state, error) {
 	for handle, dir := range dirs {
 		s.Dirs[handle] = dir.ino
 	}
-	s.LastDir, s.Crashed, s.JudgedLost = last, fs.crashed, fs.judgements.lost
+	s.LastDir, s.Crashed, s.NotesLost = last, fs.crashed, fs.calls.lost
 	var err error
 	s.Control, err = fs.control.Save()
 	return s, err
@@ -155,7 +155,7 @@ func (s *state) saveCalls(fs *dispatcher) error {
 
 // restore is for a file system of which the kernel knows nothing yet.
 func (fs *dispatcher) restore(s *state) error {
-	fs.crashed, fs.judgements.lost = s.Crashed, s.JudgedLost
+	fs.crashed, fs.calls.lost, fs.judgements.lost = s.Crashed, s.NotesLost, s.NotesLost
 	if err := errors.Join(s.restoreFiles(fs), s.restoreCalls(fs), fs.control.Restore(s.Control)); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"syscall"
 	"time"
 
 	"lockfs/fusefs/thread"
@@ -18,6 +19,7 @@ type calls struct {
 	created *thread.Notes[*storepb.Attr]
 	walked  *thread.Notes[walked]
 	entered *thread.Notes[entered]
+	lost    bool // some may have been noted by a process that was killed
 }
 
 func newCalls() *calls {
@@ -44,10 +46,22 @@ type walked struct {
 	seen []*storepb.Observation
 }
 
-// cameBy answers the name by which a thread came to an inode, as it was when it was looked up.
+// cameBy answers the name by which a thread came to an inode, as it was when it was looked up; none: it did not come by one, as
+// through a file in /proc.
 func (c *calls) cameBy(thread uint32, ino ids.Inode) []*storepb.Observation {
 	found, _, _ := c.walked.Take(thread, func(w walked) bool { return w.ino == ino })
 	return found.seen
+}
+
+// surelyCameBy is cameBy for what must not be done without the name. If the name may have been forgotten, the kernel is sent to look
+// again (ESTALE), once: it begins the system call anew then.
+func (c *calls) surelyCameBy(thread uint32, ino ids.Inode) ([]*storepb.Observation, syscall.Errno) {
+	found, _, known := c.walked.Take(thread, func(w walked) bool { return w.ino == ino })
+	if !known && c.lost && thread != 0 {
+		c.walked.Note(thread, walked{ino: ino})
+		return nil, syscall.ESTALE
+	}
+	return found.seen, 0
 }
 
 // entered is a directory whose attributes a thread was told, as of a command.

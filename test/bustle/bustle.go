@@ -64,6 +64,7 @@ func (b *Bustle) Start(t testing.TB) (stop func()) {
 		stopped.Store(true)
 		abandon()
 		playing.Wait()
+		b.keepRecords(t)
 	})
 	for lane := range b.AtOnce {
 		playing.Go(func() {
@@ -85,6 +86,22 @@ func (b *Bustle) Start(t testing.TB) (stop func()) {
 		playing.Wait()
 		close(failures)
 		for err := range failures {
+			t.Error(err)
+		}
+	}
+}
+
+// keepRecords keeps what was recorded with what else a failed test leaves to be looked at.
+func (b *Bustle) keepRecords(t testing.TB) {
+	if !t.Failed() {
+		return
+	}
+	for _, record := range b.records {
+		text, err := os.ReadFile(record)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(t.ArtifactDir(), filepath.Base(record)), text, 0o666)
+		}
+		if err != nil {
 			t.Error(err)
 		}
 	}
