@@ -213,13 +213,14 @@ type poweredCluster struct {
 }
 
 type machine struct {
-	cluster *poweredCluster
-	id      raft.ServerID
-	disk    *slowDisk
-	votes   *mortalVotes
-	network *raft.InmemTransport
-	log     *earlyLog
-	raft    *raft.Raft
+	cluster  *poweredCluster
+	id       raft.ServerID
+	disk     *slowDisk
+	votes    *mortalVotes
+	network  *raft.InmemTransport
+	log      *earlyLog
+	incoming *incoming
+	raft     *raft.Raft
 }
 
 func newPoweredCluster(t *testing.T, random *rand.Rand) *poweredCluster {
@@ -241,6 +242,7 @@ func newPoweredCluster(t *testing.T, random *rand.Rand) *poweredCluster {
 		for _, m := range c.machines {
 			m.network.DisconnectAll()
 			assert.NoError(t, m.raft.Shutdown().Error())
+			m.incoming.end()
 			m.log.close()
 		}
 	})
@@ -268,9 +270,10 @@ func (m *machine) start(t testing.TB) {
 	m.log = newEarlyLog(m.disk)
 	var err error
 	fsm := earlyFSM{numberFSM{m.cluster}, m.log}
+	m.incoming = newIncoming(m.network.Consumer(), new(snapshotStore))
 	votes := flushingVotes{m.votes, m.log}
 	m.raft, err = raft.NewRaft(m.config(), fsm, logCache(m.log), votes, raft.NewInmemSnapshotStore(), transport{
-		m.network, m.config().LocalID, NewAddresses(), m.log, NewWithdrawal(), newSpace("", 0, quietLogger()),
+		m.network, m.config().LocalID, NewAddresses(), m.log, NewWithdrawal(), newSpace("", 0, quietLogger()), m.incoming,
 	})
 	require.NoError(t, err)
 	m.log.raft.Store(m.raft)
@@ -286,6 +289,7 @@ func (m *machine) cut() {
 	m.network.DisconnectAll()
 	disk, votes := m.disk.cut(), m.votes.cut()
 	m.raft.Shutdown()
+	m.incoming.end()
 	m.disk, m.votes = disk, votes
 }
 

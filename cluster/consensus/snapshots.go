@@ -33,7 +33,7 @@ const (
 type snapshotStore struct {
 	*raft.FileSnapshotStore
 	dir    string
-	newest atomic.Uint64 // index of the newest one
+	newest atomic.Pointer[position] // the last entry of the newest one; nil: there is none
 	figure atomic.Pointer[SnapshotFigures]
 }
 
@@ -80,18 +80,27 @@ func (s *snapshotStore) Create(
 	return &snapshotSink{
 		SnapshotSink: sink, sync: func() error { return unix.Fdatasync(int(file.Fd())) }, close: file.Close,
 		done: func() {
-			s.newest.Store(index)
+			s.newest.Store(&position{index, term})
 			s.describe(index, sink.ID())
 		},
 	}, nil
 }
 
-// describeNewest looks for what an earlier process has left.
-func (s *snapshotStore) describeNewest() error {
+// last answers the last entry that the newest snapshot has; 0 of term 0: there is none.
+func (s *snapshotStore) last() position {
+	if newest := s.newest.Load(); newest != nil {
+		return *newest
+	}
+	return position{}
+}
+
+// findNewest looks for what an earlier process has left.
+func (s *snapshotStore) findNewest() error {
 	kept, err := s.List()
 	if err != nil || len(kept) == 0 {
 		return err
 	}
+	s.newest.Store(&position{kept[0].Index, kept[0].Term})
 	s.describe(kept[0].Index, kept[0].ID)
 	return nil
 }

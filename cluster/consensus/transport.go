@@ -22,6 +22,7 @@ type transport struct {
 	log       *earlyLog
 	silence   *Withdrawal
 	space     *space
+	incoming  *incoming
 }
 
 // Why a node does not speak for the cluster.
@@ -46,6 +47,15 @@ type network interface {
 	raft.Transport
 	raft.WithPreVote
 	raft.WithClose
+}
+
+// Consumer is part of raft.Transport.
+func (t transport) Consumer() <-chan raft.RPC { return t.incoming.requests }
+
+// Close is part of raft.WithClose.
+func (t transport) Close() error {
+	t.incoming.end()
+	return t.network.Close()
 }
 
 // SetHeartbeatHandler does nothing, so heartbeats come through the consumer like all else.
@@ -197,5 +207,5 @@ func newTransport(
 		return local
 	}
 	over := raft.NewNetworkTransportWithLogger(stream, transportPool, transportTimeout, raftLogger(logger, slog.LevelDebug))
-	return transport{over, self, addresses, files.logs, silence, files.space}
+	return transport{over, self, addresses, files.logs, silence, files.space, newIncoming(over.Consumer(), files.snapshots)}
 }

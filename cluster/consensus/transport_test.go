@@ -14,7 +14,7 @@ func TestASnapshotOnItsWayEndsWithSilence(t *testing.T) {
 	logger := quietLogger()
 	silence := NewWithdrawal()
 	open := func() raft.Transport {
-		opened := newTransport(listen(t), "", NewAddresses(), &storage{space: newSpace("", 0, logger)}, silence, logger)
+		opened := newTransport(listen(t), "", NewAddresses(), &storage{space: newSpace("", 0, logger), snapshots: new(snapshotStore)}, silence, logger)
 		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
 		return opened
 	}
@@ -44,7 +44,7 @@ func answerOf(id string) *raft.RequestPreVoteResponse {
 // TestAnotherServersAnswersCountForNothing has "c" answer where "b" was.
 func TestAnotherServersAnswersCountForNothing(t *testing.T) {
 	addresses := NewAddresses()
-	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger())}
+	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger()), snapshots: new(snapshotStore)}
 	open := func() raft.Transport {
 		opened := newTransport(listen(t), "a", addresses, files, NewWithdrawal(), quietLogger())
 		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
