@@ -45,8 +45,19 @@ func newReadIndex(
 	return r
 }
 
-// ask asks as many voters as it takes. That is mostly one, whose word comes soon; if it does not, all.
+// ask asks the voters. If they have become others meanwhile it asks those: of the voters before two changes no majority need have a server
+// in common with one after them, which may have elected somebody.
 func (r *readIndex) ask() error {
+	for {
+		asked := r.raft.VotersNumber()
+		if err := r.askVoters(); err != nil || r.raft.VotersNumber() == asked {
+			return err
+		}
+	}
+}
+
+// askVoters asks as many as it takes. That is mostly one, whose word comes soon; if it does not, all.
+func (r *readIndex) askVoters() error {
 	term := r.leadership.term()
 	if term == 0 {
 		return errNotConfirmed

@@ -44,7 +44,7 @@ type state struct {
 	Created      []thread.Saved[[]byte] // storepb.Attr
 	Walked       []thread.Saved[savedWalk]
 	Judged       []thread.Saved[savedJudgement]
-	NotesLost    bool // of threads, some of them
+	NotesLost    bool   // of threads, some of them
 	Crashed      uint64 // handles up to this number may be those of a process that was killed
 
 	crashes   []int64       // of processes before it, on CLOCK_BOOTTIME

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -99,10 +100,22 @@ func (j *journal) mapFile() (err error) {
 func (j *journal) grow() error {
 	written, err := j.file.Stat()
 	if err == nil && written.Size() < journalSize {
-		err = j.file.Truncate(journalSize)
+		return j.size()
 	}
 	if err != nil {
 		return err
+	}
+	return j.mapFile()
+}
+
+// size gives a file its size and space, and maps it. Without the space, a note would end the process once the disk is full.
+func (j *journal) size() error {
+	if err := j.file.Truncate(journalSize); err != nil {
+		return err
+	}
+	err := unix.Fallocate(int(j.file.Fd()), 0, 0, journalSize)
+	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) {
+		return &fs.PathError{Op: "fallocate", Path: j.file.Name(), Err: err}
 	}
 	return j.mapFile()
 }

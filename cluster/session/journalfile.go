@@ -118,7 +118,7 @@ func lockJournal(path string, flags int) (*journal, error) {
 	}
 	err = j.isStillThere()
 	if err == nil {
-		err = errors.Join(file.Truncate(journalSize), j.mapFile())
+		err = j.size()
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.close())

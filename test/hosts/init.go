@@ -103,11 +103,12 @@ func obey(command string) error {
 // stopped too.
 func stopAll() error {
 	var running string
+	waiting := make(map[string]bool)
 	for deadline := time.Now().Add(Patience / 2); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if err := unix.Kill(-1, unix.SIGSTOP); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
 		}
-		if running = runningThread(); running == "" {
+		if running = runningThread(waiting); running == "" {
 			return nil
 		}
 		// A process whose first thread is inside such a call is stopped by way of another one.
@@ -119,20 +120,30 @@ func stopAll() error {
 	return fmt.Errorf("does not stop: %s", running)
 }
 
-func runningThread() string {
+// runningThread answers a thread that runs. waiting has those of which the state cannot be read, as it is with one that waits inside
+// execve(2) for a mount whose daemon is stopped already.
+func runningThread(waiting map[string]bool) string {
 	stats, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/stat")
 	for _, stat := range stats {
-		if strings.HasPrefix(stat, "/proc/1/") {
+		if strings.HasPrefix(stat, "/proc/1/") || waiting[stat] {
 			continue
 		}
-		text, err := os.ReadFile(stat)
-		if err != nil {
-			continue // it has ended
+		read := make(chan string, 1)
+		go func() {
+			text, _ := os.ReadFile(stat)
+			read <- string(text)
+		}()
+		var text string
+		select {
+		case text = <-read:
+		case <-time.After(Patience / 20):
+			waiting[stat] = true
+			continue
 		}
 		// The state follows the name, which is in parentheses and may hold any.
-		state := strings.TrimSpace(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		if !strings.ContainsRune("TtDZX", rune(state[0])) {
-			return stat + ": " + string(text)
+		state := strings.TrimSpace(text[strings.LastIndexByte(text, ')')+1:])
+		if state != "" && !strings.ContainsRune("TtDZX", rune(state[0])) { // without one it has ended
+			return stat + ": " + text
 		}
 	}
 	return ""

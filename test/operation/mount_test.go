@@ -29,6 +29,18 @@ func TestMountWithoutAVoter(t *testing.T) {
 	c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", suite.NoSession)
 }
 
+// TestMountWithoutSpaceForItsSession has a full /run: that is an error, and no signal later.
+func TestMountWithoutSpaceForItsSession(t *testing.T) {
+	t.Parallel()
+	c := suite.StartInsecureCluster(t, 1)
+	h := c.AddClient(t, "m")
+	h.MustRun(t, "mount", "-t", "tmpfs", "-o", "size=256k", "full", "/run")
+	_, err := h.Run(c.Program, "mount", c.Mount, "--servers", c.Nodes[0].Host.Addr(), "--insecure")
+	require.ErrorContains(t, err, "session file: fallocate /run/lockfs/")
+	require.ErrorContains(t, err, "no space left on device")
+	require.Zero(t, suite.CountMounts(t, h, c.Mount))
+}
+
 // TestMountThroughMount8 uses mount(8), which wants its helper in /sbin.
 func TestMountThroughMount8(t *testing.T) {
 	t.Parallel()

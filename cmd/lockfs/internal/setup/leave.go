@@ -15,6 +15,7 @@ import (
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
+	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/admin"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/raftstore/storepb"
@@ -235,9 +236,9 @@ func (h *host) forgetSession() error {
 	if h.role == identity.Server {
 		file = cli.ServerSessionFile(h.data)
 	}
-	left, err := filepath.Glob(file + "*")
-	for _, file := range left {
-		err = errors.Join(err, removeFile(file))
+	var err error
+	for _, left := range session.Files(file) {
+		err = errors.Join(err, removeFile(left))
 	}
 	return err
 }
