@@ -82,7 +82,7 @@ func requireEmpty(path string) error {
 }
 
 // begin makes a directory's node the only voter of a cluster that starts from a state. That is done once the snapshot is there:
-// entries of the log that end before it are dropped when the node starts (dropBehind).
+// entries of the log that end before it are dropped when the node starts (dropReplaced).
 func (d *Directory) begin(votes *voteStore, snapshots *snapshotStore, state *namespace.Namespace, term ids.Term) error {
 	if err := d.enter(state.Version()); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-func openLog(path string, snapshot ids.Index, used bool, logger *slog.Logger, space *space) (*wal.Log, entrySizes, error) {
+func openLog(path string, snapshot position, used bool, logger *slog.Logger, space *space) (*wal.Log, entrySizes, error) {
 	var sizes entrySizes
 	log, err := wal.Open(path, used, raftLogger(logger, slog.LevelDebug), space.persist)
 	if damage := new(wal.Damage); errors.As(err, &damage) {
@@ -21,27 +21,38 @@ func openLog(path string, snapshot ids.Index, used bool, logger *slog.Logger, sp
 	if err != nil {
 		return nil, sizes, err
 	}
-	if sizes, err = checkEntries(log, snapshot); err != nil {
+	if sizes, err = checkEntries(log, snapshot.index); err != nil {
 		return nil, sizes, errors.Join(damagedOr(path, err), log.Close())
 	}
-	if err := dropBehind(log, snapshot); err != nil {
+	dropped, err := dropReplaced(log, snapshot)
+	if err != nil {
 		return nil, sizes, errors.Join(fmt.Errorf("%s: %w", path, err), log.Close())
+	}
+	if dropped {
+		sizes = entrySizes{}
 	}
 	return log, sizes, nil
 }
 
-// dropBehind drops a log that ends before the snapshot, for it has no gaps, and raft goes on behind the snapshot. The process
-// ended between a leader's snapshot and the end of the log before it.
-func dropBehind(log raft.LogStore, snapshot ids.Index) error {
+// dropReplaced drops a log that ends before the snapshot, for it has no gaps, and raft goes on behind the snapshot; and one that has
+// another entry where the snapshot ends, for it was never committed, nor was what follows. The process ended between a leader's snapshot
+// and the end of the log before it.
+func dropReplaced(log raft.LogStore, snapshot position) (dropped bool, err error) {
 	first, err := log.FirstIndex()
 	if err != nil {
-		return err
+		return false, err
 	}
 	last, err := log.LastIndex()
-	if err != nil || last == 0 || ids.Index(last) >= snapshot {
-		return err
+	if err != nil || last == 0 || ids.Index(first) > snapshot.index {
+		return false, err
 	}
-	return log.DeleteRange(first, last)
+	if ids.Index(last) >= snapshot.index {
+		var entry raft.Log
+		if err := log.GetLog(uint64(snapshot.index), &entry); err != nil || positionOf(&entry) == snapshot {
+			return false, err
+		}
+	}
+	return true, log.DeleteRange(first, last)
 }
 
 // checkEntries reads every entry of the log, which must go on from the snapshot without a gap, and answers how large they are.

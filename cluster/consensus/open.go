@@ -47,7 +47,7 @@ func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
 	if r.cfg.Addresses == nil {
 		r.cfg.Addresses = NewAddresses()
 	}
-	r.Transport = newTransport(r.cfg.Network, r.id, r.cfg.Addresses, r.files, r.cfg.Silence, r.cfg.Logger)
+	r.Transport = newTransport(&r.cfg, r.id, r.files)
 	r.FSM = raftstore.NewFSM(state, string(r.id), r.cfg.CannotApply)
 	r.FSM.Versions(dir.versions, r.noteVersion(dir.enter))
 	logs, fsm := logCache(r.files.logs), configuredFSM{earlyFSM{r.FSM, r.files.logs}, r.cfg.Addresses}
@@ -57,8 +57,8 @@ func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
 	}
 	// Both have looked for the newest snapshot. With an older one raft would apply commands again.
 	last, err := strconv.ParseUint(r.Stats()["last_snapshot_index"], 10, 64)
-	if err != nil || ids.Index(last) < r.files.snapshot {
-		return fmt.Errorf("raft starts from the snapshot at index %d, and the state is that of index %d: start again", last, r.files.snapshot)
+	if err != nil || ids.Index(last) < r.files.snapshot.index {
+		return fmt.Errorf("raft starts from the snapshot at index %d, and the state is that of index %d: start again", last, r.files.snapshot.index)
 	}
 	r.files.space.waits.Store(true)
 	if r.cfg.Network != nil {

@@ -139,7 +139,7 @@ func (r *Recovery) read() error {
 	if err != nil {
 		return err
 	}
-	for index := uint64(r.files.snapshot) + 1; index <= last; index++ {
+	for index := uint64(r.files.snapshot.index) + 1; index <= last; index++ {
 		entry := new(raft.Log)
 		if err := r.files.log.GetLog(index, entry); err != nil {
 			return fmt.Errorf("entry %d: %w", index, err)

@@ -14,16 +14,16 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// restoreSnapshot answers the state of the newest snapshot, which is the one that raft starts from, and its index: with an
+// restoreSnapshot answers the state of the newest snapshot, which is the one that raft starts from, and its last entry: with an
 // older one and a log that was cut behind the newest, entries would be missing.
-func restoreSnapshot(dir string, store *snapshotStore) (state *namespace.Namespace, index ids.Index, err error) {
+func restoreSnapshot(dir string, store *snapshotStore) (state *namespace.Namespace, last position, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, snapshotDir))
 	if err != nil {
-		return nil, 0, fmt.Errorf("list snapshots: %w", err)
+		return nil, last, fmt.Errorf("list snapshots: %w", err)
 	}
 	metas, err := store.List()
 	if err != nil {
-		return nil, 0, fmt.Errorf("list snapshots: %w", err)
+		return nil, last, fmt.Errorf("list snapshots: %w", err)
 	}
 	listed := make(map[string]bool, len(metas))
 	for _, meta := range metas {
@@ -32,22 +32,22 @@ func restoreSnapshot(dir string, store *snapshotStore) (state *namespace.Namespa
 	for i := len(entries) - 1; i >= 0 && len(metas) < keptSnapshots; i-- {
 		name := entries[i].Name()
 		if !listed[name] {
-			return nil, 0, whyNotListed(filepath.Join(dir, snapshotDir, name, "meta.json"))
+			return nil, last, whyNotListed(filepath.Join(dir, snapshotDir, name, "meta.json"))
 		}
 	}
 	if len(metas) == 0 {
-		return namespace.New(), 0, nil
+		return namespace.New(), last, nil
 	}
 	path := filepath.Join(dir, snapshotDir, metas[0].ID, stateFile)
 	_, reader, err := store.Open(metas[0].ID)
 	if err != nil {
-		return nil, 0, damagedOr(path, err)
+		return nil, last, damagedOr(path, err)
 	}
 	defer func() { _ = reader.Close() }()
 	if state, err = namespace.Restore(reader); err != nil {
-		return nil, 0, damagedOr(path, err)
+		return nil, last, damagedOr(path, err)
 	}
-	return state, ids.Index(metas[0].Index), nil
+	return state, position{ids.Index(metas[0].Index), ids.Term(metas[0].Term)}, nil
 }
 
 // whyNotListed tells what is wrong with the description of a snapshot that raft passes over.

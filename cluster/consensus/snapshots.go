@@ -33,7 +33,7 @@ const (
 type snapshotStore struct {
 	*raft.FileSnapshotStore
 	dir    string
-	newest atomic.Pointer[position] // the last entry of the newest one; nil: there is none
+	newest atomic.Uint64 // index of the newest one
 	figure atomic.Pointer[SnapshotFigures]
 }
 
@@ -80,27 +80,18 @@ func (s *snapshotStore) Create(
 	return &snapshotSink{
 		SnapshotSink: sink, sync: func() error { return unix.Fdatasync(int(file.Fd())) }, close: file.Close,
 		done: func() {
-			s.newest.Store(&position{index, term})
+			s.newest.Store(max(s.newest.Load(), index)) // one of the leader's may have come meanwhile
 			s.describe(index, sink.ID())
 		},
 	}, nil
 }
 
-// last answers the last entry that the newest snapshot has; 0 of term 0: there is none.
-func (s *snapshotStore) last() position {
-	if newest := s.newest.Load(); newest != nil {
-		return *newest
-	}
-	return position{}
-}
-
-// findNewest looks for what an earlier process has left.
-func (s *snapshotStore) findNewest() error {
+// describeNewest looks for what an earlier process has left.
+func (s *snapshotStore) describeNewest() error {
 	kept, err := s.List()
 	if err != nil || len(kept) == 0 {
 		return err
 	}
-	s.newest.Store(&position{kept[0].Index, kept[0].Term})
 	s.describe(kept[0].Index, kept[0].ID)
 	return nil
 }

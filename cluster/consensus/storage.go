@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/consensus/wal"
-	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 )
 
@@ -21,7 +20,7 @@ type storage struct {
 	sizes     *sizedLog
 	votes     *voteStore
 	snapshots *snapshotStore
-	snapshot  ids.Index // index of the newest when it was opened; 0: there was none
+	snapshot  position // the last entry of the newest when it was opened; index 0: there was none
 }
 
 // openStorage checks everything that it opens before raft may rely on it, and answers the state that raft starts from: that of
@@ -39,7 +38,8 @@ func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, e
 		err := state.CheckVersion(dir.versions)
 		return nil, nil, fmt.Errorf("data directory %s, which stays as it is: %w", dir.Path, err)
 	}
-	if err := snapshots.findNewest(); err != nil {
+	snapshots.newest.Store(uint64(newest.index))
+	if err := snapshots.describeNewest(); err != nil {
 		return nil, nil, err
 	}
 	votes, err := openVotes(filepath.Join(dir.Path, votesFile), dir.Joined)

@@ -199,13 +199,12 @@ const (
 // aloneAddress is that of a node without network.
 const aloneAddress = "local"
 
-func newTransport(
-	stream raft.StreamLayer, self raft.ServerID, addresses *Addresses, files *storage, silence *Withdrawal, logger *slog.Logger,
-) raft.Transport {
-	if stream == nil {
+func newTransport(cfg *Config, self raft.ServerID, files *storage) raft.Transport {
+	if cfg.Network == nil {
 		_, local := raft.NewInmemTransport(aloneAddress)
 		return local
 	}
-	over := raft.NewNetworkTransportWithLogger(stream, transportPool, transportTimeout, raftLogger(logger, slog.LevelDebug))
-	return transport{over, self, addresses, files.logs, silence, files.space, newIncoming(over.Consumer(), files.snapshots)}
+	over := raft.NewNetworkTransportWithLogger(cfg.Network, transportPool, transportTimeout, raftLogger(cfg.Logger, slog.LevelDebug))
+	incoming := newIncoming(over.Consumer(), files.logs, files.snapshot, cfg.Fail)
+	return transport{over, self, cfg.Addresses, files.logs, cfg.Silence, files.space, incoming}
 }

@@ -13,8 +13,9 @@ import (
 func TestASnapshotOnItsWayEndsWithSilence(t *testing.T) {
 	logger := quietLogger()
 	silence := NewWithdrawal()
+	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, logger)}
 	open := func() raft.Transport {
-		opened := newTransport(listen(t), "", NewAddresses(), &storage{space: newSpace("", 0, logger), snapshots: new(snapshotStore)}, silence, logger)
+		opened := newTransport(&Config{Network: listen(t), Addresses: NewAddresses(), Silence: silence, Logger: logger}, "", files)
 		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
 		return opened
 	}
@@ -44,9 +45,9 @@ func answerOf(id string) *raft.RequestPreVoteResponse {
 // TestAnotherServersAnswersCountForNothing has "c" answer where "b" was.
 func TestAnotherServersAnswersCountForNothing(t *testing.T) {
 	addresses := NewAddresses()
-	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger()), snapshots: new(snapshotStore)}
+	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger())}
 	open := func() raft.Transport {
-		opened := newTransport(listen(t), "a", addresses, files, NewWithdrawal(), quietLogger())
+		opened := newTransport(&Config{Network: listen(t), Addresses: addresses, Silence: NewWithdrawal(), Logger: quietLogger()}, "a", files)
 		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
 		return opened
 	}

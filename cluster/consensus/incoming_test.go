@@ -1,0 +1,300 @@
+package consensus
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"lockfs/raftstore/ids"
+)
+
+// follower is a node that has not joined, with a test in place of its leader.
+type follower struct {
+	*voter
+	setup  setup
+	leader raft.Transport
+	header raft.RPCHeader
+}
+
+func newFollower(t *testing.T) *follower {
+	f := &follower{setup: newSetup(t)}
+	f.setup.claim.Bootstrap = false
+	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger())}
+	f.leader = newTransport(&Config{Network: listen(t), Addresses: NewAddresses(), Silence: NewWithdrawal(), Logger: quietLogger()}, "leader", files)
+	t.Cleanup(func() { _ = f.leader.(raft.WithClose).Close() })
+	f.header = raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("leader"), Addr: []byte(f.leader.LocalAddr())}
+	f.open(t)
+	t.Cleanup(func() { _ = f.close() })
+	return f
+}
+
+func (f *follower) open(t *testing.T) {
+	t.Helper()
+	f.voter = &voter{failed: make(chan error, 10)}
+	_, f.cancel = context.WithCancel(t.Context())
+	s := f.setup
+	s.Network = listen(t)
+	s.Silence = NewWithdrawal()
+	s.Fail = func(err error) { f.failed <- err }
+	s.CannotApply = s.Fail
+	var err error
+	f.dir, err = OpenDirectory(s.path, s.claim)
+	require.NoError(t, err)
+	f.Raft, err = Open(f.dir, s.Config)
+	require.NoError(t, err)
+}
+
+// append sends entries of some terms that follow a position, and tells whether that is a success.
+func (f *follower) append(t *testing.T, term ids.Term, previous position, terms ...ids.Term) bool {
+	t.Helper()
+	return f.commit(t, term, 0, previous, terms...)
+}
+
+func (f *follower) commit(t *testing.T, term ids.Term, index ids.Index, previous position, terms ...ids.Term) bool {
+	t.Helper()
+	request := &raft.AppendEntriesRequest{
+		RPCHeader: f.header, Term: uint64(term), PrevLogEntry: uint64(previous.index), PrevLogTerm: uint64(previous.term),
+		LeaderCommitIndex: uint64(index),
+	}
+	for i, term := range terms {
+		at := uint64(previous.index) + uint64(i) + 1
+		request.Entries = append(request.Entries, &raft.Log{Index: at, Term: uint64(term), Type: raft.LogNoop})
+	}
+	response := new(raft.AppendEntriesResponse)
+	require.NoError(t, f.leader.AppendEntries(f.id, f.Transport.LocalAddr(), request, response))
+	return response.Success
+}
+
+func (f *follower) install(meta *raft.SnapshotMeta, state io.Reader) (bool, error) {
+	response := new(raft.InstallSnapshotResponse)
+	err := f.leader.InstallSnapshot(f.id, f.Transport.LocalAddr(), &raft.InstallSnapshotRequest{
+		RPCHeader: f.header, SnapshotVersion: meta.Version, Term: meta.Term, LastLogIndex: meta.Index, LastLogTerm: meta.Term,
+		Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex, Size: meta.Size,
+	}, response, state)
+	return response.Success, err
+}
+
+// log answers the terms of what is in the log.
+func (f *follower) log(t *testing.T) (terms []ids.Term) {
+	t.Helper()
+	first, err := f.files.log.FirstIndex()
+	require.NoError(t, err)
+	last, err := f.files.log.LastIndex()
+	require.NoError(t, err)
+	for index := first; index <= last && last > 0; index++ {
+		var entry raft.Log
+		require.NoError(t, f.files.log.GetLog(index, &entry))
+		terms = append(terms, ids.Term(entry.Term))
+	}
+	return terms
+}
+
+// snapshotOf is the newest one of a voter that has made some names.
+func snapshotOf(t *testing.T, v *voter, names ...string) (meta *raft.SnapshotMeta, end position, state []byte) {
+	t.Helper()
+	for _, name := range names {
+		v.mustCreate(t, name)
+	}
+	v.snapshot(t)
+	kept, err := v.files.snapshots.List()
+	require.NoError(t, err)
+	meta, reader, err := v.files.snapshots.Open(kept[0].ID)
+	require.NoError(t, err)
+	state, err = io.ReadAll(reader)
+	require.NoError(t, err)
+	require.NoError(t, reader.Close())
+	return meta, position{ids.Index(meta.Index), ids.Term(meta.Term)}, state
+}
+
+func (p position) plus(n int, term ids.Term) position {
+	return position{ids.Index(int(p.index) + n), term}
+}
+
+const oldTerm = 1 // before that of any voter of these tests
+
+func manyOf(term ids.Term, n ids.Index) []ids.Term { return slices.Repeat([]ids.Term{term}, int(n)) }
+
+// TestAFollowerGoesOnBehindAnInstalledSnapshot which has an entry behind it that was never committed: a new leader has another one there.
+func TestAFollowerGoesOnBehindAnInstalledSnapshot(t *testing.T) {
+	f := newFollower(t)
+	meta, end, state := snapshotOf(t, newSetup(t).start(t), "a", "b")
+	installed, err := f.install(meta, bytes.NewReader(state))
+	require.NoError(t, err)
+	require.True(t, installed)
+	for _, restarted := range []bool{false, true} {
+		if restarted {
+			require.NoError(t, f.dir.SetJoined())
+			require.NoError(t, f.voter.close())
+			f.open(t)
+		}
+		old, newer := end.term, end.term+1
+		if !restarted {
+			require.True(t, f.append(t, old, end, old), "an entry that is not committed")
+			require.False(t, f.append(t, newer, end.plus(1, newer), newer), "it has another one there")
+			require.False(t, f.append(t, newer, end.plus(0, old+5), newer), "a snapshot of another history")
+			require.True(t, f.commit(t, newer, end.index+1, end.plus(-1, old), old), "what the snapshot has")
+			require.Equal(t, []ids.Term{old}, f.log(t))
+			require.LessOrEqual(t, ids.Index(f.AppliedIndex()), end.index)
+		}
+		require.True(t, f.append(t, newer, end, newer, newer))
+		require.True(t, f.commit(t, newer, end.index+2, end.plus(-2, old), old, old, newer, newer, newer))
+		require.Equal(t, manyOf(newer, 3), f.log(t))
+		require.Eventually(t, func() bool { return ids.Index(f.AppliedIndex()) == end.index+2 }, testWait, time.Millisecond)
+	}
+	require.Empty(t, f.failed)
+}
+
+// TestALogThatASnapshotWasToReplaceIsGone has a node end when it had received a snapshot, and before it had dropped a log that has another
+// entry where the snapshot ends.
+func TestALogThatASnapshotWasToReplaceIsGone(t *testing.T) {
+	f := newFollower(t)
+	meta, end, state := snapshotOf(t, newSetup(t).start(t), "a", "b")
+	require.True(t, f.append(t, oldTerm, position{}, manyOf(oldTerm, end.index+2)...))
+	require.NoError(t, f.dir.SetJoined())
+	require.NoError(t, f.voter.close())
+	store, err := openSnapshots(f.setup.path, quietLogger())
+	require.NoError(t, err)
+	sink, err := store.Create(meta.Version, meta.Index, meta.Term, meta.Configuration, meta.ConfigurationIndex, f.leader)
+	require.NoError(t, err)
+	_, err = sink.Write(state)
+	require.NoError(t, err)
+	require.NoError(t, sink.Close())
+	f.open(t)
+	require.Empty(t, f.log(t))
+	require.True(t, f.append(t, end.term+1, end, end.term+1))
+	require.Empty(t, f.failed)
+}
+
+// TestAMessageWaitsForTheSnapshotBeforeIt which it does not reach back to any more.
+func TestAMessageWaitsForTheSnapshotBeforeIt(t *testing.T) {
+	f, leader := newFollower(t), newSetup(t).start(t)
+	meta, before, state := snapshotOf(t, leader, "a")
+	installed, err := f.install(meta, bytes.NewReader(state))
+	require.NoError(t, err)
+	require.True(t, installed)
+	meta, end, state := snapshotOf(t, leader, "b", "c", "d")
+	reader, writer := io.Pipe()
+	done := make(chan error)
+	go func() {
+		_, err := f.install(meta, reader)
+		done <- err
+	}()
+	_, err = writer.Write(state[:10])
+	require.NoError(t, err)
+	appended := make(chan bool)
+	go func() { appended <- f.append(t, end.term, before, end.term, end.term) }()
+	require.Never(t, func() bool { return len(appended) > 0 }, 50*time.Millisecond, time.Millisecond)
+	_, err = writer.Write(state[10:])
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+	require.NoError(t, <-done)
+	require.True(t, <-appended, "all of it is in the snapshot")
+	require.Empty(t, f.log(t))
+	require.True(t, f.append(t, end.term, end, end.term))
+	require.Empty(t, f.failed)
+}
+
+// TestASnapshotThatCannotBeRestoredCoversNothing: the state is as it was, and so is the log.
+func TestASnapshotThatCannotBeRestoredCoversNothing(t *testing.T) {
+	f := newFollower(t)
+	meta, end, _ := snapshotOf(t, newSetup(t).start(t), "a", "b")
+	require.True(t, f.append(t, oldTerm, position{}, manyOf(oldTerm, end.index+2)...))
+	meta.Size = 4
+	installed, err := f.install(meta, bytes.NewReader(make([]byte, 4)))
+	require.Error(t, err)
+	require.False(t, installed)
+	require.False(t, f.commit(t, end.term+1, end.index+1, end, end.term+1, end.term+1))
+	require.Zero(t, f.AppliedIndex())
+}
+
+// TestASnapshotThatTheLogGoesOnBehindIsNotInstalled, as entries behind it may count already.
+func TestASnapshotThatTheLogGoesOnBehindIsNotInstalled(t *testing.T) {
+	f := newFollower(t)
+	meta, end, state := snapshotOf(t, newSetup(t).start(t), "a", "b")
+	terms := manyOf(end.term, end.index+2)
+	require.True(t, f.append(t, end.term, position{}, terms...))
+	installed, err := f.install(meta, bytes.NewReader(state))
+	require.NoError(t, err)
+	require.True(t, installed)
+	require.Equal(t, terms, f.log(t))
+	require.Empty(t, f.failed)
+}
+
+// TestAProcessEndsThatCountsEntriesThatAreGone: of a leader that was cut off for long, with more than the new one's snapshot has.
+func TestAProcessEndsThatCountsEntriesThatAreGone(t *testing.T) {
+	f := newFollower(t)
+	meta, end, state := snapshotOf(t, newSetup(t).start(t), "a", "b")
+	require.True(t, f.append(t, oldTerm, position{}, manyOf(oldTerm, end.index+2)...))
+	installed, err := f.install(meta, bytes.NewReader(state))
+	require.NoError(t, err)
+	require.True(t, installed)
+	require.ErrorIs(t, <-f.failed, errStaleLog)
+	require.NoError(t, f.dir.SetJoined())
+	require.NoError(t, f.voter.close())
+	f.open(t)
+	require.True(t, f.append(t, end.term, end, end.term))
+}
+
+// TestWhatASnapshotHasMakesNoDifference to a follower of which the log begins behind it: it takes what it would with all of its log, and
+// calls nothing committed that the leader has not.
+func TestWhatASnapshotHasMakesNoDifference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		terms := rapid.SliceOfN(rapid.Uint64Range(1, 3), 1, 8).Draw(t, "leader's terms")
+		slices.Sort(terms)
+		leader := append([]uint64{0}, terms...) // by index
+		covered := rapid.IntRange(1, len(leader)-1).Draw(t, "covered by the snapshot")
+		others := rapid.SliceOfN(rapid.Uint64Range(leader[covered], 3), 0, 5).Draw(t, "follower's terms behind it")
+		slices.Sort(others)
+		follower := append(slices.Clone(leader[:covered+1]), others...)
+		previous := rapid.IntRange(0, len(leader)-1).Draw(t, "previous")
+		end := rapid.IntRange(previous, len(leader)-1).Draw(t, "end")
+		commit := rapid.IntRange(covered, len(leader)-1).Draw(t, "commit")
+		message := &raft.AppendEntriesRequest{
+			PrevLogEntry: uint64(previous), PrevLogTerm: leader[previous], LeaderCommitIndex: uint64(commit),
+		}
+		for index := previous + 1; index <= end; index++ {
+			message.Entries = append(message.Entries, &raft.Log{Index: uint64(index), Term: leader[index]})
+		}
+		skipped := skipCovered(message, position{ids.Index(covered), ids.Term(leader[covered])})
+		if previous > covered || previous < covered && end == previous {
+			require.Same(t, message, skipped)
+			return
+		}
+		want, _, _ := appendTo(follower, 0, message)
+		got, committed, taken := appendTo(follower, covered, skipped)
+		require.True(t, taken)
+		require.Equal(t, want, got)
+		require.Equal(t, leader[:committed+1], got[:committed+1])
+	})
+}
+
+// appendTo does what raft does with a message, if the log begins behind an index.
+func appendTo(log []uint64, behind int, message *raft.AppendEntriesRequest) (after []uint64, committed uint64, taken bool) {
+	after = slices.Clone(log)
+	has := func(index uint64) bool {
+		return index < uint64(len(after)) && (index > uint64(behind) || index == uint64(len(after)-1))
+	}
+	if at := message.PrevLogEntry; at > 0 && (!has(at) || after[at] != message.PrevLogTerm) {
+		return after, 0, false
+	}
+	for _, entry := range message.Entries {
+		if entry.Index < uint64(len(after)) {
+			if entry.Index <= uint64(behind) {
+				return after, 0, false
+			}
+			if after[entry.Index] == entry.Term {
+				continue
+			}
+			after = after[:entry.Index]
+		}
+		after = append(after, entry.Term)
+	}
+	return after, min(message.LeaderCommitIndex, uint64(len(after)-1)), true
+}
