@@ -1,6 +1,8 @@
 package fusefs
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -29,7 +31,8 @@ func succeed(t *testing.T, m *Mounted, ops Operator) *Mounted {
 	return succeedWith(t, m, ops, Options{Logger: m.logger})
 }
 
-func succeedWith(t *testing.T, m *Mounted, ops Operator, opts Options) *Mounted {
+// succeedWith is succeed with answers that the one that was killed has left.
+func succeedWith(t *testing.T, m *Mounted, ops Operator, opts Options, answers ...[]byte) *Mounted {
 	t.Helper()
 	require.True(t, m.following.end(5*time.Second))
 	_, err := m.server.Stop(50 * time.Millisecond)
@@ -37,6 +40,7 @@ func succeedWith(t *testing.T, m *Mounted, ops Operator, opts Options) *Mounted 
 	m.serving.Wait()
 	left, err := estate.Load(m.Estate())
 	require.NoError(t, err)
+	answer.Tell(m.connection.Device, answers)
 	require.NoError(t, answer.AskAgain(m.connection.Device))
 	heir, err := TakeOver(left, m.connection.Files(), ops, opts, func(*Mounted) error { return nil })
 	require.NoError(t, err)
@@ -44,22 +48,27 @@ func succeedWith(t *testing.T, m *Mounted, ops Operator, opts Options) *Mounted 
 	return heir
 }
 
+// oneFamily takes all for one process.
+func oneFamily(uint32) iter.Seq[observation.Process] {
+	return slices.Values([]observation.Process{{PID: 1, Start: 1}})
+}
+
 // TestWhatAnOpenSawIsKnownAfterACrash that comes while a file is being opened: who reads it then sees that lock, and removes no other.
+// Files that no name is looked up of are opened at once.
 func TestWhatAnOpenSawIsKnownAfterACrash(t *testing.T) {
 	c := newCluster()
 	there, elsewhere := mountFor(t, c)
 	describeContent(elsewhere)
 	writeFile(t, there, "f", swarmLock)
-	self := []observation.Process{{PID: 1, Start: 1}}
-	options := Options{Family: func(uint32) iter.Seq[observation.Process] { return slices.Values(self) }}
 	dir, ops := t.TempDir(), c.open()
-	m := mountAt(t, dir, ops, options)
-	path, err := unix.Open(filepath.Join(dir, "f"), unix.O_PATH|unix.O_CLOEXEC, 0)
+	m := mountAt(t, dir, ops, Options{Family: oneFamily})
+	writeFile(t, dir, "g", "content")
+	path, err := unix.Open(filepath.Join(dir, "g"), unix.O_PATH|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
-	isFile := func(ino uint64) bool { return ino > namespace.RootIno }
+	require.NoError(t, os.Symlink(fmt.Sprintf("/proc/self/fd/%d", path), filepath.Join(dir, "link")))
 	asked, killed, opened := make(chan struct{}), make(chan struct{}), make(chan *os.File, 1)
 	ops.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
-		if isFile(query.GetGetAttr().GetIno()) { // between the look for the name and the open
+		if query.GetGetAttr().GetIno() > namespace.RootIno { // between the look for the name and the open
 			close(asked)
 			<-killed
 		}
@@ -72,8 +81,7 @@ func TestWhatAnOpenSawIsKnownAfterACrash(t *testing.T) {
 	}()
 	<-asked
 	ops.intercept(nil)
-	options.Logger = m.logger
-	succeedWith(t, m, ops, options)
+	succeedWith(t, m, ops, Options{Logger: m.logger, Family: oneFamily})
 	close(killed)
 
 	file := <-opened
@@ -83,8 +91,79 @@ func TestWhatAnOpenSawIsKnownAfterACrash(t *testing.T) {
 	writeFile(t, there, "f", strings.Replace(swarmLock, "worker 1", "another", 1))
 	require.ErrorIs(t, os.Remove(filepath.Join(dir, "f")), syscall.ENOENT)
 
-	openFile(t, fmt.Sprintf("/proc/self/fd/%d", path), os.O_RDONLY) // no name is looked up
+	without := []string{fmt.Sprintf("/proc/self/fd/%d", path), filepath.Join(dir, "link")}
+	if os.Geteuid() == 0 {
+		over := writeFile(t, dir, "h", "")
+		require.NoError(t, unix.Mount(filepath.Join(dir, "g"), over, "", unix.MS_BIND, ""))
+		t.Cleanup(func() { require.NoError(t, unix.Unmount(over, unix.MNT_DETACH)) })
+		without = append(without, over)
+	}
+	for range 3 {
+		for _, name := range without {
+			openFile(t, name, os.O_RDONLY)
+			require.NoError(t, unix.Truncate(name, 1), name)
+		}
+	}
 	require.NoError(t, unix.Close(path))
+}
+
+// TestTheMakerOfALockIsKnownAfterACrash that comes before its process is told, which its guard does then.
+func TestTheMakerOfALockIsKnownAfterACrash(t *testing.T) {
+	for what, makeLock := range map[string]func(path string) error{
+		"file": func(path string) error {
+			fd, err := unix.Open(path, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_CLOEXEC, 0o666)
+			if err == nil {
+				_, errWrite := unix.Write(fd, []byte(swarmLock))
+				err = errors.Join(errWrite, unix.Close(fd))
+			}
+			return err
+		},
+		"other name": func(path string) error { return unix.Link(filepath.Join(filepath.Dir(path), "g"), path) },
+		"renamed":    func(path string) error { return unix.Rename(filepath.Join(filepath.Dir(path), "g"), path) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			c := newCluster()
+			there, elsewhere := mountFor(t, c)
+			describeContent(elsewhere)
+			writeFile(t, there, "g", swarmLock)
+			ops := &mortal{session: c.open(), answered: make(chan []byte, 1), killed: make(chan struct{})}
+			describeContent(ops.session)
+			dir := t.TempDir()
+			m := mountAt(t, dir, ops, Options{Family: oneFamily})
+			lock, made := filepath.Join(dir, "f"), make(chan error, 1)
+			go func() { made <- makeLock(lock) }()
+			answer := <-ops.answered
+			succeedWith(t, m, ops.session, Options{Logger: m.logger, Family: oneFamily}, answer)
+			require.NoError(t, <-made)
+			close(ops.killed)
+			require.NoError(t, os.Remove(filepath.Join(there, "f")))
+			writeFile(t, there, "f", strings.Replace(swarmLock, "worker 1", "another", 1))
+			require.ErrorIs(t, os.Remove(lock), syscall.ENOENT)
+		})
+	}
+}
+
+// mortal is an Operator of a process that is killed when it is about to tell of a creation.
+type mortal struct {
+	*session
+	answered chan []byte
+	killed   chan struct{}
+}
+
+func (m *mortal) Create(
+	ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+) (*storepb.Result, error) {
+	var told []byte
+	_, err := m.session.Create(ctx, caller, op, func(result *storepb.Result) []byte {
+		told = answer(result)
+		return told
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.answered <- told
+	<-m.killed
+	return nil, context.Canceled
 }
 
 // TestLeftByACrash goes on with what was open, locked, removed, listed and waited for. Only what was changing something fails.

@@ -23,7 +23,8 @@ type fileHandle struct {
 	how     observation.How
 	version uint64 // of what was seen on this mount, then
 
-	locks filelock.Description
+	keepName func(name []byte) // for whoever goes on should this process be killed
+	locks    filelock.Description
 }
 
 func (h *fileHandle) name() []*storepb.Observation {
@@ -46,6 +47,9 @@ func (h *fileHandle) news(thread uint32, seen []*storepb.Observation, how observ
 		return nil
 	}
 	h.thread, h.by, h.how, h.noted = thread, seen, how, time.Now()
+	if !same {
+		h.keepName(packNames(seen))
+	}
 	return seen
 }
 
@@ -53,6 +57,13 @@ func (h *fileHandle) notedAt(version uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.version = version
+}
+
+// made is for a new file that a thread has seen already, as of a version of what was seen on this mount.
+func (h *fileHandle) made(thread uint32, seen []*storepb.Observation, version uint64) {
+	if len(seen) > 0 {
+		h.thread, h.by, h.how, h.noted, h.version = thread, seen, observation.Made, time.Now(), version
+	}
 }
 
 // saw notes what a thread reads or writes through the handle. Nothing seen now means that the name is

@@ -17,7 +17,7 @@ func TestReadAgainAfterListing(t *testing.T) {
 	process := observation.Process{PID: 1, Start: 1}
 	memory := observation.New(func(uint32) iter.Seq[observation.Process] { return slices.Values([]observation.Process{process}) })
 	seen := []*storepb.Observation{{Parent: 1, Name: []byte("lock"), Token: 7}}
-	handle := &fileHandle{by: seen}
+	handle := &fileHandle{by: seen, keepName: func([]byte) {}}
 	held := func() int { return len(memory.SeenBy(5, observation.Name{Parent: 1, Name: "lock"})) }
 
 	handle.saw(memory, fuse.Caller{Pid: 5}, seen, observation.Read)

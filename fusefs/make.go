@@ -49,13 +49,13 @@ func (fs *fileSystem) makeNode(
 		return kernel.Status(errno)
 	}
 	create.Parent, create.Name, create.Exclusive = uint64(at.parent), at.name, true
-	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: create}}, answer.Entry(header))
+	how := observation.Made
+	if create.GetMode()&syscall.S_IFMT == syscall.S_IFDIR {
+		how = observation.MadeDirectory
+	}
+	note := func(result *storepb.Result) { fs.observations.Saw(header.Caller, result.GetObservations(), how) }
+	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: create}}, note, answer.Entry(header))
 	if errno == 0 {
-		how := observation.Made
-		if create.GetMode()&syscall.S_IFMT == syscall.S_IFDIR {
-			how = observation.MadeDirectory
-		}
-		fs.observations.Saw(header.Caller, result.GetObservations(), how)
 		kernel.FillEntry(out, result.GetAttr())
 	}
 	return kernel.Status(errno)
@@ -70,11 +70,13 @@ func (fs *fileSystem) Link(
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
+	note := func(result *storepb.Result) {
+		fs.observations.Saw(in.Caller, result.GetObservations(), observation.Made)
+	}
 	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Link{
 		Link: &storepb.Link{Ino: in.Oldnodeid, Parent: uint64(at.parent), Name: at.name},
-	}}, answer.Entry(&in.InHeader))
+	}}, note, answer.Entry(&in.InHeader))
 	if errno == 0 {
-		fs.observations.Saw(in.Caller, result.GetObservations(), observation.Made)
 		kernel.FillEntry(out, result.GetAttr())
 	}
 	return kernel.Status(errno)

@@ -25,10 +25,16 @@ func (fs *fileSystem) Create(
 		return kernel.Status(errno)
 	}
 	number := fs.files.Reserve()
+	var seen uint64
+	note := func(result *storepb.Result) {
+		if result.GetCreated() {
+			seen = fs.observations.Saw(in.Caller, result.GetObservations(), observation.Made)
+		}
+	}
 	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
 		Parent: uint64(at.parent), Name: at.name, Mode: syscall.S_IFREG | in.Mode&kernel.PermissionBits,
 		Exclusive: in.Flags&syscall.O_EXCL != 0,
-	}}}, answer.Create(&in.InHeader, number))
+	}}}, note, answer.Create(&in.InHeader, number))
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
@@ -44,7 +50,7 @@ func (fs *fileSystem) Create(
 	if result.GetCreated() {
 		inode.learn(content{version: attr.GetVersion()})
 		fs.calls.created.Note(in.Pid, attr)
-		handle.saw(fs.observations, in.Caller, result.GetObservations(), observation.Made)
+		handle.made(in.Pid, result.GetObservations(), seen)
 	} else if in.Flags&syscall.O_TRUNC != 0 {
 		if attr, errno = fs.empty(fs.truncation(interrupted, at.caller, handle.by), inode); errno != 0 {
 			fs.release(at.caller, inode)

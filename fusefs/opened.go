@@ -18,8 +18,14 @@ func (fs *fileSystem) file(number, node uint64) (handle *fileHandle, found bool)
 	return handle, true
 }
 
+// keep has an open file known to whoever goes on should this process be killed.
+func (fs *fileSystem) keep(number uint64, handle *fileHandle) {
+	handle.locks.KeepIn(number, fs.estate.Opened(number, handle.inode.ino, packNames(handle.by)))
+	handle.keepName = func(name []byte) { fs.estate.Named(number, name) }
+}
+
 // open gives an open file its number.
 func (fs *fileSystem) open(number uint64, handle *fileHandle) {
-	handle.locks.KeepIn(number, fs.estate.Opened(number, handle.inode.ino, packNames(handle.by)))
+	fs.keep(number, handle)
 	fs.files.AddAs(number, handle)
 }

@@ -28,13 +28,17 @@ func (fs *fileSystem) mutate(
 }
 
 // create is mutate for what makes a name. If the caller is killed while it waits, nobody is told of the
-// name, so there must be none: EINTR, which nobody gets to see.
+// name, so there must be none: EINTR, which nobody gets to see. What is to be noted of a success is noted before the caller can be told of
+// it, by whomever: should this process be killed then, its guard answers in its place.
 func (fs *fileSystem) create(
-	interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+	interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.Op, note func(*storepb.Result), answer func(*storepb.Result) []byte,
 ) (*storepb.Result, syscall.Errno) {
 	ctx, end := thread.NewRequest(interrupted, caller.GetPid()).WhileWaitedFor(0)
 	defer end()
-	result, err := fs.ops.Create(ctx, caller, op, answer)
+	result, err := fs.ops.Create(ctx, caller, op, func(result *storepb.Result) []byte {
+		note(result)
+		return answer(result)
+	})
 	if err != nil && ctx.Err() != nil {
 		return nil, syscall.EINTR
 	}

@@ -64,6 +64,10 @@ func (fs *fileSystem) Rename(
 	}
 	replaced := fs.judgements.judgedAs(to)
 	pin := fs.toKeep(replaced)
+	note := func(result *storepb.Result) {
+		fs.observations.TookAway(in.Caller, from.observed())
+		fs.observations.Saw(in.Caller, result.GetObservations(), observation.Made)
+	}
 	result, errno := fs.create(interrupted, from.caller, &storepb.Op{Op: &storepb.Op_Rename{Rename: &storepb.Rename{
 		Parent: uint64(from.parent), Name: from.name, NewParent: uint64(to.parent), NewName: to.name,
 		NoReplace:    in.Flags&unix.RENAME_NOREPLACE != 0,
@@ -72,11 +76,9 @@ func (fs *fileSystem) Rename(
 		Judged:       (*uint64)(fs.judgements.judgedAs(from)),
 		NewJudged:    (*uint64)(replaced),
 		Pin:          uint64(pin),
-	}}}, answer.Empty(&in.InHeader))
+	}}}, note, answer.Empty(&in.InHeader))
 	fs.mayHaveRemoved(from.caller, result, pin)
 	if errno == 0 {
-		fs.observations.TookAway(in.Caller, from.observed())
-		fs.observations.Saw(in.Caller, result.GetObservations(), observation.Made)
 		fs.removed(from.caller, ids.Inode(result.GetRemovedIno()), pin)
 	}
 	return kernel.Status(fs.judgements.judge(from.caller, result, errno))

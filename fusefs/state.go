@@ -183,7 +183,7 @@ func (s *state) restoreFiles(fs *dispatcher) error {
 		}
 		file := &fileHandle{inode: fs.inodes.use(saved.Ino), by: by, how: saved.How}
 		file.locks.Restore(saved.Locks)
-		file.locks.KeepIn(saved.Handle, fs.estate.Opened(saved.Handle, saved.Ino, packNames(by)))
+		fs.keep(saved.Handle, file)
 		files[saved.Handle] = file
 	}
 	fs.files.Restore(files, s.LastFile)

@@ -49,19 +49,26 @@ type walked struct {
 // cameBy answers the name by which a thread came to an inode, as it was when it was looked up; none: it did not come by one, as
 // through a file in /proc.
 func (c *calls) cameBy(thread uint32, ino ids.Inode) []*storepb.Observation {
-	found, _, _ := c.walked.Take(thread, func(w walked) bool { return w.ino == ino })
-	return found.seen
+	w, _, found := c.walked.Take(thread, func(w walked) bool { return w.ino == ino })
+	if found && c.lost {
+		c.walked.Note(thread, walked{}) // see surelyCameBy
+	}
+	return w.seen
 }
 
-// surelyCameBy is cameBy for what must not be done without the name. If the name may have been forgotten, the kernel is sent to look
-// again (ESTALE), once: it begins the system call anew then.
-func (c *calls) surelyCameBy(thread uint32, ino ids.Inode) ([]*storepb.Observation, syscall.Errno) {
-	found, _, known := c.walked.Take(thread, func(w walked) bool { return w.ino == ino })
-	if !known && c.lost && thread != 0 {
-		c.walked.Note(thread, walked{ino: ino})
-		return nil, syscall.ESTALE
+// surelyCameBy is cameBy for what is not to be done without the name, if there was one. If the name may have been forgotten, the kernel
+// is sent to look again (ESTALE): it begins a system call anew that has walked a path, once. Of a thread that has looked up any name since
+// nothing is forgotten, as it makes one system call after the other.
+//
+// It is told to the program if the process is killed for a second time during that call.
+func (c *calls) surelyCameBy(by uint32, ino ids.Inode) ([]*storepb.Observation, syscall.Errno) {
+	if c.lost && by != 0 {
+		if _, _, isKnown := c.walked.Get(by); !isKnown && thread.BeginsAnew(by) {
+			c.walked.Note(by, walked{})
+			return nil, syscall.ESTALE
+		}
 	}
-	return found.seen, 0
+	return c.cameBy(by, ino), 0
 }
 
 // entered is a directory whose attributes a thread was told, as of a command.

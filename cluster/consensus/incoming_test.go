@@ -131,7 +131,7 @@ func TestAFollowerGoesOnBehindAnInstalledSnapshot(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		if restarted {
 			require.NoError(t, f.dir.SetJoined())
-			require.NoError(t, f.voter.close())
+			require.NoError(t, f.close())
 			f.open(t)
 		}
 		old, newer := end.term, end.term+1
@@ -158,7 +158,7 @@ func TestALogThatASnapshotWasToReplaceIsGone(t *testing.T) {
 	meta, end, state := snapshotOf(t, newSetup(t).start(t), "a", "b")
 	require.True(t, f.append(t, oldTerm, position{}, manyOf(oldTerm, end.index+2)...))
 	require.NoError(t, f.dir.SetJoined())
-	require.NoError(t, f.voter.close())
+	require.NoError(t, f.close())
 	store, err := openSnapshots(f.setup.path, quietLogger())
 	require.NoError(t, err)
 	sink, err := store.Create(meta.Version, meta.Index, meta.Term, meta.Configuration, meta.ConfigurationIndex, f.leader)
@@ -237,7 +237,7 @@ func TestAProcessEndsThatCountsEntriesThatAreGone(t *testing.T) {
 	require.True(t, installed)
 	require.ErrorIs(t, <-f.failed, errStaleLog)
 	require.NoError(t, f.dir.SetJoined())
-	require.NoError(t, f.voter.close())
+	require.NoError(t, f.close())
 	f.open(t)
 	require.True(t, f.append(t, end.term, end, end.term))
 }

@@ -76,20 +76,46 @@ func (e *Estate) Opened(handle uint64, ino ids.Inode, name []byte) (session *ato
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n, found := e.files.take(handle)
-	if found && len(name) > 0 {
-		_, err := e.file.WriteAt(name[:min(len(name), mostName)], int64(atNames+n*mostName))
-		found = err == nil && len(name) <= mostName
-	}
-	if !found {
+	if !found || !e.writeName(n, name) {
 		e.word(atIncomplete).Store(1)
 		return nil
 	}
 	at := atFiles + n*slot
-	e.word(at + 24).Store(uint64(len(name)))
 	e.word(at + 8).Store(uint64(ino))
 	e.word(at + 16).Store(0)
 	e.word(at).Store(handle)
 	return e.word(at + 16)
+}
+
+// Named notes that the name by which a file was opened is known as something else now.
+func (e *Estate) Named(handle uint64, name []byte) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n, found := e.files.of[handle]
+	if !found {
+		return
+	}
+	e.word(atFiles + n*slot + 24).Store(0)
+	if !e.writeName(n, name) {
+		e.word(atIncomplete).Store(1)
+	}
+}
+
+// writeName is with the mutex held. There is no name until all of it is there.
+func (e *Estate) writeName(n int, name []byte) bool {
+	if len(name) > mostName {
+		return false
+	}
+	if len(name) > 0 {
+		if _, err := e.file.WriteAt(name, int64(atNames+n*mostName)); err != nil {
+			return false
+		}
+	}
+	e.word(atFiles + n*slot + 24).Store(uint64(len(name)))
+	return true
 }
 
 // Closed strikes an open file off.

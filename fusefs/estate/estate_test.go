@@ -35,8 +35,12 @@ func TestWhatIsLeft(t *testing.T) {
 	require.Equal(t, []File{{7, 70, 5, []byte("seven")}, {8, 80, 0, []byte{}}}, left.Files)
 	require.Equal(t, []Lock{{flock, 7}, {record, 8}}, left.Locks)
 
+	e.Named(7, []byte("otherwise"))
+	require.Equal(t, []File{{7, 70, 5, []byte("otherwise")}, {8, 80, 0, []byte{}}}, read(t, e).Files)
+
 	e.Locks(flock, 0)
 	e.Closed(7)
+	e.Named(7, []byte("closed"))
 	e.LocksNothing(record)
 	left = read(t, e)
 	require.Equal(t, []File{{8, 80, 0, []byte{}}}, left.Files)

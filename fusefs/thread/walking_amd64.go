@@ -1,0 +1,6 @@
+package thread
+
+import "golang.org/x/sys/unix"
+
+// older are system calls that newer processors never had.
+var older = []int{unix.SYS_OPEN, unix.SYS_CREAT, unix.SYS_READLINK}
