@@ -270,13 +270,14 @@ func (m *machine) start(t testing.TB) {
 	m.log = newEarlyLog(m.disk)
 	var err error
 	fsm := earlyFSM{numberFSM{m.cluster}, m.log}
-	m.incoming = newIncoming(m.network.Consumer(), m.log, position{}, nil)
+	m.incoming = newIncoming(m.network.Consumer(), m.log, new(snapshotStore).last, nil)
 	votes := flushingVotes{m.votes, m.log}
 	m.raft, err = raft.NewRaft(m.config(), fsm, logCache(m.log), votes, raft.NewInmemSnapshotStore(), transport{
 		m.network, m.config().LocalID, NewAddresses(), m.log, NewWithdrawal(), newSpace("", 0, quietLogger()), m.incoming,
 	})
 	require.NoError(t, err)
 	m.log.raft.Store(m.raft)
+	m.incoming.begin(m.raft)
 }
 
 // cut ends the machine, with nothing left but what is on disk.

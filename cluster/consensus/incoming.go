@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -21,23 +22,31 @@ func positionOf(entry *raft.Log) position {
 	return position{ids.Index(entry.Index), ids.Term(entry.Term)}
 }
 
-// incoming is what other nodes ask of raft, one after the other. Raft knows what comes before its log only as long as nothing is behind
-// that: the log begins behind a snapshot that was installed, and of messages that reach back to it all would be refused. So what such a
-// snapshot has is taken out of them (skipCovered).
+// incoming is what other nodes ask of raft, one after the other.
+//
+// Raft compares what comes before a message with its log only. It would refuse all messages that begin before the log does, also where a
+// snapshot has what they say, and the leader would send older and older entries. So what the snapshot has is taken out of them
+// (skipCovered). And raft empties its log when it installs a snapshot, also of entries behind it that others count on, and goes on counting
+// those that it had; both are seen to here (install).
 type incoming struct {
 	from     <-chan raft.RPC
 	requests chan raft.RPC
-	log      *earlyLog
+	raft     *raft.Raft
+	log      raft.LogStore
+	newest   func() position // the last entry of the newest snapshot there is
 	fail     func(error)
-	snapshot position // with which raft began, or which it has installed since
 	ended    chan struct{}
 	ending   sync.Once
 }
 
-func newIncoming(from <-chan raft.RPC, log *earlyLog, snapshot position, fail func(error)) *incoming {
-	i := &incoming{from: from, requests: make(chan raft.RPC), log: log, fail: fail, snapshot: snapshot, ended: make(chan struct{})}
+func newIncoming(from <-chan raft.RPC, log raft.LogStore, newest func() position, fail func(error)) *incoming {
+	return &incoming{from: from, requests: make(chan raft.RPC), log: log, newest: newest, fail: fail, ended: make(chan struct{})}
+}
+
+// begin passes on what has come, and what comes until the end, to a raft.
+func (i *incoming) begin(r *raft.Raft) {
+	i.raft = r
 	go i.pass()
-	return i
 }
 
 func (i *incoming) end() { i.ending.Do(func() { close(i.ended) }) }
@@ -48,10 +57,12 @@ func (i *incoming) pass() {
 		case rpc := <-i.from:
 			switch req := rpc.Command.(type) {
 			case *raft.AppendEntriesRequest:
-				rpc.Command = i.skipInstalled(req)
+				rpc.Command = i.skipTaken(req)
 				i.hand(rpc)
 			case *raft.InstallSnapshotRequest:
-				i.install(rpc, req)
+				if !i.install(rpc, req) {
+					return
+				}
 			default:
 				i.hand(rpc)
 			}
@@ -69,17 +80,19 @@ func (i *incoming) hand(rpc raft.RPC) {
 	}
 }
 
-// install passes nothing else on before raft is done with a snapshot, as that decides what is to be taken out.
-//
-// Raft would empty its log even if that goes on behind the snapshot, with entries that others count on. A leader that has not heard yet
-// what is here may send such a snapshot; it is told that all of it is here.
-func (i *incoming) install(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
+// install passes nothing else on before raft is done with a snapshot, as that decides what is to be taken out. A snapshot of which all is
+// here already is not installed: a leader that has not heard of that may send it, or it comes late. What a leader says that is over raft
+// refuses itself. The answer is false if nothing more is
+// to be answered.
+func (i *incoming) install(rpc raft.RPC, req *raft.InstallSnapshotRequest) bool {
 	last := position{ids.Index(req.LastLogIndex), ids.Term(req.LastLogTerm)}
-	if r := i.log.raft.Load(); r != nil && req.Term == r.CurrentTerm() && i.has(last) {
-		_, err := io.Copy(io.Discard, rpc.Reader)
-		header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}
-		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: header, Term: r.CurrentTerm(), Success: err == nil}, err)
-		return
+	if req.Term >= i.raft.CurrentTerm() && (last.index <= ids.Index(i.raft.AppliedIndex()) || i.has(last)) {
+		go func() {
+			_, err := io.Copy(io.Discard, rpc.Reader)
+			header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}
+			rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: header, Term: i.raft.CurrentTerm(), Success: err == nil}, err)
+		}()
+		return true
 	}
 	answers := make(chan raft.RPCResponse, 1)
 	to := rpc.RespChan
@@ -87,12 +100,14 @@ func (i *incoming) install(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
 	i.hand(rpc)
 	select {
 	case answer := <-answers:
-		if said, ok := answer.Response.(*raft.InstallSnapshotResponse); ok && said.Success && answer.Error == nil {
-			i.snapshot = last
-			i.checkInstalled()
+		if said, ok := answer.Response.(*raft.InstallSnapshotResponse); ok && said.Success && answer.Error == nil && i.countsOn(last) {
+			i.fail(errStaleLog)
+			return false
 		}
 		to <- answer
+		return true
 	case <-i.ended:
+		return false
 	}
 }
 
@@ -103,26 +118,31 @@ func (i *incoming) has(at position) bool {
 }
 
 // errStaleLog is of a process that has to be started again, which does no harm.
-var errStaleLog = errors.New("the log had more entries than the leader's snapshot, and raft counts them though they are gone: start again")
+var errStaleLog = errors.New("the log had other entries than the leader's snapshot, and raft counts them though they are gone: start again")
 
-// checkInstalled ends the process if raft takes entries for there that it has removed when it installed a snapshot: none of the leader's
-// could follow.
-func (i *incoming) checkInstalled() {
-	if r := i.log.raft.Load(); r != nil && ids.Index(r.LastIndex()) > i.snapshot.index {
-		i.fail(errStaleLog)
-	}
+// countsOn tells whether raft takes entries for there that it has removed when it installed a snapshot: none of the leader's could follow,
+// and it would vote as if it had them.
+func (i *incoming) countsOn(installed position) bool {
+	stats := i.raft.Stats()
+	index, errIndex := strconv.ParseUint(stats["last_log_index"], 10, 64)
+	term, errTerm := strconv.ParseUint(stats["last_log_term"], 10, 64)
+	last := position{ids.Index(index), ids.Term(term)}
+	return errors.Join(errIndex, errTerm) != nil || last.index > installed.index || last.index == installed.index && last.term != installed.term
 }
 
-// skipInstalled answers a leader's message without what a snapshot has that the log begins behind. With all other logs raft can compare.
-func (i *incoming) skipInstalled(req *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
-	if i.snapshot.index == 0 || ids.Index(req.PrevLogEntry) > i.snapshot.index {
+// skipTaken answers a leader's message without what a snapshot has, if it begins before the log does. A snapshot that was received counts once
+// raft has taken it over: until then not all of it is applied.
+func (i *incoming) skipTaken(req *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
+	snapshot, previous := i.newest(), ids.Index(req.PrevLogEntry)
+	if previous > snapshot.index || snapshot.index == 0 || ids.Index(i.raft.AppliedIndex()) < snapshot.index {
 		return req
 	}
 	first, err := i.log.FirstIndex()
-	if err != nil || first != 0 && ids.Index(first) != i.snapshot.index+1 {
+	isBehind := first == 0 || ids.Index(first) == snapshot.index+1
+	if err != nil || first != 0 && previous >= ids.Index(first) || !isBehind && !i.has(snapshot) {
 		return req
 	}
-	return skipCovered(req, i.snapshot)
+	return skipCovered(req, snapshot)
 }
 
 // skipCovered answers a leader's message as it would be if it began behind a snapshot, if it reaches that far back.

@@ -26,7 +26,7 @@ type follower struct {
 func newFollower(t *testing.T) *follower {
 	f := &follower{setup: newSetup(t)}
 	f.setup.claim.Bootstrap = false
-	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger())}
+	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger()), snapshots: new(snapshotStore)}
 	f.leader = newTransport(&Config{Network: listen(t), Addresses: NewAddresses(), Silence: NewWithdrawal(), Logger: quietLogger()}, "leader", files)
 	t.Cleanup(func() { _ = f.leader.(raft.WithClose).Close() })
 	f.header = raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("leader"), Addr: []byte(f.leader.LocalAddr())}
@@ -227,22 +227,70 @@ func TestASnapshotThatTheLogGoesOnBehindIsNotInstalled(t *testing.T) {
 	require.Empty(t, f.failed)
 }
 
-// TestAProcessEndsThatCountsEntriesThatAreGone: of a leader that was cut off for long, with more than the new one's snapshot has.
-func TestAProcessEndsThatCountsEntriesThatAreGone(t *testing.T) {
-	f := newFollower(t)
-	meta, end, state := snapshotOf(t, newSetup(t).start(t), "a", "b")
-	require.True(t, f.append(t, oldTerm, position{}, manyOf(oldTerm, end.index+2)...))
-	installed, err := f.install(meta, bytes.NewReader(state))
+// TestASnapshotThatComesLateIsNotInstalled once more, or after a newer one, since entries behind it may count already.
+func TestASnapshotThatComesLateIsNotInstalled(t *testing.T) {
+	f, leader := newFollower(t), newSetup(t).start(t)
+	older, _, olderState := snapshotOf(t, leader, "a")
+	meta, end, state := snapshotOf(t, leader, "b")
+	for _, again := range []bool{false, true} {
+		installed, err := f.install(meta, bytes.NewReader(state))
+		require.NoError(t, err)
+		require.True(t, installed)
+		if !again {
+			require.True(t, f.append(t, end.term, end, end.term, end.term))
+		}
+	}
+	older.Term++ // of a leader that this node has not heard of
+	installed, err := f.install(older, bytes.NewReader(olderState))
 	require.NoError(t, err)
 	require.True(t, installed)
-	require.ErrorIs(t, <-f.failed, errStaleLog)
-	require.NoError(t, f.dir.SetJoined())
-	require.NoError(t, f.close())
-	f.open(t)
-	require.True(t, f.append(t, end.term, end, end.term))
+	require.Equal(t, manyOf(end.term, 2), f.log(t))
+	require.Equal(t, end.index, ids.Index(f.AppliedIndex()))
+	require.Empty(t, f.failed)
 }
 
-// TestWhatASnapshotHasMakesNoDifference to a follower of which the log begins behind it: it takes what it would with all of its log, and
+// TestAProcessEndsThatCountsEntriesThatAreGone: of a leader that was cut off for long, with more than the new one's snapshot has, or as much.
+func TestAProcessEndsThatCountsEntriesThatAreGone(t *testing.T) {
+	meta, end, state := snapshotOf(t, newSetup(t).start(t), "a", "b")
+	for _, more := range []ids.Index{0, 2} {
+		f := newFollower(t)
+		require.True(t, f.append(t, oldTerm, position{}, manyOf(oldTerm, end.index+more)...))
+		installed := make(chan error)
+		go func() {
+			_, err := f.install(meta, bytes.NewReader(state))
+			installed <- err
+		}()
+		require.ErrorIs(t, <-f.failed, errStaleLog)
+		require.NoError(t, f.dir.SetJoined())
+		require.NoError(t, f.close())
+		require.Error(t, <-installed, "it is not said")
+		f.open(t)
+		require.True(t, f.append(t, end.term, end, end.term))
+	}
+}
+
+// TestALogThatBeginsBehindItsOwnSnapshot as one does that was compacted with nothing left: raft counts what it leaves from the end.
+func TestALogThatBeginsBehindItsOwnSnapshot(t *testing.T) {
+	s := newSetup(t)
+	v := s.start(t)
+	_, end, _ := snapshotOf(t, v, "a", "b")
+	require.NoError(t, v.close())
+	f := newFollower(t)
+	require.NoError(t, f.close())
+	f.setup = s
+	f.open(t)
+	first, err := f.files.logs.FirstIndex()
+	require.NoError(t, err)
+	require.NoError(t, f.files.logs.DeleteRange(first, uint64(end.index-1)))
+	require.True(t, f.append(t, end.term+5, end.plus(-2, end.term), end.term), "what the snapshot has, the log has no more, and the leader does not know to be here")
+	require.NoError(t, f.files.logs.DeleteRange(uint64(end.index), uint64(end.index)))
+	some, later := end.term+10, end.term+20 // it may elect itself meanwhile
+	require.True(t, f.append(t, some, end, some))
+	require.False(t, f.append(t, later, end.plus(1, later), later))
+	require.True(t, f.append(t, later, end, later))
+}
+
+// TestWhatASnapshotHasMakesNoDifference to a follower of which the log begins in or behind it: it takes what it would with all of its log, and
 // calls nothing committed that the leader has not.
 func TestWhatASnapshotHasMakesNoDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -250,6 +298,7 @@ func TestWhatASnapshotHasMakesNoDifference(t *testing.T) {
 		slices.Sort(terms)
 		leader := append([]uint64{0}, terms...) // by index
 		covered := rapid.IntRange(1, len(leader)-1).Draw(t, "covered by the snapshot")
+		behind := rapid.IntRange(0, covered).Draw(t, "compacted")
 		others := rapid.SliceOfN(rapid.Uint64Range(leader[covered], 3), 0, 5).Draw(t, "follower's terms behind it")
 		slices.Sort(others)
 		follower := append(slices.Clone(leader[:covered+1]), others...)
@@ -267,8 +316,11 @@ func TestWhatASnapshotHasMakesNoDifference(t *testing.T) {
 			require.Same(t, message, skipped)
 			return
 		}
+		if previous > behind {
+			return // raft can compare
+		}
 		want, _, _ := appendTo(follower, 0, message)
-		got, committed, taken := appendTo(follower, covered, skipped)
+		got, committed, taken := appendTo(follower, behind, skipped)
 		require.True(t, taken)
 		require.Equal(t, want, got)
 		require.Equal(t, leader[:committed+1], got[:committed+1])

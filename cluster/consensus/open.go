@@ -61,8 +61,9 @@ func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
 		return fmt.Errorf("raft starts from the snapshot at index %d, and the state is that of index %d: start again", last, r.files.snapshot.index)
 	}
 	r.files.space.waits.Store(true)
-	if r.cfg.Network != nil {
+	if over, ok := r.Transport.(transport); ok {
 		r.files.logs.raft.Store(r.Raft)
+		over.incoming.begin(r.Raft)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/cluster/durable"
+	"lockfs/raftstore/ids"
 )
 
 // snapshotPiece is how many bytes of a snapshot may wait for the disk. The log shares that disk, and a write of it waits for
@@ -33,7 +34,7 @@ const (
 type snapshotStore struct {
 	*raft.FileSnapshotStore
 	dir    string
-	newest atomic.Uint64 // index of the newest one
+	newest atomic.Pointer[position] // the last entry of the newest one; nil: there is none
 	figure atomic.Pointer[SnapshotFigures]
 }
 
@@ -80,10 +81,20 @@ func (s *snapshotStore) Create(
 	return &snapshotSink{
 		SnapshotSink: sink, sync: func() error { return unix.Fdatasync(int(file.Fd())) }, close: file.Close,
 		done: func() {
-			s.newest.Store(max(s.newest.Load(), index)) // one of the leader's may have come meanwhile
+			if s.last().index < ids.Index(index) { // one of the leader's may have come meanwhile
+				s.newest.Store(&position{ids.Index(index), ids.Term(term)})
+			}
 			s.describe(index, sink.ID())
 		},
 	}, nil
+}
+
+// last answers the last entry that the newest snapshot has; its index is 0 if there is none.
+func (s *snapshotStore) last() position {
+	if newest := s.newest.Load(); newest != nil {
+		return *newest
+	}
+	return position{}
 }
 
 // describeNewest looks for what an earlier process has left.

@@ -54,7 +54,7 @@ func (r *Raft) TakeSnapshots(ctx context.Context) {
 // snapshotDue tells whether enough has been applied since the last snapshot. Slack, from 0 to 1, has the nodes take theirs at
 // different times: they all have the same log.
 func (r *Raft) snapshotDue(slack float64) bool {
-	last, applied := r.files.snapshots.newest.Load(), r.AppliedIndex()
+	last, applied := uint64(r.files.snapshots.last().index), r.AppliedIndex()
 	if applied <= last {
 		return false
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -112,7 +111,7 @@ func TestLargeContentsStayBounded(t *testing.T) {
 	require.Less(t, heap(), before+cachedEntries*(namespace.MaxContent+1<<10)+8<<20)
 	// Behind a snapshot that was under way when the last entries came, another one follows.
 	require.Eventually(t, func() bool {
-		return v.files.sizes.between(ids.Index(v.files.snapshots.newest.Load()), math.MaxUint64-1) < snapshotBytes*5/4
+		return v.files.sizes.between(v.files.snapshots.last().index, math.MaxUint64-1) < snapshotBytes*5/4
 	}, testWait, 50*time.Millisecond)
 	const segment = 4 << 20 // of the log, which goes as a whole
 	most := int64(snapshotBytes*5/4 + snapshotBytes + 2*segment + (keptSnapshots+1)*(namespace.MaxContent+64<<10))

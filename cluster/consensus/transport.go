@@ -205,6 +205,10 @@ func newTransport(cfg *Config, self raft.ServerID, files *storage) raft.Transpor
 		return local
 	}
 	over := raft.NewNetworkTransportWithLogger(cfg.Network, transportPool, transportTimeout, raftLogger(cfg.Logger, slog.LevelDebug))
-	incoming := newIncoming(over.Consumer(), files.logs, files.snapshot, cfg.Fail)
+	fail := func(err error) {
+		cfg.Silence.Begin()
+		cfg.Fail(err)
+	}
+	incoming := newIncoming(over.Consumer(), files.logs, files.snapshots.last, fail)
 	return transport{over, self, cfg.Addresses, files.logs, cfg.Silence, files.space, incoming}
 }

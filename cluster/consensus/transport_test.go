@@ -13,7 +13,7 @@ import (
 func TestASnapshotOnItsWayEndsWithSilence(t *testing.T) {
 	logger := quietLogger()
 	silence := NewWithdrawal()
-	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, logger)}
+	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, logger), snapshots: new(snapshotStore)}
 	open := func() raft.Transport {
 		opened := newTransport(&Config{Network: listen(t), Addresses: NewAddresses(), Silence: silence, Logger: logger}, "", files)
 		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
@@ -26,9 +26,9 @@ func TestASnapshotOnItsWayEndsWithSilence(t *testing.T) {
 		request := &raft.InstallSnapshotRequest{Size: size}
 		sent <- leader.InstallSnapshot("b", follower.LocalAddr(), request, new(raft.InstallSnapshotResponse), zeros{})
 	}()
-	whoIsThere := <-follower.Consumer()
+	whoIsThere := <-follower.(transport).network.Consumer()
 	whoIsThere.Respond(answerOf("b"), nil)
-	rpc := <-follower.Consumer()
+	rpc := <-follower.(transport).network.Consumer()
 	_, err := io.ReadFull(rpc.Reader, make([]byte, 1<<20))
 	require.NoError(t, err)
 	silence.Begin()
@@ -45,7 +45,7 @@ func answerOf(id string) *raft.RequestPreVoteResponse {
 // TestAnotherServersAnswersCountForNothing has "c" answer where "b" was.
 func TestAnotherServersAnswersCountForNothing(t *testing.T) {
 	addresses := NewAddresses()
-	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger())}
+	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger()), snapshots: new(snapshotStore)}
 	open := func() raft.Transport {
 		opened := newTransport(&Config{Network: listen(t), Addresses: addresses, Silence: NewWithdrawal(), Logger: quietLogger()}, "a", files)
 		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
@@ -54,7 +54,7 @@ func TestAnotherServersAnswersCountForNothing(t *testing.T) {
 	a, c := open(), open()
 	go func() {
 		header := raft.RPCHeader{ID: []byte("c")}
-		for rpc := range c.Consumer() {
+		for rpc := range c.(transport).network.Consumer() {
 			switch rpc.Command.(type) {
 			case *raft.RequestVoteRequest:
 				rpc.Respond(&raft.RequestVoteResponse{RPCHeader: header, Granted: true}, nil)
