@@ -21,8 +21,8 @@
 //
 // Heartbeats take raft's main loop, because handled on the transport's goroutine they run beside it
 // and can make logs diverge (hashicorp/raft#695). Pre-vote is on, leadership is never transferred. A follower stands for election early if
-// the process of its leader has ended (leaderWatch). Raft looks for what comes before a message in the log only; what the newest snapshot has
-// of it is taken out before (skipCovered).
+// the process of its leader has ended (leaderWatch). What raft makes of a message whose beginning or
+// end it does not know from its log, or of a snapshot that comes late, is seen to before it gets them (incoming).
 //
 // # Disk
 //

@@ -57,7 +57,7 @@ func (i *incoming) pass() {
 		case rpc := <-i.from:
 			switch req := rpc.Command.(type) {
 			case *raft.AppendEntriesRequest:
-				rpc.Command = i.skipTaken(req)
+				rpc.Command = i.skipTaken(commitCompared(req))
 				i.hand(rpc)
 			case *raft.InstallSnapshotRequest:
 				if !i.install(rpc, req) {
@@ -81,8 +81,8 @@ func (i *incoming) hand(rpc raft.RPC) {
 }
 
 // install passes nothing else on before raft is done with a snapshot, as that decides what is to be taken out. A snapshot of which all is
-// here already is not installed: a leader that has not heard of that may send it, or it comes late. What a leader says that is over raft
-// refuses itself. The answer is false if nothing more is
+// here already is not installed: a leader that has not heard of that may send it, or it comes late. That it is here is no more than what
+// is committed already, and what the leader sends next is compared. What a leader says whose term is over raft refuses itself. The answer is false if nothing more is
 // to be answered.
 func (i *incoming) install(rpc raft.RPC, req *raft.InstallSnapshotRequest) bool {
 	last := position{ids.Index(req.LastLogIndex), ids.Term(req.LastLogTerm)}
@@ -130,6 +130,22 @@ func (i *incoming) countsOn(installed position) bool {
 	return errors.Join(errIndex, errTerm) != nil || last.index > installed.index || last.index == installed.index && last.term != installed.term
 }
 
+// commitCompared answers a leader's message that calls nothing committed but what it has been compared up to: its last entry, or the one
+// before it. Raft would take all of its log for committed up to what the leader says (raft.go, "Update the commit index"), also entries
+// behind the message which the leader does not have.
+func commitCompared(req *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
+	compared := req.PrevLogEntry
+	if n := len(req.Entries); n > 0 {
+		compared = req.Entries[n-1].Index
+	}
+	if req.LeaderCommitIndex <= compared {
+		return req
+	}
+	limited := *req
+	limited.LeaderCommitIndex = compared
+	return &limited
+}
+
 // skipTaken answers a leader's message without what a snapshot has, if it begins before the log does. A snapshot that was received counts once
 // raft has taken it over: until then not all of it is applied.
 func (i *incoming) skipTaken(req *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
@@ -147,8 +163,8 @@ func (i *incoming) skipTaken(req *raft.AppendEntriesRequest) *raft.AppendEntries
 
 // skipCovered answers a leader's message as it would be if it began behind a snapshot, if it reaches that far back.
 //
-// What a snapshot has is committed, so whoever leads has it too: raft refuses messages of a term that is over. Nothing is said of entries
-// behind those of the message, which may be others than the leader's, so no more than that is called committed.
+// What a snapshot has is committed, so whoever leads has it too: raft refuses messages of a term that is over. (A state that is given to
+// raft by its Restore would not be; nobody does that.) Nothing is said of entries behind those of the message (commitCompared).
 func skipCovered(req *raft.AppendEntriesRequest, snapshot position) *raft.AppendEntriesRequest {
 	covered := slices.IndexFunc(req.Entries, func(entry *raft.Log) bool { return ids.Index(entry.Index) > snapshot.index })
 	if covered < 0 {

@@ -81,12 +81,20 @@ func (s *snapshotStore) Create(
 	return &snapshotSink{
 		SnapshotSink: sink, sync: func() error { return unix.Fdatasync(int(file.Fd())) }, close: file.Close,
 		done: func() {
-			if s.last().index < ids.Index(index) { // one of the leader's may have come meanwhile
-				s.newest.Store(&position{ids.Index(index), ids.Term(term)})
-			}
+			s.noteNewest(position{ids.Index(index), ids.Term(term)})
 			s.describe(index, sink.ID())
 		},
 	}, nil
+}
+
+// noteNewest notes a snapshot that is there now, unless there is a newer one: one of the leader's may have come meanwhile.
+func (s *snapshotStore) noteNewest(taken position) {
+	for {
+		newest := s.newest.Load()
+		if newest != nil && newest.index >= taken.index || s.newest.CompareAndSwap(newest, &taken) {
+			return
+		}
+	}
 }
 
 // last answers the last entry that the newest snapshot has; its index is 0 if there is none.

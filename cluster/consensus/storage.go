@@ -38,7 +38,7 @@ func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, e
 		err := state.CheckVersion(dir.versions)
 		return nil, nil, fmt.Errorf("data directory %s, which stays as it is: %w", dir.Path, err)
 	}
-	snapshots.newest.Store(&newest)
+	snapshots.noteNewest(newest)
 	if err := snapshots.describeNewest(); err != nil {
 		return nil, nil, err
 	}
