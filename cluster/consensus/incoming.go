@@ -80,10 +80,11 @@ func (i *incoming) hand(rpc raft.RPC) {
 	}
 }
 
-// install passes nothing else on before raft is done with a snapshot, as that decides what is to be taken out. A snapshot of which all is
-// here already is not installed: a leader that has not heard of that may send it, or it comes late. That it is here is no more than what
-// is committed already, and what the leader sends next is compared. What a leader says whose term is over raft refuses itself. The answer is false if nothing more is
-// to be answered.
+// install passes nothing else on before raft is done with a snapshot, as that decides what is to be taken out. The answer is false if
+// nothing more is to be answered.
+//
+// A snapshot of which all is here already is not installed: a leader that has not heard of that may send it, or it comes late. To say so
+// makes nothing committed that was not, and what the leader sends next is compared. A leader whose term is over raft refuses itself.
 func (i *incoming) install(rpc raft.RPC, req *raft.InstallSnapshotRequest) bool {
 	last := position{ids.Index(req.LastLogIndex), ids.Term(req.LastLogTerm)}
 	if req.Term >= i.raft.CurrentTerm() && (last.index <= ids.Index(i.raft.AppliedIndex()) || i.has(last)) {
@@ -164,7 +165,7 @@ func (i *incoming) skipTaken(req *raft.AppendEntriesRequest) *raft.AppendEntries
 // skipCovered answers a leader's message as it would be if it began behind a snapshot, if it reaches that far back.
 //
 // What a snapshot has is committed, so whoever leads has it too: raft refuses messages of a term that is over. (A state that is given to
-// raft by its Restore would not be; nobody does that.) Nothing is said of entries behind those of the message (commitCompared).
+// raft by its Restore would not be; nobody does that.) What raft calls committed then is what it would (commitCompared).
 func skipCovered(req *raft.AppendEntriesRequest, snapshot position) *raft.AppendEntriesRequest {
 	covered := slices.IndexFunc(req.Entries, func(entry *raft.Log) bool { return ids.Index(entry.Index) > snapshot.index })
 	if covered < 0 {
@@ -181,10 +182,5 @@ func skipCovered(req *raft.AppendEntriesRequest, snapshot position) *raft.Append
 	skipped := *req
 	skipped.Entries = req.Entries[covered:]
 	skipped.PrevLogEntry, skipped.PrevLogTerm = 0, 0
-	end := uint64(snapshot.index)
-	if n := len(skipped.Entries); n > 0 {
-		end = skipped.Entries[n-1].Index
-	}
-	skipped.LeaderCommitIndex = min(req.LeaderCommitIndex, end)
 	return &skipped
 }
