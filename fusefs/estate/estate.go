@@ -98,7 +98,6 @@ func (e *Estate) Named(handle uint64, name []byte) {
 	if !found {
 		return
 	}
-	e.word(atFiles + n*slot + 24).Store(0)
 	if !e.writeName(n, name) {
 		e.word(atIncomplete).Store(1)
 	}
@@ -109,6 +108,7 @@ func (e *Estate) writeName(n int, name []byte) bool {
 	if len(name) > mostName {
 		return false
 	}
+	e.word(atFiles + n*slot + 24).Store(0)
 	if len(name) > 0 {
 		if _, err := e.file.WriteAt(name, int64(atNames+n*mostName)); err != nil {
 			return false

@@ -19,8 +19,8 @@ const (
 
 // FcntlCommand is what a thread that waits in fcntl(2) has asked for, which a request does not tell; -1 if it is not known.
 func FcntlCommand(thread uint32) int {
-	call, arguments := systemCall(thread)
-	if call != unix.SYS_FCNTL || len(arguments) < 2 {
+	call, arguments, known := systemCall(thread)
+	if !known || call != unix.SYS_FCNTL || len(arguments) < 2 {
 		return -1
 	}
 	command, err := strconv.ParseInt(string(arguments[1]), 0, 32)
@@ -32,28 +32,31 @@ func FcntlCommand(thread uint32) int {
 
 // BeginsAnew tells of a thread that waits in a system call which opens, reads or cuts the file at the end of a path: of these the
 // kernel does not tell that something was stale (ESTALE) before it has walked the path once more. Others open files too, as read(2)
-// does for a listener of fanotify(7), or fchmod(2) in an overlay.
+// does for a listener of fanotify(7), or fchmod(2) in an overlay; but the call of a thread that may not be looked at (ptrace(2)), or that
+// runs, is taken for one of these, as almost all are.
 func BeginsAnew(thread uint32) bool {
-	call, _ := systemCall(thread)
-	return slices.Contains(walking, call)
+	call, _, known := systemCall(thread)
+	return !known || slices.Contains(walking, call)
 }
 
-// systemCall is that in which a thread waits; -1 if it is not known.
-func systemCall(thread uint32) (number int, arguments [][]byte) {
+// walking are the system calls of which BeginsAnew tells.
+var walking = append([]int{
+	unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_TRUNCATE, unix.SYS_READLINKAT,
+}, older...)
+
+// systemCall is that in which a thread waits, if it is known; below 0: in none.
+func systemCall(thread uint32) (number int, arguments [][]byte, known bool) {
 	for end := time.Now().Add(callWait); ; time.Sleep(callPoll) {
 		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", thread))
 		fields := bytes.Fields(call)
 		if err != nil || len(fields) == 0 {
-			return -1, nil
+			return 0, nil, false
 		}
 		if string(fields[0]) == "running" && time.Now().Before(end) {
 			continue // it does not wait yet
 		}
 		number, err := strconv.Atoi(string(fields[0]))
-		if err != nil {
-			return -1, nil
-		}
-		return number, fields[1:]
+		return number, fields[1:], err == nil
 	}
 }
 

@@ -264,9 +264,12 @@ func (b *Bustle) look(t testing.TB) {
 	}
 }
 
-// Forget removes what was recorded, and the directories.
+// Forget removes what was recorded, and the directories, unless that is to be looked at.
 func (b *Bustle) Forget(t testing.TB) {
 	t.Helper()
+	if t.Failed() {
+		return
+	}
 	for _, record := range b.records {
 		require.NoError(t, os.Remove(record))
 	}
