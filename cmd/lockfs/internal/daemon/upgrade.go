@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
@@ -184,6 +185,7 @@ func execute(ctx context.Context, told chan os.Signal, program string, handed []
 		defer func() { _, _ = act(s, caught) }() // if this program goes on
 		err = errors.Join(err, failed)
 	}
+	settle()
 	signal.Stop(told) // once it has what this process was sent until now
 	variables := append(environment(), handed...)
 	if ctx.Err() != nil || len(told) > 0 {
@@ -193,6 +195,27 @@ func execute(ctx context.Context, told chan os.Signal, program string, handed []
 		err = errors.Join(err, fmt.Errorf("%s: %w", path, syscall.Exec(path, os.Args, variables)))
 	}
 	return err
+}
+
+// settle waits until no thread has yet to begin to handle what it was sent before. A thread that has taken a signal takes no other until it
+// has handled that, so each is sent one that Go's runtime takes for nothing. One that waits in the kernel for a disk takes none.
+func settle() {
+	const taken = "\nSigPnd:\t0000000000000000\n" // proc_pid_status(5)
+	deadline := time.Now().Add(stopLimit)
+	threads, _ := os.ReadDir("/proc/self/task")
+	for _, thread := range threads {
+		if id, err := strconv.Atoi(thread.Name()); err == nil {
+			_ = unix.Tgkill(os.Getpid(), id, unix.SIGURG)
+		}
+	}
+	for _, thread := range threads {
+		for time.Now().Before(deadline) {
+			status, err := os.ReadFile("/proc/self/task/" + thread.Name() + "/status")
+			if err != nil || bytes.Contains(status, []byte(taken)) {
+				break
+			}
+		}
+	}
 }
 
 // signalAction is the kernel's struct sigaction, which is shorter. The zero one is what a signal does by default, which is to kill.

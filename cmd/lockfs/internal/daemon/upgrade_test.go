@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 
 // TestASignalToEndOutlivesAnUpgrade sends SIGTERM to processes that execute another program just then. Either that is told, or it kills.
 func TestASignalToEndOutlivesAnUpgrade(t *testing.T) {
-	const rounds, executing = 200, "LOCKFS_TEST_EXECUTING"
+	const rounds, step, executing = 600, 500 * time.Nanosecond, "LOCKFS_TEST_EXECUTING"
 	if os.Getenv(executing) != "" {
 		ctx, stop := cli.UntilSignal(t.Context(), endSignals...)
 		defer stop()
@@ -36,7 +37,9 @@ func TestASignalToEndOutlivesAnUpgrade(t *testing.T) {
 		said := bufio.NewReader(stdout)
 		_, err = said.ReadString('\n')
 		require.NoError(t, err)
-		time.Sleep(time.Duration(round%20) * 50 * time.Microsecond)
+		for began := time.Now(); time.Since(began) < time.Duration(round)*step; {
+			runtime.Gosched() // to sleep is not as exact
+		}
 		require.NoError(t, process.Process.Signal(unix.SIGTERM))
 		rest, err := io.ReadAll(said)
 		require.NoError(t, err)
