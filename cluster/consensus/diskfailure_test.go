@@ -1,8 +1,10 @@
 package consensus
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -107,5 +109,34 @@ func TestANodeWhoseDiskFailsEndsInOrder(t *testing.T) {
 		require.NoError(t, err)
 	case <-time.After(testWait):
 		t.Fatal("it does not end")
+	}
+}
+
+// TestANodeWhoseDiskFailsAsItBeginsSaysSo has each write fail of which raft waits for as it begins, one at a time.
+func TestANodeWhoseDiskFailsAsItBeginsSaysSo(t *testing.T) {
+	begun := newSetup(t)
+	require.NoError(t, begun.start(t).close())
+	for name, setup := range map[string]func() setup{"a new one": func() setup { return newSetup(t) }, "again": func() setup { return begun }} {
+		t.Run(name, func(t *testing.T) {
+			isRefused := false
+			for failing, all := int64(1), false; !all; failing++ {
+				cfg, writes := setup(), new(atomic.Int64)
+				cfg.Writing = func(write func() error) error {
+					if writes.Add(1) == failing {
+						return syscall.EIO
+					}
+					return write()
+				}
+				v, err := cfg.open(t.Context())
+				if err == nil {
+					all = writes.Load() < failing
+					require.NoError(t, v.close())
+					continue
+				}
+				isRefused = true
+				require.True(t, errors.Is(err, syscall.EIO) || errors.Is(err, context.Canceled), err)
+			}
+			require.True(t, isRefused)
+		})
 	}
 }

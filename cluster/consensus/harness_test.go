@@ -77,7 +77,10 @@ func (s setup) open(ctx context.Context) (*voter, error) {
 	v := &voter{failed: make(chan error, 10), session: rand.Uint64()}
 	ctx, v.cancel = context.WithCancel(ctx)
 	s.Silence = NewWithdrawal()
-	s.Fail = func(err error) { v.failed <- err }
+	s.Fail = func(err error) {
+		v.failed <- err
+		v.cancel()
+	}
 	s.CannotApply = s.Fail
 	var err error
 	if v.dir, err = OpenDirectory(s.path, s.claim); err != nil {

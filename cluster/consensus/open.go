@@ -51,8 +51,7 @@ func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
 	r.FSM = raftstore.NewFSM(state, string(r.id), r.cfg.CannotApply)
 	r.FSM.Versions(dir.versions, r.noteVersion(dir.enter))
 	logs, fsm := logCache(r.files.logs), configuredFSM{earlyFSM{r.FSM, r.files.logs}, r.cfg.Addresses}
-	r.Raft, err = raft.NewRaft(r.raftConfig(), fsm, logs, r.files.votes, r.files.snapshots, r.Transport)
-	if err != nil {
+	if r.Raft, err = r.newRaft(fsm, logs); err != nil {
 		return fmt.Errorf("start raft: %w", err)
 	}
 	// Both have looked for the newest snapshot. With an older one raft would apply commands again.
@@ -66,6 +65,20 @@ func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
 		over.incoming.begin(r.Raft)
 	}
 	return nil
+}
+
+// newRaft is raft.NewRaft, in a goroutine that ends if the disk fails then (voteStore.SetUint64).
+func (r *Raft) newRaft(fsm raft.FSM, logs raft.LogStore) (begun *raft.Raft, err error) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		begun, err = raft.NewRaft(r.raftConfig(), fsm, logs, r.files.votes, r.files.snapshots, r.Transport)
+	}()
+	<-ended
+	if begun == nil && err == nil {
+		err = r.files.votes.failed
+	}
+	return begun, err
 }
 
 // noteVersion is how a new version of the cluster is noted. That waits for space as the log does: a full disk is no reason to end.

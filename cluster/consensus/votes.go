@@ -29,6 +29,7 @@ type voteStore struct {
 	disk   *disk     // nil: nobody watches
 	stored votes
 	term   ids.Term // of the vote that raft is about to complete; raft writes from one goroutine
+	failed error    // why that goroutine ended
 }
 
 var _ raft.StableStore = (*voteStore)(nil)
@@ -77,6 +78,7 @@ func (v *voteStore) SetUint64(key []byte, value uint64) error {
 		next.current = ids.Term(value)
 		err := v.save(next)
 		if err != nil && v.disk != nil {
+			v.failed = err
 			runtime.Goexit() // raft would panic, and this process is to end in order: it has been told why
 		}
 		return err

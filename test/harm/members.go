@@ -148,6 +148,7 @@ func (s *Site) comeBack(t testing.TB, r *replacement) {
 	g.host.MustRun(t, "sh", "-c", `rm -rf "$1"/* "$1"/.[!.]*`, "sh", g.node.Data)
 	token := s.command(t, "token", "create", "--role", "server", "--host", g.name)
 	g.node.Flags = []string{"--nonvoter", "--token", strings.TrimSpace(token)}
+	s.install(g.name, s.Next) // all others may have it, and the cluster be of that version since
 	r.fresh.voter, g.voter = true, false
 	s.replacing, s.Replaced = nil, append(s.Replaced, g.name)
 	g.launch(t)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,6 +56,9 @@ func NewSite(t testing.TB, c *suite.Cluster, next string, servers, guests int, t
 			s.end(s.active[number])
 		}
 		s.errands.Wait()
+		if t.Failed() {
+			s.dumpUnready()
+		}
 	})
 	for i := range servers + 1 {
 		n := c.Add(t)
@@ -118,6 +122,20 @@ func (s *Site) Hosts() (all []*hosts.Host) {
 
 func (s *Site) hostsBut(some ...*hosts.Host) []*hosts.Host {
 	return slices.DeleteFunc(s.Hosts(), func(h *hosts.Host) bool { return slices.Contains(some, h) })
+}
+
+// dumpUnready has daemons that are not ready end, and say in their logs what they wait for.
+func (s *Site) dumpUnready() {
+	for _, g := range s.all() {
+		if g.daemon() == nil || g.ended() || g.ready() {
+			continue
+		}
+		g.daemon().Signal(syscall.SIGQUIT)
+		select {
+		case <-g.daemon().Ended():
+		case <-time.After(errandTime): // it may stand still in the kernel
+		}
+	}
 }
 
 // sample asks all daemons at once.
