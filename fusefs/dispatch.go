@@ -220,8 +220,11 @@ func (fs *dispatcher) SetLkw(i <-chan struct{}, in *fuse.LkIn) fuse.Status {
 
 // refuseRootControl is refuseRoot in the control directory, where everything has the permissions of what it tells of.
 func (fs *dispatcher) refuseRootControl(interrupted <-chan struct{}, header *fuse.InHeader, need uint32) fuse.Status {
-	if !control.Has(ids.Inode(header.NodeId)) || !fs.isNobody(header) {
+	if !control.Has(ids.Inode(header.NodeId)) {
 		return fuse.OK
+	}
+	if isNobody, errno := fs.isNobody(interrupted, header); !isNobody || errno != 0 {
+		return kernel.Status(errno)
 	}
 	var out fuse.AttrOut
 	code := fs.control.GetAttr(interrupted, &fuse.GetAttrIn{InHeader: *header}, &out)

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -43,11 +44,11 @@ type fileSystem struct {
 	crashed uint64         // handles up to this number are those of a process that was killed
 	finding sync.Mutex     // over those that are not in its estate
 
-	rootIsNobody func() bool   // nil: it is not
-	longestWait  time.Duration // for a lock; 0: for ever
-	pidNamespace uint64        // of this process; 0: it is not known
-	ended        atomic.Bool   // it is unmounted
-	insisting    atomic.Int64  // how much the cluster has not been told of that it has to know
+	rootIsNobody func(context.Context) (bool, error) // nil: it is not
+	longestWait  time.Duration                       // for a lock; 0: for ever
+	pidNamespace uint64                              // of this process; 0: it is not known
+	ended        atomic.Bool                         // it is unmounted
+	insisting    atomic.Int64                        // how much the cluster has not been told of that it has to know
 }
 
 func newFileSystem(ops Operator, opts Options) *fileSystem {

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"context"
 	"iter"
 	"log/slog"
 	"syscall"
@@ -17,8 +18,9 @@ type Options struct {
 	// MountOptions are further options of mount(8) that the kernel knows for any file system: ro, noexec, ...
 	MountOptions []string
 	Observer     Observer
-	// RootIsNobody tells whether root of this host may do no more than a user who is nobody (uid 65534). nil: it may do everything.
-	RootIsNobody func() bool
+	// RootIsNobody tells whether root of this host may do no more than a user who is nobody (uid 65534), once that is known. nil: it may do
+	// everything.
+	RootIsNobody func(context.Context) (bool, error)
 	// Family answers the process that a thread belongs to, and its nearest ancestors in the same process
 	// group, nearest first; none if the thread cannot be seen. Without it a removal is held to nothing that
 	// was seen before.

@@ -16,8 +16,9 @@ import (
 // everything. What root changes is refused by the cluster; this is for what it reads, and for what it opens. access(2) and chdir(2) still tell root that it
 // may: the kernel asks nobody for them.
 func (fs *fileSystem) refuseRoot(interrupted <-chan struct{}, header *fuse.InHeader, ino ids.Inode, need uint32) syscall.Errno {
-	if !fs.isNobody(header) {
-		return 0
+	isNobody, errno := fs.isNobody(interrupted, header)
+	if !isNobody || errno != 0 {
+		return errno
 	}
 	attr, errno := fs.attr(thread.NewRequest(interrupted, header.Pid), ino)
 	if errno == 0 && !nobodyMay(attr, need) {
@@ -26,9 +27,19 @@ func (fs *fileSystem) refuseRoot(interrupted <-chan struct{}, header *fuse.InHea
 	return errno
 }
 
-// isNobody tells whether a caller is root of a host whose root is nobody.
-func (fs *fileSystem) isNobody(header *fuse.InHeader) bool {
-	return header.Uid == 0 && fs.rootIsNobody != nil && fs.rootIsNobody()
+// isNobody tells whether a caller is root of a host whose root is nobody. It waits until that is known.
+func (fs *fileSystem) isNobody(interrupted <-chan struct{}, header *fuse.InHeader) (bool, syscall.Errno) {
+	if header.Uid != 0 || fs.rootIsNobody == nil {
+		return false, 0
+	}
+	ctx, end := thread.NewRequest(interrupted, header.Pid).WhileWaitedFor(0)
+	defer end()
+	isNobody, err := fs.rootIsNobody(ctx)
+	if err != nil && ctx.Err() != nil {
+		return false, syscall.EINTR
+	}
+	_, errno := kernel.Outcome(nil, err, fs.logger)
+	return isNobody, errno
 }
 
 func nobodyMay(attr *storepb.Attr, need uint32) bool {

@@ -1,8 +1,10 @@
 package fusefs
 
 import (
+	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -45,7 +47,7 @@ func TestSquashedRootSeesWhatNobodySeesOnDisk(t *testing.T) {
 	c := newCluster()
 	trusted, _ := mountFor(t, c)
 	squashed := t.TempDir()
-	mountAt(t, squashed, squashing{c.openOn("other")}, Options{RootIsNobody: func() bool { return true }})
+	mountAt(t, squashed, squashing{c.openOn("other")}, Options{RootIsNobody: func(context.Context) (bool, error) { return true, nil }})
 	disk := t.TempDir()
 	require.NoError(t, os.Chmod(filepath.Dir(disk), 0o755))
 	require.NoError(t, os.Chmod(disk, 0o1777))
@@ -73,4 +75,49 @@ func TestSquashedRootSeesWhatNobodySeesOnDisk(t *testing.T) {
 	}
 	require.Contains(t, as(t, squashed, syscall.Credential{}, "cat .lockfs/why/shut/f; ls .lockfs"), "shut/f")
 	require.Equal(t, "private", as(t, trusted, syscall.Credential{}, "cat private/secret"), "root of another host is root")
+}
+
+// TestWhetherRootIsNobodyIsWaitedFor has root look at a file of its own while that is not known, as just after a mount has begun.
+func TestWhetherRootIsNobodyIsWaitedFor(t *testing.T) {
+	c := newCluster()
+	trusted, _ := mountFor(t, c)
+	as(t, trusted, syscall.Credential{}, "umask 077; echo mine > private")
+	for name, of := range map[string]struct {
+		isKilled bool
+		known    error
+		said     string
+	}{
+		"root is root":        {said: "mine"},
+		"nobody answers":      {known: context.DeadlineExceeded, said: "timed out"},
+		"killed as it waited": {isKilled: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked, known := make(chan struct{}, 1), make(chan struct{})
+			dir := t.TempDir()
+			mountAt(t, dir, c.openOn("other"), Options{RootIsNobody: func(ctx context.Context) (bool, error) {
+				select {
+				case asked <- struct{}{}:
+				default:
+				}
+				select {
+				case <-known:
+					return false, of.known
+				case <-ctx.Done():
+					return false, ctx.Err()
+				}
+			}})
+			cat, said := exec.Command("cat", filepath.Join(dir, "private")), new(bytes.Buffer)
+			cat.Stdout, cat.Stderr = said, said
+			require.NoError(t, cat.Start())
+			<-asked
+			if of.isKilled {
+				require.NoError(t, cat.Process.Kill())
+			} else {
+				close(known)
+			}
+			_ = cat.Wait()
+			require.Contains(t, said.String(), of.said)
+			require.NotContains(t, said.String(), "denied")
+		})
+	}
 }

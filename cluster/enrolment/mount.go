@@ -1,6 +1,7 @@
 package enrolment
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -18,25 +19,28 @@ type MountKeeper struct {
 
 	mu    sync.Mutex
 	ahead time.Duration // cluster time less CLOCK_BOOTTIME
-	known bool
+	known bool          // it was heard
 
-	rootIsNobody atomic.Bool // until it was heard what is the case
+	rootIsNobody atomic.Bool
+	heard        chan struct{} // closed once that is known
 }
 
 // ForMount makes the keeper of a host that mounts.
 func ForMount(credentials *identity.Credentials, logger *slog.Logger) *MountKeeper {
-	m := &MountKeeper{logger: logger}
-	m.rootIsNobody.Store(true)
+	m := &MountKeeper{logger: logger, heard: make(chan struct{})}
 	m.Keeper = newKeeper(credentials, credentials.Judge(m.now), credentials.Servers, logger)
 	return m
 }
 
 // Heard takes up what the answer to a keepalive tells.
 func (m *MountKeeper) Heard(reply *clusterpb.KeepAliveReply) {
-	m.mu.Lock()
-	m.ahead, m.known = time.Duration(reply.GetClusterTime())-hostinfo.BootTime(), true
-	m.mu.Unlock()
 	m.rootIsNobody.Store(reply.GetSquashRoot())
+	m.mu.Lock()
+	if m.ahead = time.Duration(reply.GetClusterTime()) - hostinfo.BootTime(); !m.known {
+		m.known = true
+		close(m.heard)
+	}
+	m.mu.Unlock()
 	m.Signs(reply.GetAuthority())
 	if len(reply.GetServers()) == 0 {
 		return
@@ -46,8 +50,23 @@ func (m *MountKeeper) Heard(reply *clusterpb.KeepAliveReply) {
 	}
 }
 
-// RootIsNobody tells whether root of this host may no more than nobody.
-func (m *MountKeeper) RootIsNobody() bool { return m.rootIsNobody.Load() }
+// RootIsNobody tells whether root of this host may no more than nobody. A mount that has just begun may have to wait until it hears that:
+// until ctx ends, and so long at most.
+func (m *MountKeeper) RootIsNobody(ctx context.Context, atMost time.Duration) (bool, error) {
+	select {
+	case <-m.heard:
+		return m.rootIsNobody.Load(), nil
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	select {
+	case <-m.heard:
+		return m.rootIsNobody.Load(), nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
 
 // now is cluster time as it was last heard, the beginning of time if it was not.
 func (m *MountKeeper) now() time.Time {

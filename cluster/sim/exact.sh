@@ -5,30 +5,33 @@
 #   go test $(cluster/sim/exact.sh DIR) -c -o sim.test ./cluster/sim
 #
 # In such a program, run with GOMAXPROCS=1 and GOGC=off and without address space randomization (setarch -R), what is random in the
-# runtime is drawn from a sequence of the bubble (which ready case a select takes, the order of a map), and nothing depends on how long
+# runtime and shows is drawn from a sequence of the bubble (which ready case a select takes, the order of a map), and nothing depends on how long
 # something takes: a goroutine is not preempted, one in a system call keeps its processor, and nobody who waits for a mutex loses patience.
 set -euo pipefail
 dir=$1
 runtime=$(go env GOROOT)/src/runtime
 mkdir -p "$dir"
 
-# patch FILE LINES SCRIPT: the file has so many lines more when it is patched.
+# patch FILE LINES SCRIPT: so many lines of the file are new when it is patched.
 replace=()
 patch() {
 	sed -e "$3" "$runtime/$1" > "$dir/$1"
-	[ $(($(wc -l < "$dir/$1") - $(wc -l < "$runtime/$1"))) = "$2" ] || { echo "exact.sh: $1 is not what it was: see to this script" >&2; exit 1; }
+	[ "$(diff "$runtime/$1" "$dir/$1" | grep -c '^>')" = "$2" ] || { echo "exact.sh: $1 is not what it was: see to this script" >&2; exit 1; }
 	replace+=("\"$runtime/$1\": \"$dir/$1\"")
 }
 
-draw='s|^\tmp := getg().m|&\n\tif gp := mp.curg; gp != nil \&\& gp.bubble != nil {\n\t\treturn'
-patch rand.go 9 "
+draw='if gp := getg().m.curg; gp != nil \&\& gp.bubble != nil {\n\t\treturn'
+patch rand.go 14 "
 	s|^\tglobalRand.state.Init(\*seed)|\tfor i := range seed {\n\t\tseed[i] = byte(i)\n\t}\n&|
-	/^func cheaprand() uint32 {/,/^}/ $draw uint32(gp.bubble.draw())\n\t}|
-	/^func rand() uint64 {/,/^}/ $draw gp.bubble.draw()\n\t}|"
+	s|^// cheaprand64 is a |//go:nosplit\nfunc drawn() uint32 {\n\t$draw uint32(gp.bubble.draw())\n\t}\n\treturn cheaprand()\n}\n\n&|
+	s|^func rand() uint64 {|&\n\t$draw gp.bubble.draw()\n\t}|"
+patch select.go 1 's|j := cheaprandn(uint32(norder + 1))|j := drawn() % uint32(norder+1)|'
+patch sema.go 2 's|s.ticket = cheaprand()|s.ticket = drawn()|
+	/^func internal_sync_nanotime/,/^}/ s|return nanotime()|return 0|'
+patch time.go 1 's|t.rand = cheaprand()|t.rand = drawn()|'
 patch synctest.go 11 "s|^type synctestBubble struct {|//go:nosplit\nfunc (b *synctestBubble) draw() uint64 {\n\tb.draws += 0x9e3779b97f4a7c15\n\tz := b.draws\n\
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9\n\tz = (z ^ z>>27) * 0x94d049bb133111eb\n\treturn z ^ z>>31\n}\n\n&\n\t// draws is how the sequence goes on.\n\tdraws uint64|"
 patch proc.go 3 's|^func retake(now int64) uint32 {|&\n\tif true {\n\t\treturn 0\n\t}|'
-patch sema.go 0 '/^func internal_sync_nanotime/,/^}/ s|return nanotime()|return 0|'
 
 (IFS=,; printf '{"Replace": {%s}}\n' "${replace[*]}" > "$dir/overlay.json")
 echo "-overlay=$dir/overlay.json"

@@ -171,7 +171,7 @@ func (p *mountPlan) secure(ctx, looking context.Context, config *session.Config)
 		return err
 	}
 	config.Security, config.Heard = keeper.Security(), keeper.Heard
-	p.rootIsNobody = keeper.RootIsNobody
+	p.rootIsNobody = func(ctx context.Context) (bool, error) { return keeper.RootIsNobody(ctx, p.opTimeout) }
 	go keeper.Run(ctx)
 	return nil
 }

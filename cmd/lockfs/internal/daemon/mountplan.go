@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"net"
 	"time"
 
@@ -25,8 +26,8 @@ type mountPlan struct {
 	remount   bool            // only change the options of the file system
 	fixed     []string        // other options that were given for that
 
-	rootIsNobody func() bool                     // nil: it is not
-	protect      func(net.Listener) net.Listener // of its HTTP; nil: there are no certificates
+	rootIsNobody func(context.Context) (bool, error) // nil: it is not
+	protect      func(net.Listener) net.Listener     // of its HTTP; nil: there are no certificates
 }
 
 const defaultMountWait = time.Minute
