@@ -1,7 +1,6 @@
 package enrolment
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -22,7 +21,7 @@ type MountKeeper struct {
 	known bool          // it was heard
 
 	rootIsNobody atomic.Bool
-	heard        chan struct{} // closed once that is known
+	heard        chan struct{} // closed once something was
 }
 
 // ForMount makes the keeper of a host that mounts.
@@ -50,23 +49,11 @@ func (m *MountKeeper) Heard(reply *clusterpb.KeepAliveReply) {
 	}
 }
 
-// RootIsNobody tells whether root of this host may no more than nobody. A mount that has just begun may have to wait until it hears that:
-// until ctx ends, and so long at most.
-func (m *MountKeeper) RootIsNobody(ctx context.Context, atMost time.Duration) (bool, error) {
-	select {
-	case <-m.heard:
-		return m.rootIsNobody.Load(), nil
-	default:
-	}
-	ctx, cancel := context.WithTimeout(ctx, atMost)
-	defer cancel()
-	select {
-	case <-m.heard:
-		return m.rootIsNobody.Load(), nil
-	case <-ctx.Done():
-		return false, ctx.Err()
-	}
-}
+// Known is closed once something was heard, also what RootIsNobody tells.
+func (m *MountKeeper) Known() <-chan struct{} { return m.heard }
+
+// RootIsNobody tells whether root of this host may no more than nobody, as it was last heard.
+func (m *MountKeeper) RootIsNobody() bool { return m.rootIsNobody.Load() }
 
 // now is cluster time as it was last heard, the beginning of time if it was not.
 func (m *MountKeeper) now() time.Time {

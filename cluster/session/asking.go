@@ -39,6 +39,29 @@ func (c *Client) mayAsk(what asked) error {
 	return nil
 }
 
+// Await waits for what a keepalive brings, as long as for an answer. An error wraps context.DeadlineExceeded (see Create), or why ctx has ended.
+func (c *Client) Await(ctx context.Context, heard <-chan struct{}) error {
+	select {
+	case <-heard:
+		return nil
+	default:
+	}
+	if err := c.mayAsk(anything); err != nil {
+		return err
+	}
+	ctx, cancel := c.patience(ctx, anything)
+	defer cancel()
+	c.hurry()
+	select {
+	case <-heard:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ctx.Done():
+		return c.ctx.Err()
+	}
+}
+
 // hurry makes the next keepalive come now.
 func (c *Client) hurry() {
 	select {

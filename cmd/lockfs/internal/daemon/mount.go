@@ -126,7 +126,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	serveHTTP(http, about, relay, mountHandler(client, metrics), logger, &serving)
 	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &serving) // before another guard: see lockfs down
 	mounted, guard, err := mount(p.dir, client, fusefs.Options{
-		Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody, Observer: metrics.ObserveMount,
+		Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody(client), Observer: metrics.ObserveMount,
 	}, inherited)
 	if err != nil && ctx.Err() == nil && inherited.isGuarded() { // the next process goes on with the session
 		return err
@@ -171,9 +171,22 @@ func (p *mountPlan) secure(ctx, looking context.Context, config *session.Config)
 		return err
 	}
 	config.Security, config.Heard = keeper.Security(), keeper.Heard
-	p.rootIsNobody = func(ctx context.Context) (bool, error) { return keeper.RootIsNobody(ctx, p.opTimeout) }
+	p.keeper = keeper
 	go keeper.Run(ctx)
 	return nil
+}
+
+// rootIsNobody is for fusefs.Options.
+func (p *mountPlan) rootIsNobody(client *session.Client) func(context.Context) (bool, error) {
+	if p.keeper == nil {
+		return nil
+	}
+	return func(ctx context.Context) (bool, error) {
+		if err := client.Await(ctx, p.keeper.Known()); err != nil {
+			return false, err
+		}
+		return p.keeper.RootIsNobody(), nil
+	}
 }
 
 func logStop(logger *slog.Logger, err error) {

@@ -1,10 +1,10 @@
 package daemon
 
 import (
-	"context"
 	"net"
 	"time"
 
+	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/cli"
 )
@@ -26,8 +26,8 @@ type mountPlan struct {
 	remount   bool            // only change the options of the file system
 	fixed     []string        // other options that were given for that
 
-	rootIsNobody func(context.Context) (bool, error) // nil: it is not
-	protect      func(net.Listener) net.Listener     // of its HTTP; nil: there are no certificates
+	keeper  *enrolment.MountKeeper          // nil: plain connections
+	protect func(net.Listener) net.Listener // of its HTTP; nil: there are no certificates
 }
 
 const defaultMountWait = time.Minute
