@@ -182,7 +182,7 @@ func TestFiveCommands(t *testing.T) {
 			require.NoError(t, user.WaitOutput("there"))
 			_, err := h.lockfs("down")
 			require.ErrorContains(t, err, "is in use")
-			require.ErrorContains(t, err, "sleep (pid ")
+			require.ErrorContains(t, err, "): its working directory", "of sh, or of sleep already")
 			h.MustRun(t, "stat", filepath.Join(h.mount, ".lockfs"))
 			user.Kill()
 			require.Contains(t, h.mustLockfs(t, "down"), "daemon    stopped")
