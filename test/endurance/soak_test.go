@@ -127,7 +127,7 @@ func (s *soak) play(t *testing.T, seed uint64) {
 	for _, stop := range stops {
 		stop()
 	}
-	rounds, left := programs.finish(t, on[0])
+	rounds, left := programs.finish(t, on[0], s.site.Replaced)
 	s.rounds += rounds
 	s.left += left
 

@@ -83,6 +83,9 @@ func memberRemoveCommand() *cobra.Command {
 no part in the cluster any more. To bring it back, give it an empty data directory and a new join token (with --insecure:
 --join). The leader too can be removed: another one leads then.
 
+A call on the host's mount that is under way fails, and may have made or removed a lock all the same. If its host is well, end the mount
+there first (lockfs down), or let it go by itself (lockfs leave).
+
 It is refused if too few of the other voters answer to decide anything without it, unless --force is given.`,
 		Example: "  lockfs member remove c", args: 1, did: "removed",
 		do: func(ctx context.Context, admin *cluster.Admin, args []string) error {
@@ -97,7 +100,8 @@ func memberReplaceCommand() *cobra.Command {
 	return memberChangeCommand(&memberChange{
 		Use: "replace OLD NEW", Short: "Take a member out once another one stands in for it",
 		Long: `Take the member OLD out once NEW has caught up and has a vote; there are never fewer voters than before. NEW has to have
-joined (lockfs member add), with a vote or without. It waits for --timeout until NEW has caught up, and can be given again.`,
+joined (lockfs member add), with a vote or without. It waits for --timeout until NEW has caught up, and can be given again.
+OLD is shut out as by lockfs member remove.`,
 		Example: "  lockfs member replace a d --timeout 10m", args: 2, did: "replaced",
 		do: func(ctx context.Context, admin *cluster.Admin, args []string) error {
 			members, err := admin.Members(ctx)
