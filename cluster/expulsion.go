@@ -2,14 +2,17 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/raft"
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
+	"lockfs/formats/pause"
 	"lockfs/raftstore"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -22,8 +25,20 @@ type expulsion struct {
 	changes   *changes
 	newcomers *newcomers
 	suffrage  *suffrage
+	sessions  *sessions
 	revokes   bool // hosts have certificates
+
+	leaving map[string]time.Duration // members whose mounts may still settle what they were asked for, and since when; in the turn of changes
 }
+
+// A member that is out of raft's configuration keeps its certificate until its mount has ended, but no longer than leavingTime: it sees
+// after two seconds or three that it is out, and what its mount was asked for nobody else settles.
+const (
+	leavingTime = 5 * time.Second
+	leavingLook = 100 * time.Millisecond
+)
+
+var errSettling = fmt.Errorf("%w: its mount has not ended yet", raftstore.ErrNotDone)
 
 // remove takes a member out by its name, or by its raft id, and its host with it: it is not let in any more. One that it is replaced
 // by has to be a voter first, so that there are never fewer. It goes on where a leader was cut off that had taken the member out.
@@ -86,13 +101,22 @@ func (e *expulsion) expel(ctx context.Context, by *storepb.Caller, id, reason st
 	if id == e.members.dir.ID { // a leader that removed itself is none any more; its successor tidies up
 		return nil
 	}
-	return e.forget(ctx, by, id, member)
+	for {
+		err := e.forget(ctx, by, id, member)
+		if !errors.Is(err, errSettling) || pause.For(ctx, leavingLook) != nil {
+			return err
+		}
+	}
 }
 
 // forget ends what is left of a member that is out of raft's configuration: the certificate of its host, if it was taken out for good,
-// and then its record.
+// and then its record. The error is errSettling while the member's mount may settle something.
 func (e *expulsion) forget(ctx context.Context, by *storepb.Caller, id string, member *storepb.Member) error {
 	if e.revokes && member.GetLeaving() {
+		if e.settles(id, member.GetName(), readClocks().mono) {
+			return errSettling
+		}
+		delete(e.leaving, id)
 		if _, err := e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: revokeHost(member.GetName())}); err != nil {
 			return err
 		}
@@ -100,6 +124,16 @@ func (e *expulsion) forget(ctx context.Context, by *storepb.Caller, id string, m
 	remove := &storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: id}}}
 	_, err := e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: remove})
 	return err
+}
+
+// settles tells whether a mount of a member that was taken out is still there.
+func (e *expulsion) settles(id, host string, now time.Duration) bool {
+	since, known := e.leaving[id]
+	if !known {
+		since = now
+		e.leaving[id] = now
+	}
+	return now-since < leavingTime && e.sessions.renewed(host, now-leavingTime)
 }
 
 // isServer tells whether a host is in as a server.
@@ -137,7 +171,11 @@ func (e *expulsion) forgetStrangers(ctx context.Context) {
 	servers := e.raft.Servers()
 	for _, member := range e.members.all() {
 		if !slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == member.GetId() }) {
-			if err := e.forget(ctx, nil, member.GetId(), member); err != nil {
+			err := e.forget(ctx, nil, member.GetId(), member)
+			if errors.Is(err, errSettling) {
+				continue
+			}
+			if err != nil {
 				e.changes.logger.Warn("what is left of a member is not removed yet", "name", member.GetName(), "id", member.GetId(), "error", err)
 				return
 			}

@@ -52,7 +52,7 @@ func (l *leaderLoop) goesRound() { l.roundDue.Store(new(time.Now().Add(longestRo
 
 // run is what this node does whenever it is elected, until it is closed.
 func (l *leaderLoop) run() {
-	removed := time.NewTicker(removalInterval)
+	removed := time.NewTicker(removalLook)
 	defer removed.Stop()
 	for {
 		l.goesRound()

@@ -106,8 +106,12 @@ const leaderWait = time.Second
 // await answers the term if this node leads and is ready, else the leader's API address as far as one is known, or that of somebody
 // who may know more.
 func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
-	if other := l.insteadOfFull(); other != "" {
-		return 0, other
+	// While this node's disk is full raft waits for it, and this node hears neither that another one leads nor that itself does no more;
+	// but the mount on its host goes by what it says.
+	if l.members.raft.IsFull() {
+		if other := l.another(); other != "" {
+			return 0, other
+		}
 	}
 	if term := l.term(); term != 0 {
 		return term, ""
@@ -122,6 +126,11 @@ func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
 		if id, address := l.members.leader(); id != "" && id != string(l.self) {
 			return 0, address
 		}
+		if l.members.isOut() { // nobody tells it any more who leads
+			if other := l.another(); other != "" {
+				return 0, other
+			}
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -130,13 +139,8 @@ func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
 	}
 }
 
-// insteadOfFull answers another voter's API address while this node's disk is full, each time the next one's; "": it is not, or there
-// is no other. Raft waits for the disk then, and this node hears neither that another one leads nor that itself does no more; but
-// the mount on its host goes by what it says.
-func (l *leadership) insteadOfFull() string {
-	if !l.members.raft.IsFull() {
-		return ""
-	}
+// another answers another voter's API address, each time the next one's; "": there is no other.
+func (l *leadership) another() string {
 	var others []string
 	for _, voter := range l.members.voters() {
 		if voter.GetId() != string(l.self) && voter.GetAddress() != "" {

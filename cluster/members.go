@@ -44,6 +44,9 @@ func (m *members) leader() (id, address string) {
 	return string(leader), string(at)
 }
 
+// isOut tells whether raft's newest configuration, which need not be committed, has this node no more.
+func (m *members) isOut() bool { return m.dir.HasJoined() && m.raft.Server(m.dir.ID) == nil }
+
 func (m *members) address(id string) string { return m.addressOf(id, m.get(id).GetAddress()) }
 
 // addressOf is where a member was met, or else where the state has it.

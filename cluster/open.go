@@ -142,7 +142,8 @@ func (n *Node) assemble() {
 		raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, changes: n.changes, caller: callsBack, logger: n.logger,
 	}
 	n.expulsion = &expulsion{
-		raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers, suffrage: n.suffrage, revokes: n.security != nil,
+		raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers, suffrage: n.suffrage,
+		sessions: n.sessions, revokes: n.security != nil, leaving: make(map[string]time.Duration),
 	}
 	n.vigil = &vigil{
 		ctx: n.ctx, after: n.cfg.RemoveDead, raft: n.raft, members: n.members, leadership: n.leadership, peers: n.peers, changes: n.changes,
@@ -166,7 +167,7 @@ func (n *Node) assemble() {
 		ctx: n.ctx, series: backup.Series{Dir: n.cfg.BackupDir, Node: n.cfg.Name, Keep: n.cfg.BackupKeep}, every: n.cfg.BackupEvery,
 		begin: state.begin, metrics: n.cfg.Metrics, logger: n.logger,
 	}
-	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail}
+	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail, asked: time.Now()}
 }
 
 func (n *Node) leaderLoop() *leaderLoop {

@@ -13,8 +13,12 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// removalInterval is how often a node that hears from no leader asks whether it is still a member.
-const removalInterval = 5 * time.Second
+// A node that hears from no leader asks whether it is still a member: now and then, and at each look when its own configuration has it
+// no more (members.isOut).
+const (
+	removalLook     = 500 * time.Millisecond
+	removalInterval = 5 * time.Second
+)
 
 var errRemoved = errors.New("this node was removed from the cluster; it can come back with an empty data directory, as a new member")
 
@@ -26,6 +30,7 @@ type removalWatch struct {
 	peers   *rpc.Peers
 	join    []string // API addresses of servers that this node was told of
 	fail    func(error)
+	asked   time.Time
 }
 
 // look ends a node that has been taken out: nobody tells it, it only hears no leader any more.
@@ -37,6 +42,10 @@ func (w *removalWatch) look() {
 	if _, leader := w.raft.LeaderWithID(); leader != "" || !w.members.dir.HasJoined() {
 		return
 	}
+	if !w.members.isOut() && time.Since(w.asked) < removalInterval {
+		return
+	}
+	w.asked = time.Now()
 	asked := slices.Clone(w.join)
 	for _, server := range w.raft.Servers() { // one that has just started may not know the members yet
 		asked = append(asked, string(server.Address))

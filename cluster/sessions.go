@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"lockfs/cluster/clusterpb"
@@ -96,4 +97,11 @@ func (s *sessions) live() []*storepb.SessionRecord {
 		return nil // this node is about to end
 	}
 	return result.GetSessions()
+}
+
+// renewed tells whether a mount of a host is there that has renewed its session since then.
+func (s *sessions) renewed(host string, since time.Duration) bool {
+	return slices.ContainsFunc(s.live(), func(record *storepb.SessionRecord) bool {
+		return record.GetHost() == host && s.leases.get(ids.Session(record.GetId()), since).renewed > since
+	})
 }

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,34 @@ func TestServersMoveAndChangeTheirVotesUnderLoad(t *testing.T) {
 		worker.Host.MustRun(t, "sh", "-c", `rmdir "$1"/[0-9]*`, "sh", c.Path())
 	}
 	c.RequireSameState(t)
+}
+
+// TestARemovedServerSettlesWhatItsMountWasAskedFor removes servers while programs make and remove directories on their mounts. One that
+// was told that it failed has done nothing.
+func TestARemovedServerSettlesWhatItsMountWasAskedFor(t *testing.T) {
+	t.Parallel()
+	c := suite.StartSecureCluster(t, 5)
+	for _, n := range c.Nodes[3:] {
+		dir := c.Path("of-" + n.Name)
+		busy := n.Host.Start("sh", "-c", `mkdir "$1"; for worker in 0 1 2 3 4 5 6 7; do
+			while mkdir "$1/$worker" && echo made $worker && rmdir "$1/$worker" && echo gone $worker; do :; done &
+			done; wait`, "sh", dir)
+		for worker := range 8 {
+			require.NoError(t, busy.WaitOutput(fmt.Sprintf("gone %d\n", worker)))
+		}
+		_, err := c.Nodes[0].Lockfs("member", "remove", n.Name)
+		require.NoError(t, err)
+		require.NoError(t, busy.Wait())
+		require.Error(t, n.Server.Wait())
+		require.Contains(t, n.Server.Log(), "this node was removed from the cluster")
+		require.NotContains(t, n.Server.Log(), "did not stop cleanly")
+		there := strings.Fields(c.Nodes[0].Host.MustRun(t, "ls", dir))
+		for worker := range 8 {
+			said := busy.Stdout()
+			last := said[:strings.LastIndex(said, fmt.Sprintf(" %d\n", worker))]
+			require.Equal(t, strings.HasSuffix(last, "made"), slices.Contains(there, fmt.Sprint(worker)), "%s: %d in %s, after %s", n.Name, worker, there, said)
+		}
+	}
 }
 
 // TestEachServerIsReplacedUnderLoad replaces three servers by three others, one after the other, and has the cluster remove one

@@ -83,8 +83,8 @@ func memberRemoveCommand() *cobra.Command {
 no part in the cluster any more. To bring it back, give it an empty data directory and a new join token (with --insecure:
 --join). The leader too can be removed: another one leads then.
 
-A call on the host's mount that is under way fails, and may have made or removed a lock all the same. If its host is well, end the mount
-there first (lockfs down), or let it go by itself (lockfs leave).
+What is under way on its mount comes to its end, for which it has five seconds. After that, or if the host is cut off or hangs, a call
+there may have failed and have made or removed a lock all the same.
 
 It is refused if too few of the other voters answer to decide anything without it, unless --force is given.`,
 		Example: "  lockfs member remove c", args: 1, did: "removed",
