@@ -163,11 +163,13 @@ func (p *Process) waitEnd() error {
 	}
 }
 
-// Freeze sends SIGSTOP and returns when the process has stopped (or ended).
+// Freeze sends SIGSTOP and returns when the process has stopped (or ended). An exec may lose the signal, so it is sent again.
 func (p *Process) Freeze() {
 	p.host.net.t.Helper()
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
 	p.Signal(unix.SIGSTOP)
-	p.awaitStopped()
+	p.awaitStopped(again.C)
 }
 
 // Thaw lets a frozen process go on.
@@ -177,8 +179,8 @@ func (p *Process) Thaw() {
 }
 
 // awaitStopped waits until the kernel reports that the process has stopped or
-// ended, leaving the end to be waited for.
-func (p *Process) awaitStopped() {
+// ended, leaving the end to be waited for. At each tick it is told to stop again.
+func (p *Process) awaitStopped(again <-chan time.Time) {
 	p.host.net.t.Helper()
 	reported := make(chan error, 1)
 	go func() {
@@ -190,13 +192,19 @@ func (p *Process) awaitStopped() {
 			}
 		}
 	}()
-	select {
-	case err := <-reported:
-		if err != nil && !errors.Is(err, unix.ECHILD) {
-			p.host.net.t.Fatalf("hosts: %s: wait until it stops: %v", p, err)
+	patience := time.After(Patience)
+	for {
+		select {
+		case err := <-reported:
+			if err != nil && !errors.Is(err, unix.ECHILD) {
+				p.host.net.t.Fatalf("hosts: %s: wait until it stops: %v", p, err)
+			}
+			return
+		case <-again:
+			p.Signal(unix.SIGSTOP)
+		case <-patience:
+			p.host.net.t.Fatalf("hosts: %s does not stop", p)
 		}
-	case <-time.After(Patience):
-		p.host.net.t.Fatalf("hosts: %s does not stop", p)
 	}
 }
 
