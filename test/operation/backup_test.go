@@ -121,7 +121,7 @@ func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 		n.Kill()
 	}
 	other.Start(t)
-	require.Equal(t, []string{other.Name}, membersOf(t, other))
+	awaitMembers(t, other.Lockfs, other.Name)
 	present := suite.ListDir(t, other, c.Mount)
 	for _, name := range acknowledged {
 		require.Contains(t, present, name)
@@ -146,13 +146,13 @@ func TestALostMajorityIsRecovered(t *testing.T) {
 	c := suite.StartCluster(t, 3)
 	a, b, early := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 	client := c.AddClient(t, "m")
-	c.MountOn(t, client, c.Servers(), "--op-timeout", "3s")
+	c.MountOn(t, client, c.Servers(), "--op-timeout", "10s")
 	late := c.AddClient(t, "l")
-	mounted := c.MountOn(t, late, c.Servers(), "--op-timeout", "3s")
+	mounted := c.MountOn(t, late, c.Servers(), "--op-timeout", "10s")
 	jobs := contenders(t, c, a.Host, client)
 	client.MustRun(t, "mkdir", c.Path("acknowledged"))
 	told := filepath.Join(c.Net.Dir(), "told")
-	writer := client.Start("sh", "-c", `i=0; while [ ! -e "$2.stop" ]; do i=$((i + 1)); mkdir "$1/$i" && echo "$i" >> "$2"; done`, "sh", c.Path("acknowledged"), told)
+	writer := client.Start("sh", "-c", `i=0; while [ ! -e "$2.stop" ]; do i=$((i + 1)); mkdir "$1/$i" && echo "$i" >> "$2"; done; exit 0`, "sh", c.Path("acknowledged"), told)
 	jobs.AwaitProgress(t, a)
 	token := func(name string) uint64 {
 		client.MustRun(t, "sh", "-c", "set -C; > "+c.Path(name))
@@ -190,7 +190,7 @@ func TestALostMajorityIsRecovered(t *testing.T) {
 	require.NotZero(t, recovery(a, "--compare", inspect(early)).GoesOn)
 
 	a.Start(t)
-	require.Equal(t, []string{a.Name}, membersOf(t, a))
+	awaitMembers(t, a.Lockfs, a.Name)
 	jobs.AwaitProgress(t, a)
 	hosts.Eventually(t, "the mount is with the recovered cluster", func() (string, bool) {
 		_, err := late.Run("mkdir", "-p", c.Path("found"))
@@ -202,7 +202,7 @@ func TestALostMajorityIsRecovered(t *testing.T) {
 	b.AwaitReady(t)
 	mounted.Kill()
 	c.AwaitDeadMount(t, late)
-	c.MountOn(t, late, b.Addr()+","+early.Addr()+","+a.Addr(), "--op-timeout", "3s")
+	c.MountOn(t, late, b.Addr()+","+early.Addr()+","+a.Addr(), "--op-timeout", "10s")
 	late.MustRun(t, "mkdir", c.Path("remounted"))
 	require.Contains(t, suite.ListDir(t, a, c.Mount), "remounted")
 	require.NotContains(t, suite.ListDir(t, b, c.Mount), "found")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )
 
@@ -22,7 +23,10 @@ func TestErrorsNameACommand(t *testing.T) {
 	a := c.Nodes[0]
 	require.NoError(t, os.Chmod(filepath.Dir(c.Net.Dir()), 0o755)) // for nobody to get to the mount
 	program := installFor(t, a.Host, "nobody")
-	a.Host.MustRun(t, "mkdir", c.Path("held"))
+	hosts.Eventually(t, "a directory is made in a second", func() (string, bool) {
+		said, err := a.Host.Run("mkdir", "-p", c.Path("held"))
+		return said, err == nil
+	})
 	requireCommand := func(calls []string, command ...string) {
 		t.Helper()
 		for _, call := range calls {

@@ -68,7 +68,7 @@ func testMachinesOfOneName(t *testing.T, idOfFirst, idOfSecond string) {
 	holder.Must("set -C; " + suite.BeadsContent + " > beads; > created.lock; touch touched.lock; " + suite.SemaphoreContent + " > semaphore; set +C")
 
 	// While both are there, the other one is refused.
-	_, err := second.host().Run(c.Program, append([]string{"mount", "--name", "debian", "--wait", "2s", c.Mount}, c.MountFlags(t, "debian", c.Servers())...)...)
+	_, err := second.host().Run(c.Program, append([]string{"mount", "--name", "debian", "--wait", "10s", c.Mount}, c.MountFlags(t, "debian", c.Servers())...)...)
 	require.ErrorContains(t, err, "give one of them another --name")
 
 	first.host().Cut()

@@ -15,21 +15,21 @@ import (
 	"lockfs/test/suite"
 )
 
-// membersOf is what `lockfs member list --json` names, sorted.
-func membersOf(t testing.TB, n *suite.Node) []string {
+// awaitMembers waits until `lockfs member list --json` names these, sorted, and no others. A server tells what it has heard of.
+func awaitMembers(t testing.TB, lockfs func(...string) (string, error), want ...string) {
 	t.Helper()
-	text, err := n.Lockfs("member", "list", "--json")
-	require.NoError(t, err)
-	var list []struct {
-		Name string `json:"name"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(text), &list), text)
-	var names []string
-	for _, member := range list {
-		names = append(names, member.Name)
-	}
-	slices.Sort(names)
-	return names
+	hosts.Eventually(t, "the members", func() (string, bool) {
+		text, err := lockfs("member", "list", "--json")
+		require.NoError(t, err)
+		var list []struct{ Name string }
+		require.NoError(t, json.Unmarshal([]byte(text), &list), text)
+		var names []string
+		for _, member := range list {
+			names = append(names, member.Name)
+		}
+		slices.Sort(names)
+		return text, slices.Equal(want, names)
+	})
 }
 
 // TestMembersComeAndGo adds a node to a cluster that has been at work, removes it,
@@ -39,12 +39,12 @@ func TestMembersComeAndGo(t *testing.T) {
 	c := suite.StartCluster(t, 2)
 	a, b := c.Nodes[0], c.Nodes[1]
 	a.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
-	require.Equal(t, []string{"a", "b"}, membersOf(t, b))
+	awaitMembers(t, b.Lockfs, "a", "b")
 
 	third := c.Add(t)
 	third.Start(t)
 	require.Equal(t, "held\n", third.Host.MustRun(t, "cat", c.Path("lock")))
-	require.Equal(t, []string{"a", "b", "c"}, membersOf(t, third))
+	awaitMembers(t, third.Lockfs, "a", "b", "c")
 	text, err := a.Lockfs("member", "list")
 	require.NoError(t, err)
 	for _, n := range c.Nodes {
@@ -62,7 +62,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	require.ErrorContains(t, err, "nobody", "a member that is none")
 	_, err = a.Lockfs("member", "remove", "c")
 	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b"}, membersOf(t, a))
+	awaitMembers(t, a.Lockfs, "a", "b")
 	third.Kill()
 	c.RequireService(t, b)
 
@@ -71,7 +71,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	require.Contains(t, third.Server.Log(), "this node was removed from the cluster")
 	require.NoError(t, os.RemoveAll(third.Data))
 	third.Start(t)
-	require.Equal(t, []string{"a", "b", "c"}, membersOf(t, b))
+	awaitMembers(t, b.Lockfs, "a", "b", "c")
 	require.Equal(t, "held\n", third.Host.MustRun(t, "cat", c.Path("lock")))
 	c.RequireSameState(t)
 }
@@ -165,7 +165,7 @@ func TestAStrayServerLeavesTheClusterAlone(t *testing.T) {
 		log := a.Server.Log()
 		return log, strings.Contains(log, "10.77.99.99:7420 does not answer")
 	})
-	require.Equal(t, []string{"a"}, membersOf(t, a))
+	awaitMembers(t, a.Lockfs, "a")
 	c.RequireService(t, a)
 	require.Error(t, stray.Wait())
 	require.Contains(t, stray.Log(), "the leader a cannot reach b (its address 10.77.99.99:7420 does not answer")
@@ -174,7 +174,7 @@ func TestAStrayServerLeavesTheClusterAlone(t *testing.T) {
 	require.Equal(t, "held\n", a.Host.MustRun(t, "cat", c.Path("lock")))
 
 	b.Start(t)
-	require.Equal(t, []string{"a", "b"}, membersOf(t, a))
+	awaitMembers(t, a.Lockfs, "a", "b")
 	require.Equal(t, "held\n", b.Host.MustRun(t, "cat", c.Path("lock")))
 	c.RequireSameState(t)
 }

@@ -55,7 +55,7 @@ func TestASecureClusterIsRestoredElsewhere(t *testing.T) {
 		n.Launch()
 	}
 	a.Start(t)
-	require.Equal(t, []string{a.Name}, membersOf(t, a))
+	awaitMembers(t, a.Lockfs, a.Name)
 	mounted = c.MountOn(t, client, "", "--servers", a.Addr())
 	client.MustRun(t, "mkdir", c.Path("after"))
 	hosts.Eventually(t, "the old servers are refused", func() (string, bool) {

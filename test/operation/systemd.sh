@@ -15,7 +15,7 @@ mkdir -p root/etc/systemd/system/lockfs-server.service.d
 cat > root/etc/systemd/system/lockfs-server.service.d/test.conf << 'END'
 [Service]
 ExecStartPre=sh -c 'while [ -e /run/wait ]; do sleep 0.1; done'
-WatchdogSec=3s
+WatchdogSec=10s
 StandardOutput=append:/run/said
 StandardError=append:/run/said
 END

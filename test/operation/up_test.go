@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -100,20 +99,28 @@ func TestFiveCommands(t *testing.T) {
 	require.Contains(t, c.mustLockfs(t, "up", "--nonvoter", token("server")), "2 voters are an even number")
 	require.Contains(t, c.mustLockfs(t, "member", "list"), "non-voter")
 	c.mustLockfs(t, "member", "promote", "c")
-	require.NotContains(t, c.mustLockfs(t, "up"), "even number")
+	hosts.Eventually(t, "c has heard of its own vote", func() (string, bool) {
+		said := c.mustLockfs(t, "up")
+		return said, !strings.Contains(said, "even number")
+	})
 	d.mustLockfs(t, "up", token("client"))
 	e.MustRun(t, "sh", "-ec", `echo "$3" > /run/token; LOCKFS_MOUNT=$1 "$2" up @/run/token`, "sh", e.mount, e.program, token("client"))
 
 	// Everybody sees the cluster, on each host, without a flag.
 	for _, h := range all {
-		for _, text := range []string{h.mustLockfs(t, "status", "--json"), h.asNobody(t, "status", "--json")} {
-			var status suite.Status
-			require.NoError(t, json.Unmarshal([]byte(text), &status), text)
-			require.NotEmpty(t, status.Leader, text)
-			require.Len(t, status.Nodes, 3, text)
-			for _, n := range status.Nodes {
-				require.Empty(t, n.Error, text)
-			}
+		for _, ask := range []func(testing.TB, ...string) string{h.mustLockfs, h.asNobody} {
+			hosts.Eventually(t, "all three answer", func() (string, bool) {
+				text := ask(t, "status", "--json")
+				var status suite.Status
+				require.NoError(t, json.Unmarshal([]byte(text), &status), text)
+				answer := 0
+				for _, n := range status.Nodes {
+					if n.Error == "" {
+						answer++
+					}
+				}
+				return text, status.Leader != "" && answer == 3 && len(status.Nodes) == 3
+			})
 		}
 		require.Contains(t, h.asNobody(t, "session", "list"), h.Name())
 	}
@@ -131,9 +138,13 @@ func TestFiveCommands(t *testing.T) {
 			})
 		}
 	}
-	for _, stands := range []string{d.mustLockfs(t), d.asNobody(t)} {
+	for _, ask := range []func(testing.TB, ...string) string{d.mustLockfs, d.asNobody} {
+		var stands string
+		hosts.Eventually(t, "all three answer", func() (string, bool) {
+			stands = ask(t)
+			return stands, strings.Contains(stands, "; 3 of 3 servers answer\n")
+		})
 		require.Contains(t, stands, "mounted   "+d.mount+"\n")
-		require.Contains(t, stands, "; 3 of 3 servers answer\n")
 		require.Contains(t, stands, "locks     1 held")
 		require.LessOrEqual(t, strings.Count(stands, "\n"), 10, stands)
 	}
@@ -207,7 +218,7 @@ func TestFiveCommands(t *testing.T) {
 		left := c.mustLockfs(t, "leave", "--remove-data")
 		require.Contains(t, left, "2 servers are left: none of them may fail")
 		require.Empty(t, c.MustRun(t, "find", "/etc/lockfs", "/var/lib/lockfs", "-type", "f"))
-		require.Equal(t, []string{"a", "b"}, a.members(t))
+		awaitMembers(t, a.lockfs, "a", "b")
 		_, err := b.lockfs("leave")
 		require.NoError(t, err)
 		_, err = a.lockfs("leave")
@@ -263,18 +274,6 @@ func TestDownDuringAnUpgrade(t *testing.T) {
 }
 
 // members is what the host's daemon names.
-func (h *upHost) members(t testing.TB) (names []string) {
-	t.Helper()
-	text := h.mustLockfs(t, "member", "list", "--json")
-	var list []struct{ Name string }
-	require.NoError(t, json.Unmarshal([]byte(text), &list), text)
-	for _, member := range list {
-		names = append(names, member.Name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // locks takes a lock here that another host sees held, and drops it.
 func (h *upHost) locks(t testing.TB, other *upHost) {
 	t.Helper()

@@ -191,7 +191,7 @@ func startWriter(t testing.TB, c *suite.Cluster, h *hosts.Host) *writer {
 	t.Helper()
 	w := &writer{dir: c.Path("writer-" + h.Name()), told: filepath.Join(c.Net.Dir(), h.Name()+".told")}
 	h.MustRun(t, "mkdir", w.dir)
-	w.process = h.Start("sh", "-c", `i=0; while [ ! -e "$2.stop" ]; do i=$((i + 1)); mkdir "$1/$i" && echo "$i" >> "$2"; done`, "sh", w.dir, w.told)
+	w.process = h.Start("sh", "-c", `i=0; while [ ! -e "$2.stop" ]; do i=$((i + 1)); mkdir "$1/$i" && echo "$i" >> "$2"; done; exit 0`, "sh", w.dir, w.told)
 	return w
 }
 

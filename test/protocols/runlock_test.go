@@ -42,7 +42,7 @@ func TestRunKilled(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
-	c.Nodes[0].SetRule(t, "semaphore", "--stale-after", "4s")
+	c.Nodes[0].SetRule(t, "semaphore", "--stale-after", "12s")
 	a.MustRun(t, "mkdir", c.Path(".beads"))
 
 	for lock, format := range map[string]string{"pid": "pid", ".beads/.exclusive-lock": "beads"} {
@@ -61,7 +61,7 @@ func TestRunKilled(t *testing.T) {
 			})
 		})
 	}
-	for lock, flags := range map[string][]string{"semaphore": nil, "swarm.lock": {"--format", "swarm", "--ttl", "8s"}} {
+	for lock, flags := range map[string][]string{"semaphore": nil, "swarm.lock": {"--format", "swarm", "--ttl", "15s"}} {
 		t.Run(lock, func(t *testing.T) {
 			t.Parallel()
 			run, dir := startRun(t, c, a, lock, flags...)
@@ -104,10 +104,10 @@ func TestRunKeepsItsLock(t *testing.T) {
 	g := c.AddGuest(t, "guest")
 	g.Start(t)
 	other := c.Nodes[0].Host
-	c.Nodes[0].SetRule(t, "kept", "--stale-after", "6s")
+	c.Nodes[0].SetRule(t, "kept", "--stale-after", "15s")
 	run, dir := startRun(t, c, g.Host, "kept", "--stale-timeout", "1h")
 	hosts.Eventually(t, "it says that the mount's rule counts", func() (string, bool) {
-		return run.Log(), strings.Contains(run.Log(), "--stale-timeout 1h0m0s does not count here") && strings.Contains(run.Log(), "is stale after 6s")
+		return run.Log(), strings.Contains(run.Log(), "--stale-timeout 1h0m0s does not count here") && strings.Contains(run.Log(), "is stale after 15s")
 	})
 	token, taken := c.Token(t, other, "kept"), c.Xattr(t, other, "kept", "acquired")
 	awaitRenewal := func() {

@@ -29,7 +29,7 @@ func TestTowerHeartbeatsKeepTheLock(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 3)
 	a, b, other := c.Nodes[0].Host, c.Nodes[1].Host, c.Nodes[2].Host
-	const ttl = 5 * time.Second
+	const ttl = 15 * time.Second
 	run, _ := startRun(t, c, a, "app.lock", "--format", "tower", "--ttl", ttl.String())
 	library := startTower(t, c, b)
 	force := []string{"tower", "acquire", "app", "--dir", c.Mount, "--request-id", "other", "--intent", "i",

@@ -102,7 +102,7 @@ done`
 // TestOncePer has hosts whose clocks differ by minutes do something once in each period, and kills the leader as one begins.
 func TestOncePer(t *testing.T) {
 	t.Parallel()
-	const period = 4 * time.Second
+	const period = 8 * time.Second
 	c := suite.NewCluster(t)
 	for _, offset := range []time.Duration{0, 3 * time.Minute, -2 * time.Minute} {
 		n := c.Add(t)

@@ -64,7 +64,7 @@ func TestWaitForWhateverEndsALock(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
-	c.Nodes[0].SetRule(t, "stale*", "--stale-after", "3s")
+	c.Nodes[0].SetRule(t, "stale*", "--stale-after", "8s")
 	for _, end := range []struct {
 		name, content, how, state string
 	}{
@@ -92,7 +92,7 @@ func TestWaitForWhateverEndsALock(t *testing.T) {
 			require.Equal(t, end.state, fieldsOf(t, waiter.Stdout())["state"])
 			if end.state == "stale" {
 				age := b.MustRun(t, "sh", "-c", `echo $(($(date +%s) - $(sed -n 's/^timestamp=//p' "$1")))`, "sh", c.Path(end.name))
-				require.NotContains(t, []string{"2\n", "3\n"}, age, "not for somebody who counts whole seconds")
+				require.NotContains(t, []string{"7\n", "8\n"}, age, "not for somebody who counts whole seconds")
 			}
 			require.NoError(t, reader.Wait(), reader.Log())
 			require.Equal(t, end.state+"\n", reader.Stdout())

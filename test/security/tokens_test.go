@@ -206,6 +206,8 @@ func TestGuessingIsSlow(t *testing.T) {
 		m := message{}.bytes(1, with.id).bytes(2, append(guess, guess...)).text(3, "x").bytes(4, request(t, key, "x.client.lockfs"))
 		_, err := conn.Write(frame(methodEnroll, m))
 		require.NoError(t, err)
+	}
+	for range rate {
 		said, err := readAnswer(conn)
 		require.NoError(t, err)
 		got[said.result(3).numberOf(1)]++
