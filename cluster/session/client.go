@@ -56,6 +56,7 @@ type Client struct {
 	rest      context.CancelFunc
 	leaving   chan struct{} // closed when nothing more may begin
 	leave     sync.Once
+	left      atomic.Bool   // the session ends, or has ended: what was locked in it may be somebody else's
 	stopped   chan struct{} // closed when the keepalives have stopped
 	settling  sync.WaitGroup
 	unsettled unsettled

@@ -23,7 +23,9 @@ func (c *Client) Leave(ctx context.Context, inUse func() bool) error {
 	<-c.stopped
 	<-c.returned
 	if err == nil {
-		err = c.farewell(ctx, inUse())
+		used := inUse()
+		c.left.Store(true)
+		err = c.farewell(ctx, used)
 	}
 	c.cancel()
 	err = errors.Join(err, c.holders.close())

@@ -30,8 +30,11 @@ func (c *Client) live(ctx context.Context) (*clientSession, error) {
 }
 
 // Session is the session in use, in which advisory locks are taken, once it is sure that the cluster has not
-// given it up: this host may have been cut off or asleep. It is 0 if that cannot be told in time.
+// given it up: this host may have been cut off or asleep. It is 0 if that cannot be told in time, and once this client ends it.
 func (c *Client) Session() ids.Session {
+	if c.left.Load() {
+		return 0
+	}
 	if session, _ := c.current.get(); session != nil && !session.fenced() {
 		return session.id
 	}
