@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -24,6 +22,7 @@ import (
 	"lockfs/raftstore"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/loopback"
 )
 
 // testWait is far beyond what anything here takes on a busy machine.
@@ -37,29 +36,11 @@ func ask[Request, Reply any](t testing.TB, node *Node, method func(rpc.Node, con
 	return reply
 }
 
-var addressesGiven atomic.Uint32
-
-// freeAddress is on a loopback address that no other test has, nor any connection that is being made, so that it stays free.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	for {
-		n := addressesGiven.Add(1)
-		address := fmt.Sprintf("127.%d.%d.%d:%d", 1+os.Getpid()%250, n/250, 1+n%250, 10000+(os.Getpid()+int(n))%20000)
-		listener, err := net.Listen("tcp", address)
-		if errors.Is(err, syscall.EADDRINUSE) {
-			continue
-		}
-		require.NoError(t, err)
-		require.NoError(t, listener.Close())
-		return address
-	}
-}
-
 func quietLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 func testConfig(t testing.TB, name string, join ...string) Config {
 	return Config{
-		Name: name, DataDir: filepath.Join(t.TempDir(), name), Address: freeAddress(t), Insecure: true,
+		Name: name, DataDir: filepath.Join(t.TempDir(), name), Address: loopback.Free(t), Insecure: true,
 		Bootstrap: len(join) == 0, Join: join, Logger: quietLogger(), SessionTTL: 3 * time.Second, Leases: os.Getenv("LOCKFS_TEST_LEASES") != "off",
 	}
 }
@@ -218,7 +199,7 @@ func TestLockOfUnknownOutcomeGoes(t *testing.T) {
 	nodes := startNodes(t, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	client, err := nodes[0].OpenClient(ctx, session.Config{Host: "h", OpTimeout: time.Second, Logger: quietLogger()})
+	client, err := nodes[0].OpenClient(ctx, session.Config{Host: "h", OpTimeout: 5 * time.Second, Logger: quietLogger()})
 	require.NoError(t, err)
 	made, err := client.Mutate(ctx, &storepb.Caller{}, createOp("file"))
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
+	"lockfs/test/loopback"
 )
 
 // TestANodeTellsOfEachLeader has the leader go. Of the others each tells of the same one after it: that one of itself, and the
@@ -47,7 +48,7 @@ func TestALeaderIsWhereItSaysItIs(t *testing.T) {
 	nodes := startNodes(t, 2)
 	leader := leaderOf(t, nodes)
 	follower := followersOf(t, nodes)[0]
-	follower.members.addressBook.Meet(*follower.raft.Server(leader.dir.ID), raft.ServerAddress(freeAddress(t)))
+	follower.members.addressBook.Meet(*follower.raft.Server(leader.dir.ID), raft.ServerAddress(loopback.Free(t)))
 	require.Eventually(t, func() bool {
 		_, address := follower.leadership.await(t.Context())
 		return address == leader.cfg.Address

@@ -17,6 +17,7 @@ import (
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/loopback"
 )
 
 // administer asks as `lockfs member` does, until it is done or refused.
@@ -217,9 +218,11 @@ func TestADeadServerIsRemoved(t *testing.T) {
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
-	leader.vigil.mu.Lock()
-	leader.vigil.after = 3 * time.Second
-	leader.vigil.mu.Unlock()
+	for _, node := range nodes { // another one may come to lead
+		node.vigil.mu.Lock()
+		node.vigil.after = 3 * time.Second
+		node.vigil.mu.Unlock()
+	}
 	gone := others[0].dir.ID
 	require.NoError(t, others[0].Close())
 	require.Eventually(t, func() bool { return !leader.knows(gone) }, testWait, 10*time.Millisecond)
@@ -260,7 +263,7 @@ func TestARemovedServerDoesNotComeBackFromAnotherAddress(t *testing.T) {
 	reply := leader.admission.join(t.Context(), gone.members.own(), true)
 	require.Contains(t, reply.GetResult().GetMessage(), errRemoved.Error())
 	cfg := gone.cfg
-	cfg.Address = freeAddress(t)
+	cfg.Address = loopback.Free(t)
 	gone = reopen(t, cfg)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()

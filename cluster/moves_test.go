@@ -16,6 +16,7 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/session"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/loopback"
 )
 
 // requireAddresses waits until all nodes know all by their addresses, in raft's configuration and in the state.
@@ -45,7 +46,7 @@ func TestMovesOfServers(t *testing.T) {
 		}
 		for _, i := range which {
 			cfg := nodes[i].cfg
-			cfg.Address, cfg.Join = freeAddress(t), nil
+			cfg.Address, cfg.Join = loopback.Free(t), nil
 			nodes[i].cfg = cfg
 		}
 		var started []*Node
@@ -76,7 +77,7 @@ func TestMoveOfASingleServer(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	require.NoError(t, node.Close())
 	cfg := node.cfg
-	cfg.Address = freeAddress(t)
+	cfg.Address = loopback.Free(t)
 	node = reopen(t, cfg)
 	awaitReady(t, node)
 	requireAddresses(t, node)
@@ -151,7 +152,7 @@ func TestMoveToATakenAddress(t *testing.T) {
 		return leader.admission.join(t.Context(), moved.members.own(), true).GetOutcome() == clusterpb.Outcome_NOT_DONE
 	}, testWait, 10*time.Millisecond)
 	cfg = others[0].cfg
-	cfg.Address = freeAddress(t)
+	cfg.Address = loopback.Free(t)
 	back := reopen(t, cfg)
 	awaitReady(t, moved, back)
 	requireAddresses(t, leader, moved, back)

@@ -17,12 +17,13 @@ import (
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/loopback"
 )
 
 // strayMember is one that nobody reaches.
 func strayMember(t testing.TB, name string) *storepb.Member {
 	t.Helper()
-	return &storepb.Member{Id: name + "-1", Name: name, Address: freeAddress(t)}
+	return &storepb.Member{Id: name + "-1", Name: name, Address: loopback.Free(t)}
 }
 
 // impatient has a leader wait for so long.
@@ -101,7 +102,7 @@ func TestANodeThatIsRefusedSaysWhy(t *testing.T) {
 	require.ErrorContains(t, err, cfg.Address)
 	require.NoError(t, node.Close())
 
-	cfg.Address, cfg.Metrics = freeAddress(t), nil
+	cfg.Address, cfg.Metrics = loopback.Free(t), nil
 	node = startNode(t, cfg)
 	require.Equal(t, raft.ServerAddress(cfg.Address), leader.raft.Server(node.dir.ID).Address, "with another address it may come")
 }
@@ -219,7 +220,7 @@ func TestAVoterStaysOneWhateverItsJoinSays(t *testing.T) {
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
 		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode(), "%v", reply)
 		require.Equal(t, member.GetAddress(), leader.members.get(node.dir.ID).GetAddress())
-		member.Address = freeAddress(t)
+		member.Address = loopback.Free(t)
 		reply = leader.admission.join(t.Context(), member, false)
 		if node == leader {
 			require.Equal(t, storepb.Code_INVALID, reply.GetResult().GetCode())

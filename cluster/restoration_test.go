@@ -21,6 +21,7 @@ import (
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/loopback"
 )
 
 // logText is a log that can be read while it is written.
@@ -102,7 +103,7 @@ func TestOldVotersDoNotReachARecoveredCluster(t *testing.T) {
 			require.NotZero(t, recovered.leadership.term())
 			require.Len(t, recovered.raft.VoterIDs(), 1)
 
-			stranger := &storepb.Member{Id: "x-1", Name: "x", Address: freeAddress(t)}
+			stranger := &storepb.Member{Id: "x-1", Name: "x", Address: loopback.Free(t)}
 			reply := ask(t, recovered, rpc.Node.Join, &clusterpb.JoinRequest{Member: stranger, Cluster: was})
 			require.Equal(t, storepb.Code_NOT_PERMITTED, reply.GetResult().GetCode())
 			require.Contains(t, reply.GetResult().GetMessage(), "empty data directory")

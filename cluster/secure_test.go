@@ -361,7 +361,7 @@ func TestStrangersDoNotHinderRenewals(t *testing.T) {
 // TestAHostThatWasOffForLongComesBack has the certificate of a host end while it is off.
 func TestAHostThatWasOffForLongComesBack(t *testing.T) {
 	t.Parallel()
-	node := foundSecure(t, func(cfg *Config) { cfg.validity = 2 * time.Second })
+	node := foundSecure(t, func(cfg *Config) { cfg.validity = 6 * time.Second })
 	web, dir := join(t, node, "web1")
 	require.Eventually(t, func() bool { return web.Expired(node.clusterTime()) }, testWait, time.Millisecond)
 	refusedCall(t, callerAs(t, node, web))
@@ -470,7 +470,7 @@ func TestAClockThatIsAYearOffLocksNobodyOut(t *testing.T) {
 // TestAllComeBackAfterLong has every certificate of a cluster end while all is off.
 func TestAllComeBackAfterLong(t *testing.T) {
 	t.Parallel()
-	nodes := startSecureNodes(t, 3, func(cfg *Config) { cfg.validity = 5 * time.Second })
+	nodes := startSecureNodes(t, 3, func(cfg *Config) { cfg.validity = 12 * time.Second })
 	web, dir := join(t, nodes[0], "web1")
 	var configs []Config
 	for _, node := range nodes {

@@ -162,6 +162,7 @@ func TestWhatHasJustChangedIsLeasedToWhoIsAlone(t *testing.T) {
 	node.shown.expect(at(here, 2), changing()) // else it is waited for
 	touchRoot(t, node)
 	q = node.shown.expect(at(there, 1), changing())
+	node.shown.expect(at(here, 3), changing()) // so that the last one has just changed it
 	require.Nil(t, node.shown.follow(q, done, yes), "another one holds it, or has changed it just now")
 	time.Sleep(lease.Quiet)
 	node.shown.table.Expire(time.Hour)

@@ -13,13 +13,14 @@ import (
 	"lockfs/cluster/consensus/fulldisk"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/loopback"
 )
 
 // TestOthersHaveTheirTurnWhileAServerIsAsked has a member that accepts connections and says nothing.
 func TestOthersHaveTheirTurnWhileAServerIsAsked(t *testing.T) {
 	t.Parallel()
 	leader := startNodes(t, 1)[0]
-	listener, err := net.Listen("tcp", freeAddress(t))
+	listener, err := net.Listen("tcp", loopback.Free(t))
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
 	silent := &storepb.Member{Id: "silent-1", Name: "silent", Address: listener.Addr().String(), Nonvoter: true, OldestVersion: 1, NewestVersion: 2}

@@ -128,8 +128,9 @@ import os, signal, json
 fd = os.open(".lockfs/events", os.O_RDONLY)
 def stop(*_): raise TimeoutError
 signal.signal(signal.SIGALRM, stop)
-signal.setitimer(signal.ITIMER_REAL, 0.3)
-try: os.read(fd, 1000)
+try:
+	signal.setitimer(signal.ITIMER_REAL, 0.3)
+	os.read(fd, 1000)
 except TimeoutError: print("interrupted")
 os.mkdir("then")
 print(json.loads(os.read(fd, 1000))["lock_name"])

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -19,18 +18,11 @@ import (
 	"lockfs/cluster/session"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/loopback"
 )
 
 // testWait is far beyond what anything here takes on a busy machine.
 const testWait = 30 * time.Second
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
 
 func quietLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
@@ -46,7 +38,7 @@ func startServers(t testing.TB, n int) []server {
 	var servers []server
 	for i := range n {
 		cfg := cluster.Config{
-			Name: fmt.Sprintf("n%d", i), DataDir: filepath.Join(t.TempDir(), "data"), Address: freeAddress(t), Insecure: true,
+			Name: fmt.Sprintf("n%d", i), DataDir: filepath.Join(t.TempDir(), "data"), Address: loopback.Free(t), Insecure: true,
 			Bootstrap: i == 0, Logger: quietLogger(), SessionTTL: 3 * time.Second, Leases: os.Getenv("LOCKFS_TEST_LEASES") != "off",
 		}
 		if i > 0 {

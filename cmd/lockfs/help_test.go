@@ -14,6 +14,7 @@ import (
 
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/cli/clitest"
+	"lockfs/test/loopback"
 )
 
 // helps is how an error goes on that says what to do: a command, a flag, or in words behind what is wrong; or it says what there is to
@@ -28,7 +29,7 @@ func TestErrorsNameWhatHelps(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "full"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "full", "x"), nil, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o600))
-	alone := " --insecure --bootstrap --addr " + freeAddress(t)
+	alone := " --insecure --bootstrap --addr " + loopback.Free(t)
 	for _, call := range []string{
 		"member remove nosuch", "member promote nosuch", "member demote a", "member replace a nosuch", "member lsit", "member",
 		"host forget nosuch", "alarm clear 9", "alarm clear x", "quota set /", "quota set --uid x --bytes 1", "quota remvoe /x",

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +23,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/loopback"
 )
 
 // operatorWait is far beyond what anything here takes on a busy machine.
@@ -42,7 +42,7 @@ type runningServer struct {
 func startServer(t testing.TB) *runningServer {
 	t.Helper()
 	s := &runningServer{
-		program: clitest.ProgramNamed(t, "lockfs"), data: filepath.Join(t.TempDir(), "data"), api: freeAddress(t), http: freeAddress(t),
+		program: clitest.ProgramNamed(t, "lockfs"), data: filepath.Join(t.TempDir(), "data"), api: loopback.Free(t), http: loopback.Free(t),
 		sockets: t.TempDir(),
 	}
 	s.environment = []string{"LOCKFS_SERVERS=" + s.api, cli.SocketDirVariable + "=" + s.sockets, "LOCKFS_INSECURE=true"}
@@ -60,14 +60,6 @@ func startServer(t testing.TB) *runningServer {
 	require.NoError(t, err)
 	require.Equal(t, "lockfs: a ready\n", line)
 	return s
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 // lock takes a lock whose content has a holder.

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -73,6 +74,14 @@ func TestDamagedDataIsRefused(t *testing.T) {
 	n.Start(t)
 }
 
+// ifThere is no error if a server that runs has given a file another name meanwhile.
+func ifThere(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // dataFiles names the files of a data directory that hold something that a node needs. The audit file only
 // reports: what a crash tore off it is written again. The reserve is there to be given up.
 func dataFiles(t testing.TB, dir string) []string {
@@ -80,11 +89,11 @@ func dataFiles(t testing.TB, dir string) []string {
 	var names []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
-			return err
+			return ifThere(err)
 		}
 		info, err := entry.Info()
 		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || entry.Name() == "audit.jsonl" || entry.Name() == "reserve" {
-			return err
+			return ifThere(err)
 		}
 		name, err := filepath.Rel(dir, path)
 		names = append(names, name)

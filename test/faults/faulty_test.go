@@ -83,7 +83,7 @@ func startFaulty(t testing.TB, mistake string, flags ...string) (*suite.Cluster,
 		n.Environment = []string{environment}
 		n.Start(t)
 	}
-	g := c.AddGuest(t, "m", "--op-timeout", "5s")
+	g := c.AddGuest(t, "m", "--op-timeout", "10s")
 	g.Environment = []string{environment}
 	g.Start(t)
 	return c, g
@@ -128,7 +128,10 @@ func trialCancel(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) err
 		g.Host.CutFrom(leader.Host)
 		release()
 		for _, maker := range makers {
-			require.NoError(t, maker.worker.Wait(), "it ends as an outcome is unknown")
+			if err := maker.worker.Wait(); err != nil {
+				require.NotEqual(t, leader, c.Leader(), "it ends as an outcome is unknown: %v", err)
+				maker.worker.Kill()
+			}
 		}
 		g.Host.Heal()
 		stopped := g.Daemon

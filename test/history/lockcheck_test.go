@@ -324,7 +324,7 @@ func TestLockHistories(t *testing.T) {
 			for i, made := range l.calls {
 				history.Calls = append(history.Calls, made.call(i))
 			}
-			err := history.Check(10 * time.Second)
+			err := history.Check(time.Minute)
 			if l.possible {
 				require.NoError(t, err)
 				return

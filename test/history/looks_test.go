@@ -105,7 +105,7 @@ func TestRemovals(t *testing.T) {
 			for _, errno := range []syscall.Errno{0, none, stale, busy} {
 				last := r.last
 				last.errno = errno
-				err := (&History{Calls: inTurn(append(slices.Concat(r.before...), last))}).Check(10 * time.Second)
+				err := (&History{Calls: inTurn(append(slices.Concat(r.before...), last))}).Check(time.Minute)
 				if slices.Contains(r.may, errno) {
 					require.NoError(t, err)
 				} else {
@@ -141,14 +141,14 @@ func TestRemovalThatCannotComeLate(t *testing.T) {
 	late := unlinks
 	late.errno = timedOut
 	gone := made{kind: Stat, name: "x", errno: none}
-	require.NoError(t, (&History{Calls: inTurn(slices.Concat(makes, opens, reads, []made{late, gone}))}).Check(time.Second))
-	err := (&History{Calls: inTurn(slices.Concat(makes, opens, reads, replaces, []made{late, gone}))}).Check(time.Second)
+	require.NoError(t, (&History{Calls: inTurn(slices.Concat(makes, opens, reads, []made{late, gone}))}).Check(time.Minute))
+	err := (&History{Calls: inTurn(slices.Concat(makes, opens, reads, replaces, []made{late, gone}))}).Check(time.Minute)
 	require.ErrorIs(t, err, linear.ErrImpossible)
 }
 
 // TestForgetful is for file systems that remember nothing.
 func TestForgetful(t *testing.T) {
 	calls := inTurn(slices.Concat(makes, opens, reads, replaces, []made{unlinks}))
-	require.ErrorIs(t, (&History{Calls: calls}).Check(time.Second), linear.ErrImpossible)
-	require.NoError(t, (&History{Calls: calls, Forgetful: true}).Check(time.Second))
+	require.ErrorIs(t, (&History{Calls: calls}).Check(time.Minute), linear.ErrImpossible)
+	require.NoError(t, (&History{Calls: calls, Forgetful: true}).Check(time.Minute))
 }

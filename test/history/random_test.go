@@ -45,7 +45,7 @@ func TestKernelIsPossible(t *testing.T) {
 		history.Calls, err = ReadCalls(path + ".calls")
 		require.NoError(t, err)
 		history.Calls = slices.DeleteFunc(history.Calls, func(c *Call) bool { return c.Kind == List })
-		require.NoError(t, history.Check(10*time.Second))
+		require.NoError(t, history.Check(time.Minute))
 		require.Empty(t, history.Interrupted())
 		total += len(history.Calls)
 	}

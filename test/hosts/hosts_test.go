@@ -35,12 +35,13 @@ while True:
 // client connects to its argument and prints the answer.
 const client = `
 import socket, sys
-connection = socket.create_connection((sys.argv[1], 7000), timeout=0.5)
+connection = socket.create_connection((sys.argv[1], 7000), timeout=float(sys.argv[2]))
 print(connection.recv(100).decode(), end="")
 `
 
-func ask(from, to *hosts.Host) (string, error) {
-	return from.Run("python3", "-c", client, to.Addr())
+// ask waits for so many seconds at most.
+func ask(from, to *hosts.Host, patience string) (string, error) {
+	return from.Run("python3", "-c", client, to.Addr(), patience)
 }
 
 func serve(t *testing.T, h *hosts.Host) *hosts.Process {
@@ -93,33 +94,34 @@ func TestCutAndHeal(t *testing.T) {
 	for _, h := range []*hosts.Host{a, b, c} {
 		serve(t, h)
 	}
-	reaches := func(from, to *hosts.Host) bool {
-		answer, err := ask(from, to)
+	const forNothing, forAnswer = "0.5", "20"
+	reaches := func(from, to *hosts.Host, patience string) bool {
+		answer, err := ask(from, to, patience)
 		if err != nil {
 			return false
 		}
 		assert.Equal(t, to.Name(), answer)
 		return true
 	}
-	require.True(t, reaches(a, b))
-	require.True(t, reaches(b, a))
+	require.True(t, reaches(a, b, forAnswer))
+	require.True(t, reaches(b, a, forAnswer))
 
 	a.Cut()
-	assert.False(t, reaches(a, b), "from the host that is cut off")
-	assert.False(t, reaches(b, a), "to the host that is cut off")
-	assert.True(t, reaches(b, c), "among the others")
-	assert.Equal(t, "a", a.MustRun(t, "python3", "-c", client, "127.0.0.1"), "loopback")
+	assert.False(t, reaches(a, b, forNothing), "from the host that is cut off")
+	assert.False(t, reaches(b, a, forNothing), "to the host that is cut off")
+	assert.True(t, reaches(b, c, forAnswer), "among the others")
+	assert.Equal(t, "a", a.MustRun(t, "python3", "-c", client, "127.0.0.1", forAnswer), "loopback")
 	a.Heal()
 	a.Heal() // a second time does nothing
-	assert.True(t, reaches(a, b))
-	assert.True(t, reaches(b, a))
+	assert.True(t, reaches(a, b, forAnswer))
+	assert.True(t, reaches(b, a, forAnswer))
 
 	a.LinkDown()
-	assert.False(t, reaches(a, b))
-	assert.False(t, reaches(b, a))
+	assert.False(t, reaches(a, b, forNothing))
+	assert.False(t, reaches(b, a, forNothing))
 	a.LinkUp()
 	hosts.Eventually(t, "b reaches a after its link is up", func() (string, bool) {
-		answer, err := ask(b, a)
+		answer, err := ask(b, a, forAnswer)
 		return fmt.Sprint(answer, err), err == nil
 	})
 }

@@ -19,7 +19,7 @@ func TestLockInterrupts(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 3, never...)
 	n := c.Nodes[0]
-	g := c.AddGuest(t, "m", "--op-timeout", "1s")
+	g := c.AddGuest(t, "m", "--op-timeout", "5s")
 	g.Start(t)
 	for _, kind := range []struct{ name, take, drop, wait string }{
 		{"flock", `flock("f", "ex")`, `flock("f", "un")`, `say(raw_flock, "f", "ex")`},

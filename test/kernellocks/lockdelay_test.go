@@ -16,7 +16,7 @@ import (
 // descriptor again. Without a lock delay another host has the lock by then.
 func TestLockDelay(t *testing.T) {
 	t.Parallel()
-	const delay = 1500 * time.Millisecond
+	const delay = 5 * time.Second
 	// EIO is answered to what comes between the farewell and the end of the mount.
 	dead, stopped := []string{"ENOTCONN", "ECONNABORTED"}, []string{"ENOTCONN", "ECONNABORTED", "EIO"}
 	stop := func(t testing.TB, g *suite.Guest) { require.NoError(t, g.Daemon.Stop()); g.Daemon = nil }
@@ -41,8 +41,8 @@ func TestLockDelay(t *testing.T) {
 		{"cut off", func(_ testing.TB, g *suite.Guest) { g.Host.Cut() }, []string{"ETIMEDOUT"}},
 	}
 	for _, flag := range []time.Duration{0, delay} {
-		c := suite.StartCluster(t, 1, "--session-term", "1s", "--lock-delay", flag.String())
-		g := c.AddGuest(t, "m", "--op-timeout", "1s")
+		c := suite.StartCluster(t, 1, "--session-term", "2s", "--lock-delay", flag.String())
+		g := c.AddGuest(t, "m", "--op-timeout", "2s")
 		for i, end := range ends {
 			t.Run(fmt.Sprintf("%s, lock delay %v", end.name, flag), func(t *testing.T) {
 				if g.Daemon == nil {
@@ -84,9 +84,9 @@ func TestLockDelay(t *testing.T) {
 // is well through a descriptor that had a lock.
 func TestLostSession(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1, "--session-term", "1s", "--lock-delay", "0")
+	c := suite.StartCluster(t, 1, "--session-term", "2s", "--lock-delay", "0")
 	n := c.Nodes[0]
-	g := c.AddGuest(t, "m", "--op-timeout", "1s")
+	g := c.AddGuest(t, "m", "--op-timeout", "2s")
 	g.Start(t)
 	for _, kind := range []struct{ take, drop, wait string }{
 		{`flock("f", "ex")`, `flock("f", "un")`, `flock("f", "ex", wait=True)`},

@@ -62,8 +62,8 @@ func TestExclusionWhileLeadersDie(t *testing.T) {
 // follower and the leader in turn.
 func TestExclusionWhileAHostIsCutOff(t *testing.T) {
 	t.Parallel()
-	// Followers may take two seconds to miss their leader, after an attempt to ask it has been given up.
-	c := suite.StartCluster(t, 3, "--op-timeout", "6s")
+	// Followers may take two seconds to miss their leader, after an attempt to ask it has been given up; and an election may take two rounds.
+	c := suite.StartCluster(t, 3, "--op-timeout", "12s")
 	jobs := c.StartJobs(t)
 	cut := make(map[*suite.Node]bool)
 	for i := range suite.Faults(2) {

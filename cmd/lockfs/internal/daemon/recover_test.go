@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -20,15 +19,8 @@ import (
 	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/loopback"
 )
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
 
 // server is a node that is started and stopped.
 type server struct {
@@ -38,7 +30,7 @@ type server struct {
 
 func newServer(t testing.TB, name string, join ...string) *server {
 	return &server{Config: cluster.Config{
-		Name: name, DataDir: filepath.Join(t.TempDir(), name), Address: freeAddress(t), Bootstrap: len(join) == 0,
+		Name: name, DataDir: filepath.Join(t.TempDir(), name), Address: loopback.Free(t), Bootstrap: len(join) == 0,
 		Join: join, Insecure: true, Logger: slog.New(slog.DiscardHandler), SessionTTL: 3 * time.Second,
 	}}
 }
