@@ -211,9 +211,9 @@ func (a *admission) tend(term ids.Term) {
 			looking.Go(func() { a.lookAt(server) })
 		}
 		looking.Wait()
+		a.expulsion.forgetStrangers(a.ctx)
 		wait = joinInterval
 		if len(joining) == 0 {
-			a.expulsion.forgetStrangers(a.ctx)
 			wait = idleInterval
 		}
 	}

@@ -49,7 +49,7 @@ func (c *changes) administer(ctx context.Context, change func() (*storepb.Result
 	}
 	defer c.turn.pass()
 	result, err := change()
-	if err != nil {
+	if err != nil && !errors.Is(err, errSettling) {
 		c.logger.Warn("a change by an administrator failed", "error", err)
 	}
 	return &clusterpb.AdminReply{Outcome: outcomeOf(err), Result: result}

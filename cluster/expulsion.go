@@ -12,7 +12,6 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
-	"lockfs/formats/pause"
 	"lockfs/raftstore"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -28,15 +27,13 @@ type expulsion struct {
 	sessions  *sessions
 	revokes   bool // hosts have certificates
 
-	leaving map[string]time.Duration // members whose mounts may still settle what they were asked for, and since when; in the turn of changes
+	leavingTime time.Duration
+	leaving     map[string]time.Duration // members whose mounts may still settle what they were asked for, and since when; in the turn of changes
 }
 
-// A member that is out of raft's configuration keeps its certificate until its mount has ended, but no longer than leavingTime: it sees
-// after two seconds or three that it is out, and what its mount was asked for nobody else settles.
-const (
-	leavingTime = 5 * time.Second
-	leavingLook = 100 * time.Millisecond
-)
+// leavingTime is for how long a member that is out of raft's configuration keeps its certificate at most, until its mount has ended: it
+// sees after two seconds or three that it is out, and what its mount was asked for nobody else settles.
+const leavingTime = 5 * time.Second
 
 var errSettling = fmt.Errorf("%w: its mount has not ended yet", raftstore.ErrNotDone)
 
@@ -65,6 +62,8 @@ func (e *expulsion) remove(ctx context.Context, req *clusterpb.RemoveRequest) *c
 			return e.changes.store.Propose(ctx, &storepb.Command{Caller: req.GetCaller(), Op: revokeHost(req.GetName())})
 		case id == "" && req.GetReplacement() != "": // an earlier answer was lost
 			return new(storepb.Result), nil
+		case id == "" && e.isRevokedServer(req.GetName()):
+			return new(storepb.Result), nil
 		case id == "":
 			return noMember(req.GetName()), nil
 		case known != nil && known.Suffrage == raft.Voter:
@@ -86,9 +85,10 @@ func (e *expulsion) votes(name string) bool {
 
 // expel takes a member out for good, with the certificate of its host. That this is under way is recorded first: another leader goes on
 // with it once the member has lost its place in raft's configuration, without which nobody else would know that the certificate is to go.
+// The error is errSettling while the member's mount may settle something: it is to be done again then, and is by forgetStrangers.
 func (e *expulsion) expel(ctx context.Context, by *storepb.Caller, id, reason string) error {
 	member := e.members.get(id)
-	if e.revokes && member != nil {
+	if e.revokes && member != nil && !member.GetLeaving() {
 		member = proto.Clone(member).(*storepb.Member)
 		member.Leaving = true
 		if _, err := e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: setMember(member)}); err != nil {
@@ -101,12 +101,7 @@ func (e *expulsion) expel(ctx context.Context, by *storepb.Caller, id, reason st
 	if id == e.members.dir.ID { // a leader that removed itself is none any more; its successor tidies up
 		return nil
 	}
-	for {
-		err := e.forget(ctx, by, id, member)
-		if !errors.Is(err, errSettling) || pause.For(ctx, leavingLook) != nil {
-			return err
-		}
-	}
+	return e.forget(ctx, by, id, member)
 }
 
 // forget ends what is left of a member that is out of raft's configuration: the certificate of its host, if it was taken out for good,
@@ -133,7 +128,7 @@ func (e *expulsion) settles(id, host string, now time.Duration) bool {
 		since = now
 		e.leaving[id] = now
 	}
-	return now-since < leavingTime && e.sessions.renewed(host, now-leavingTime)
+	return now-since < e.leavingTime && e.sessions.speaks(host, now)
 }
 
 // isServer tells whether a host is in as a server.
@@ -141,6 +136,15 @@ func (e *expulsion) isServer(name string) (is bool) {
 	e.raft.FSM.View(func(ns *namespace.Namespace) {
 		host := ns.Admission(name)
 		is = host.GetRole() == storepb.Role_SERVER && host.GetRevoked() == 0
+	})
+	return is
+}
+
+// isRevokedServer tells whether a host was in as a server, and was taken out: an earlier answer may have been lost.
+func (e *expulsion) isRevokedServer(name string) (is bool) {
+	e.raft.FSM.View(func(ns *namespace.Namespace) {
+		host := ns.Admission(name)
+		is = host.GetRole() == storepb.Role_SERVER && host.GetRevoked() != 0
 	})
 	return is
 }
@@ -169,6 +173,9 @@ func (e *expulsion) forgetStrangers(ctx context.Context) {
 	}
 	defer e.changes.turn.pass()
 	servers := e.raft.Servers()
+	for _, server := range servers { // its removal was lost with another leader
+		delete(e.leaving, string(server.ID))
+	}
 	for _, member := range e.members.all() {
 		if !slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == member.GetId() }) {
 			err := e.forget(ctx, nil, member.GetId(), member)

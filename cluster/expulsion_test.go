@@ -2,10 +2,16 @@ package cluster
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
+	"lockfs/cluster/session"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -41,6 +47,46 @@ func TestARemovalIsFinishedByTheNextLeader(t *testing.T) {
 		node.fsm.View(func(ns *namespace.Namespace) {
 			require.NotZero(t, ns.Admission(gone.dir.Name).GetRevoked())
 			require.Zero(t, ns.Admission("n4").GetRevoked())
+		})
+	}
+}
+
+// TestAMemberIsRevokedWhenItsMountHasEnded takes out one that follows, and one that leads, while a mount of theirs has said something that
+// long ago as it does when all is well. It is out of raft's configuration then, and a successor knows of no keepalive.
+func TestAMemberIsRevokedWhenItsMountHasEnded(t *testing.T) {
+	t.Parallel()
+	for _, leads := range []bool{false, true} {
+		t.Run(fmt.Sprint("leads: ", leads), func(t *testing.T) {
+			t.Parallel()
+			nodes := startSecureNodes(t, 3, func(cfg *Config) { cfg.SessionTTL = time.Minute })
+			for _, node := range nodes {
+				node.expulsion.leavingTime = testWait
+			}
+			leader := leaderOf(t, nodes)
+			gone := nodes[slices.IndexFunc(nodes, func(n *Node) bool { return (n == leader) == leads })]
+			others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == gone })
+			ctx, cancel := context.WithTimeout(t.Context(), testWait)
+			defer cancel()
+			client, err := gone.OpenClient(ctx, session.Config{Host: gone.dir.Name, OpTimeout: testWait, Logger: quietLogger()})
+			require.NoError(t, err)
+
+			removed := make(chan error, 1)
+			go func() {
+				_, err := rpc.Ask(ctx, rpc.NewRouter(others[0].peers, others[0], others[1]), rpc.Node.Remove, &clusterpb.RemoveRequest{Name: gone.dir.Name})
+				removed <- err
+			}()
+			require.Eventually(t, func() bool {
+				return slices.ContainsFunc(others, func(n *Node) bool {
+					require.True(t, n.changes.turn.take(ctx))
+					defer n.changes.turn.pass()
+					_, settles := n.expulsion.leaving[gone.dir.ID]
+					return settles
+				})
+			}, testWait, time.Millisecond)
+			require.Empty(t, removed)
+			require.NoError(t, client.Close(ctx))
+			require.NoError(t, <-removed)
+			require.NoError(t, others[0].fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Admission(gone.dir.Name).GetRevoked() != 0 }))
 		})
 	}
 }

@@ -143,7 +143,7 @@ func (n *Node) assemble() {
 	}
 	n.expulsion = &expulsion{
 		raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers, suffrage: n.suffrage,
-		sessions: n.sessions, revokes: n.security != nil, leaving: make(map[string]time.Duration),
+		sessions: n.sessions, revokes: n.security != nil, leavingTime: leavingTime, leaving: make(map[string]time.Duration),
 	}
 	n.vigil = &vigil{
 		ctx: n.ctx, after: n.cfg.RemoveDead, raft: n.raft, members: n.members, leadership: n.leadership, peers: n.peers, changes: n.changes,

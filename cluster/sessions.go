@@ -99,9 +99,10 @@ func (s *sessions) live() []*storepb.SessionRecord {
 	return result.GetSessions()
 }
 
-// renewed tells whether a mount of a host is there that has renewed its session since then.
-func (s *sessions) renewed(host string, since time.Duration) bool {
+// speaks tells whether a mount of a host is there, as far as that can be known from keepalives, of which there are three in a term. A
+// leader that has just begun knows of none yet.
+func (s *sessions) speaks(host string, now time.Duration) bool {
 	return slices.ContainsFunc(s.live(), func(record *storepb.SessionRecord) bool {
-		return record.GetHost() == host && s.leases.get(ids.Session(record.GetId()), since).renewed > since
+		return record.GetHost() == host && now-s.leases.get(ids.Session(record.GetId()), now).renewed < s.leases.ttl/2
 	})
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -146,7 +147,7 @@ func (v *vigil) remove(id string, able map[string]bool) {
 	reason := fmt.Sprintf("%v (the leader %s had not heard it for %v)", errRemoved, v.members.dir.Name, v.after)
 	v.logger.Warn("a dead member is removed", "name", v.members.get(id).GetName(), "id", id, "silent", v.after)
 	by := &storepb.Caller{Host: v.members.dir.Name}
-	if err := v.expulsion.expel(ctx, by, id, reason); err != nil {
+	if err := v.expulsion.expel(ctx, by, id, reason); err != nil && !errors.Is(err, errSettling) {
 		v.logger.Warn("it is not removed yet", "id", id, "error", err)
 	}
 }

@@ -53,12 +53,13 @@ func TestServersMoveAndChangeTheirVotesUnderLoad(t *testing.T) {
 	c.RequireSameState(t)
 }
 
-// TestARemovedServerSettlesWhatItsMountWasAskedFor removes servers while programs make and remove directories on their mounts. One that
-// was told that it failed has done nothing.
+// TestARemovedServerSettlesWhatItsMountWasAskedFor removes servers, then one that leads, while programs make and remove directories on
+// their mounts. One that was told that it failed has done nothing.
 func TestARemovedServerSettlesWhatItsMountWasAskedFor(t *testing.T) {
 	t.Parallel()
 	c := suite.StartSecureCluster(t, 5)
-	for _, n := range c.Nodes[3:] {
+	for _, n := range []*suite.Node{c.Others(c.Leader())[3], c.Leader()} {
+		admin := c.Others(n)[0]
 		dir := c.Path("of-" + n.Name)
 		busy := n.Host.Start("sh", "-c", `mkdir "$1"; for worker in 0 1 2 3 4 5 6 7; do
 			while mkdir "$1/$worker" && echo made $worker && rmdir "$1/$worker" && echo gone $worker; do :; done &
@@ -66,13 +67,14 @@ func TestARemovedServerSettlesWhatItsMountWasAskedFor(t *testing.T) {
 		for worker := range 8 {
 			require.NoError(t, busy.WaitOutput(fmt.Sprintf("gone %d\n", worker)))
 		}
-		_, err := c.Nodes[0].Lockfs("member", "remove", n.Name)
+		_, err := admin.Lockfs("member", "remove", n.Name)
 		require.NoError(t, err)
 		require.NoError(t, busy.Wait())
 		require.Error(t, n.Server.Wait())
 		require.Contains(t, n.Server.Log(), "this node was removed from the cluster")
 		require.NotContains(t, n.Server.Log(), "did not stop cleanly")
-		there := strings.Fields(c.Nodes[0].Host.MustRun(t, "ls", dir))
+		there := strings.Fields(admin.Host.MustRun(t, "ls", dir))
+		c.Nodes = c.Others(n)
 		for worker := range 8 {
 			said := busy.Stdout()
 			last := said[:strings.LastIndex(said, fmt.Sprintf(" %d\n", worker))]
