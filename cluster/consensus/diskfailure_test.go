@@ -134,7 +134,10 @@ func TestANodeWhoseDiskFailsAsItBeginsSaysSo(t *testing.T) {
 					continue
 				}
 				isRefused = true
-				require.True(t, errors.Is(err, syscall.EIO) || errors.Is(err, context.Canceled), err)
+				if !errors.Is(err, context.Canceled) {
+					require.ErrorIs(t, err, syscall.EIO)
+					require.ErrorContains(t, err, "write /", "it says which disk")
+				}
 			}
 			require.True(t, isRefused)
 		})

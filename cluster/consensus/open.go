@@ -76,7 +76,7 @@ func (r *Raft) newRaft(fsm raft.FSM, logs raft.LogStore) (begun *raft.Raft, err 
 	}()
 	<-ended
 	if begun == nil && err == nil {
-		err = r.files.votes.failed
+		err = fmt.Errorf("write %s: %w", r.files.disk.path, r.files.votes.failed)
 	}
 	return begun, err
 }
