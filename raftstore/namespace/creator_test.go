@@ -62,17 +62,19 @@ func TestImpatientRuleWithHeirsRemovesOnce(t *testing.T) {
 func TestSilenceIsThatOfTheHolder(t *testing.T) {
 	for _, host := range []uint64{here, there} {
 		tr := newDriver(t)
-		tr.rule(&storepb.Rule{Pattern: "lock", Holder: "creator", HostTimeout: 1}).ok()
+		tr.rule(&storepb.Rule{Pattern: "lock", Holder: "creator", HostTimeout: int64(2 * time.Hour)}).ok()
 		ino := tr.take(here, "tmp", pidFacts(storepb.Format_PID, processOf(1)))
 		tr.as(there, 1, opOf(&storepb.Link{Ino: ino, Parent: RootIno, Name: []byte("lock")}), processOf(9)).ok()
 		if host == there {
-			tr.rule(&storepb.Rule{Pattern: "lock", HostTimeout: 1}).ok()
+			tr.rule(&storepb.Rule{Pattern: "lock", HostTimeout: int64(2 * time.Hour)}).ok()
 		}
 		tr.giveUp(host)
-		tr.tick(time.Hour)
+		tr.tick(3 * time.Hour)
 		tr.requireState("held", "lock")
 		tr.giveUp(here + there - host)
 		tr.tick(time.Hour)
+		tr.requireState("unreachable", "lock")
+		tr.tick(2 * time.Hour)
 		tr.requireNone("lock")
 	}
 }

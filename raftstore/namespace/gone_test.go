@@ -326,3 +326,12 @@ func TestHostsAreLimited(t *testing.T) {
 	require.True(t, known)
 	requireConsistent(t, tr.ns)
 }
+
+// TestNothingIsDueAtTheEndOfTime, as where a lock may be as old as can be.
+func TestNothingIsDueAtTheEndOfTime(t *testing.T) {
+	tr := newDriver(t)
+	tr.rule(&storepb.Rule{Pattern: "*", StaleAfter: math.MaxInt64}).ok()
+	tr.take(here, "lock", factsFor(storepb.Format_SEMAPHORE, "1", math.MaxInt64))
+	tr.tick(time.Hour)
+	require.EqualValues(t, int64(math.MaxInt64), tr.ns.NextDue())
+}
