@@ -51,8 +51,8 @@ func TestARemovalIsFinishedByTheNextLeader(t *testing.T) {
 	}
 }
 
-// TestAMemberIsRevokedWhenItsMountHasEnded takes out one that follows, and one that leads, while a mount of theirs has said something that
-// long ago as it does when all is well. It is out of raft's configuration then, and a successor knows of no keepalive.
+// TestAMemberIsRevokedWhenItsMountHasEnded takes out one that follows, and one that leads, while a mount is there that last said so as long
+// ago as it may when all is well; the next leader knows of no word of it.
 func TestAMemberIsRevokedWhenItsMountHasEnded(t *testing.T) {
 	t.Parallel()
 	for _, leads := range []bool{false, true} {
