@@ -57,12 +57,11 @@ func (e *expulsion) remove(ctx context.Context, req *clusterpb.RemoveRequest) *c
 		}
 		id := e.members.find(req.GetName())
 		known := e.raft.Server(id)
+		isServer, isRevoked := e.admitted(req.GetName())
 		switch {
-		case id == "" && e.isServer(req.GetName()):
+		case id == "" && isServer && !isRevoked:
 			return e.changes.store.Propose(ctx, &storepb.Command{Caller: req.GetCaller(), Op: revokeHost(req.GetName())})
-		case id == "" && req.GetReplacement() != "": // an earlier answer was lost
-			return new(storepb.Result), nil
-		case id == "" && e.isRevokedServer(req.GetName()):
+		case id == "" && (isServer || req.GetReplacement() != ""): // an earlier answer was lost
 			return new(storepb.Result), nil
 		case id == "":
 			return noMember(req.GetName()), nil
@@ -131,22 +130,13 @@ func (e *expulsion) settles(id, host string, now time.Duration) bool {
 	return now-since < e.leavingTime && e.sessions.speaks(host, now)
 }
 
-// isServer tells whether a host is in as a server.
-func (e *expulsion) isServer(name string) (is bool) {
+// admitted tells whether a host came in as a server, and whether it was taken out since.
+func (e *expulsion) admitted(name string) (isServer, isRevoked bool) {
 	e.raft.FSM.View(func(ns *namespace.Namespace) {
 		host := ns.Admission(name)
-		is = host.GetRole() == storepb.Role_SERVER && host.GetRevoked() == 0
+		isServer, isRevoked = host.GetRole() == storepb.Role_SERVER, host.GetRevoked() != 0
 	})
-	return is
-}
-
-// isRevokedServer tells whether a host was in as a server, and was taken out: an earlier answer may have been lost.
-func (e *expulsion) isRevokedServer(name string) (is bool) {
-	e.raft.FSM.View(func(ns *namespace.Namespace) {
-		host := ns.Admission(name)
-		is = host.GetRole() == storepb.Role_SERVER && host.GetRevoked() != 0
-	})
-	return is
+	return isServer, isRevoked
 }
 
 // takeOut removes a server from raft's configuration. reason is for one that does not know that it has joined: it goes on asking until
