@@ -200,17 +200,24 @@ func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession,
 	return session, nil
 }
 
-// openFirst opens the first session. A host that crashed and booted again soon has to wait until the
-// session ends that it had before.
+// openFirst opens the first session. A host that crashed and booted again soon has to wait until the session ends that it had before. A
+// session that ended before anyone heard that it had been opened was no use, and is followed by another.
 func (c *Client) openFirst(ctx context.Context) (*clientSession, error) {
-	for warned := false; ; warned = true {
+	for warned := false; ; {
 		session, err := c.open(ctx, newSessionID(), newNumbers(0))
 		refused := new(rpc.RefusedError)
-		if !errors.As(err, &refused) || refused.Result.GetCode() != storepb.Code_BUSY {
+		switch {
+		case !errors.As(err, &refused):
 			return session, err
+		case refused.Result.GetCode() == storepb.Code_SESSION_UNKNOWN:
+			c.logger.Warn("a session was opened and ended before this mount heard of it; opening another")
+			continue
+		case refused.Result.GetCode() != storepb.Code_BUSY:
+			return nil, err
 		}
 		if !warned {
 			c.logger.Warn("waiting", "error", err)
+			warned = true
 		}
 		if pause.For(ctx, reopenPause) != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -81,4 +82,32 @@ func TestAFarewellIsTheLastThingThatIsSaid(t *testing.T) {
 	require.NoError(t, client.Close(ctx))
 	require.Empty(t, node.sessions(t))
 	require.Zero(t, n.after, "what was locked in it may be somebody else's by now")
+}
+
+// deaf hears nothing of the first session that it has opened until that has ended.
+type deaf struct {
+	server
+	t       testing.TB
+	deafFor ids.Session
+}
+
+func (d *deaf) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	reply, err := d.server.Execute(ctx, req)
+	if req.GetCommand().GetOp().GetOpenSession() == nil || d.deafFor != 0 {
+		return reply, err
+	}
+	d.deafFor = ids.Session(req.GetCommand().GetSession())
+	require.NotEmpty(d.t, d.sessions(d.t))
+	require.Eventually(d.t, func() bool { return len(d.sessions(d.t)) == 0 }, testWait, 50*time.Millisecond)
+	return nil, errors.New("the answer is lost")
+}
+
+func TestASessionThatNobodyHeardOfIsFollowedByAnother(t *testing.T) {
+	node := &deaf{server: startServers(t, 1)[0], t: t}
+	client, err := session.Open(t.Context(), node, rpc.NewPeers(nil), session.Config{Host: "h", OpTimeout: testWait, Logger: quietLogger()})
+	require.NoError(t, err)
+	defer func() { _ = client.Close(context.Background()) }()
+	require.NotZero(t, node.deafFor)
+	require.NotEqual(t, node.deafFor, client.Session())
+	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
 }
