@@ -16,12 +16,19 @@ import (
 // GetAttr answers fstat too: the kernel does not tell it from stat.
 func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
 	defer fs.observed("getattr", time.Now(), &code)
-	if attr, found := fs.calls.justCreated(in.Pid, ids.Inode(in.NodeId)); found {
-		kernel.FillAttr(&out.Attr, attr)
+	created, fresh := fs.calls.justCreated(in.Pid, ids.Inode(in.NodeId))
+	if fresh {
+		kernel.FillAttr(&out.Attr, created)
 		return fuse.OK
 	}
-	fs.goesOn(in.Pid)
+	if created == nil {
+		fs.goesOn(in.Pid)
+	}
 	result, errno := fs.getAttr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
+	if created != nil && errno != 0 && errno != syscall.ESTALE { // which says that it is gone
+		kernel.FillAttr(&out.Attr, created)
+		return fuse.OK
+	}
 	if errno == 0 {
 		kernel.FillAttr(&out.Attr, result.GetAttr())
 		fs.calls.entered.Note(in.Pid, entered{ids.Inode(in.NodeId), ids.Index(result.GetIndex())})

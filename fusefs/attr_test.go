@@ -1,16 +1,21 @@
 package fusefs
 
 import (
+	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -133,4 +138,48 @@ func TestWritingDropsSetUserID(t *testing.T) {
 			require.Equal(t, "777", shell(t, dir, "stat -c %a f"))
 		})
 	}
+}
+
+// TestWhatWasCreatedIsToldThoughTheKernelAsksLate: the open(2) that made a file fails if its attributes cannot be had, and the file would
+// stay.
+func TestWhatWasCreatedIsToldThoughTheKernelAsksLate(t *testing.T) {
+	const by = 4711
+	c := newCluster()
+	s := c.open()
+	fs := newFileSystem(s, Options{Logger: slog.New(slog.DiscardHandler)})
+	made, err := s.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
+		Parent: uint64(namespace.RootIno), Name: []byte("lock"), Mode: syscall.S_IFREG | 0o600, Exclusive: true,
+	}}})
+	require.NoError(t, err)
+	ino := made.GetAttr().GetIno()
+	ask := func(age time.Duration) (*fuse.AttrOut, syscall.Errno) {
+		fs.calls.created.Restore([]thread.Saved[*storepb.Attr]{{Thread: by, Value: made.GetAttr(), Age: age}})
+		in, out := new(fuse.GetAttrIn), new(fuse.AttrOut)
+		in.NodeId, in.Pid = ino, by
+		return out, syscall.Errno(fs.GetAttr(nil, in, out))
+	}
+	var answer *storepb.Result
+	var silence error
+	s.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
+		return answer, query.GetGetAttr() != nil, silence
+	})
+
+	silence = context.DeadlineExceeded
+	for _, age := range []time.Duration{0, newFileAge, time.Hour} {
+		out, errno := ask(age)
+		require.Zero(t, errno, age)
+		require.EqualValues(t, ino, out.Ino)
+		require.EqualValues(t, syscall.S_IFREG|0o600, out.Mode)
+	}
+	answer, silence = &storepb.Result{Attr: &storepb.Attr{Ino: ino, Mode: syscall.S_IFREG | 0o644}}, nil
+	out, errno := ask(newFileAge)
+	require.Zero(t, errno)
+	require.EqualValues(t, syscall.S_IFREG|0o644, out.Mode, "what is newer is better")
+	answer = &storepb.Result{Code: storepb.Code_NOT_FOUND}
+	_, errno = ask(newFileAge)
+	require.Equal(t, syscall.ESTALE, errno, "somebody has removed it: the kernel begins anew")
+	answer, silence = nil, context.DeadlineExceeded
+	in, again := new(fuse.GetAttrIn), new(fuse.AttrOut)
+	in.NodeId, in.Pid = ino, by
+	require.Equal(t, syscall.ETIMEDOUT, syscall.Errno(fs.GetAttr(nil, in, again)), "once")
 }

@@ -9,8 +9,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// newFileAge is far more than the kernel takes from a creation to its question. It bounds how old an answer
-// could be if a kernel did not ask.
+// newFileAge is more than the kernel takes from a creation to its question, unless the thread has to wait for a processor, or the host
+// is paused. It bounds how old an answer could be if a kernel did not ask.
 const newFileAge = time.Second
 
 // calls remember of each thread what it was told in the system call that it is in: the kernel makes several requests of one, and
@@ -24,7 +24,7 @@ type calls struct {
 
 func newCalls() *calls {
 	return &calls{
-		created: thread.NewNotes[*storepb.Attr](newFileAge),
+		created: thread.NewNotes[*storepb.Attr](0),
 		walked:  thread.NewNotes[walked](0),
 		entered: thread.NewNotes[entered](enterLimit),
 	}
@@ -34,10 +34,11 @@ func newCalls() *calls {
 // of. Before the open returns, the kernel judges permissions once more, and as it keeps no attributes it
 // asks for them. Should that fail, the open would fail with a file left behind that nobody was told of. So
 // this one request is answered with what the creation answered. The thread cannot ask anything else
-// before, and the kernel does not keep what it is told, so nobody gets to see an old answer.
-func (c *calls) justCreated(thread uint32, ino ids.Inode) (attr *storepb.Attr, found bool) {
-	attr, age, found := c.created.Take(thread, func(attr *storepb.Attr) bool { return ids.Inode(attr.GetIno()) == ino })
-	return attr, found && age < newFileAge
+// before, and the kernel does not keep what it is told, so nobody gets to see an old answer. If it is no longer fresh, it is for
+// when nobody has a newer one.
+func (c *calls) justCreated(thread uint32, ino ids.Inode) (attr *storepb.Attr, fresh bool) {
+	attr, age, _ := c.created.Take(thread, func(attr *storepb.Attr) bool { return ids.Inode(attr.GetIno()) == ino })
+	return attr, attr != nil && age < newFileAge
 }
 
 // walked is a name that a thread has just looked up, and what it was: the kernel opens by inode.
