@@ -96,7 +96,10 @@ func (n *Net) close() {
 	}
 	for _, h := range n.hosts {
 		if err := h.halt(); err != nil {
-			n.t.Errorf("hosts: host %s does not end: %v", h.name, err)
+			n.t.Errorf("hosts: host %s does not end: %v%s", h.name, err, h.stuck())
+			if err := h.endMounts(); err != nil {
+				n.t.Errorf("hosts: the mounts of host %s: %v", h.name, err)
+			}
 		}
 	}
 	for p := range n.processes {
@@ -157,8 +160,9 @@ type Host struct {
 	name string
 	addr netip.Addr
 
-	init   *initProcess
-	thread *thread
+	init         *initProcess
+	pidNamespace string // as /proc/PID/ns/pid says
+	thread       *thread
 }
 
 // Name is the host's name, which is its hostname too.
@@ -170,6 +174,9 @@ func (h *Host) Addr() string { return h.addr.String() }
 func (h *Host) boot() error {
 	var err error
 	if h.init, err = startInit(h.name); err != nil {
+		return err
+	}
+	if h.pidNamespace, err = os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", h.init.pid())); err != nil {
 		return err
 	}
 	if h.thread, err = startThread(func() error { return enterHost(h.init.pid()) }); err != nil {

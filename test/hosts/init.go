@@ -140,9 +140,7 @@ func runningThread(waiting map[string]bool) string {
 			waiting[stat] = true
 			continue
 		}
-		// The state follows the name, which is in parentheses and may hold any.
-		state := strings.TrimSpace(text[strings.LastIndexByte(text, ')')+1:])
-		if state != "" && !strings.ContainsRune("TtDZX", rune(state[0])) { // without one it has ended
+		if runs(threadState(text)) {
 			return stat + ": " + text
 		}
 	}

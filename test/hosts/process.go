@@ -159,11 +159,12 @@ func (p *Process) waitEnd() error {
 	case <-p.ended:
 		return nil
 	case <-time.After(Patience):
-		return fmt.Errorf("%s has not ended; it wrote:\n%s", p, tail(p.Log()))
+		return fmt.Errorf("%s has not ended; it wrote:\n%s%s", p, tail(p.Log()), p.host.stuck())
 	}
 }
 
-// Freeze sends SIGSTOP and returns when the process has stopped (or ended). An exec may lose the signal, so it is sent again.
+// Freeze sends SIGSTOP and returns when the process has stopped (or ended). An exec may lose the signal, so it is sent again. A thread of
+// a daemon may be inside the kernel until the daemon answers somebody, and stop after that.
 func (p *Process) Freeze() {
 	p.host.net.t.Helper()
 	again := time.NewTicker(time.Second)
@@ -201,9 +202,12 @@ func (p *Process) awaitStopped(again <-chan time.Time) {
 			}
 			return
 		case <-again:
+			if isStopped(p.Pid()) {
+				return
+			}
 			p.Signal(unix.SIGSTOP)
 		case <-patience:
-			p.host.net.t.Fatalf("hosts: %s does not stop", p)
+			p.host.net.t.Fatalf("hosts: %s does not stop%s", p, p.host.stuck())
 		}
 	}
 }

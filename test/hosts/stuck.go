@@ -1,0 +1,106 @@
+package hosts
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// threadState is the state of a thread by the text of its /proc/PID/stat; 0: it has ended. The state follows the name, which is in
+// parentheses and may hold any.
+func threadState(stat string) byte {
+	state := strings.TrimSpace(stat[strings.LastIndexByte(stat, ')')+1:])
+	if state == "" {
+		return 0
+	}
+	return state[0]
+}
+
+// runs tells whether a thread of such a state does anything, or may do when nobody lets it go on. One inside an uninterruptible call
+// will stop, if it is told to, on its way out of it.
+func runs(state byte) bool { return state != 0 && !strings.ContainsRune("TtDZX", rune(state)) }
+
+// isStopped tells whether no thread of a process runs, and one at least is stopped.
+func isStopped(pid int) bool {
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	stopped := false
+	for _, stat := range stats {
+		text, _ := os.ReadFile(stat)
+		state := threadState(string(text))
+		if runs(state) {
+			return false
+		}
+		stopped = stopped || state == 'T'
+	}
+	return stopped
+}
+
+// stuck says where in the kernel those threads of the host are that wait for what cannot be interrupted.
+func (h *Host) stuck() string {
+	var said strings.Builder
+	for _, pid := range h.pids() {
+		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		for _, stat := range stats {
+			text, _ := os.ReadFile(stat)
+			if threadState(string(text)) == 'D' {
+				stack, _ := os.ReadFile(filepath.Join(filepath.Dir(stat), "stack"))
+				fmt.Fprintf(&said, "%s\n%s", text[:strings.LastIndexByte(string(text), ')')+1], stack)
+			}
+		}
+	}
+	if said.Len() == 0 {
+		return ""
+	}
+	return "\nin the kernel, where nothing interrupts them, wait:\n" + said.String()
+}
+
+// pids are the processes in the host's pid namespace, as the test process sees them.
+func (h *Host) pids() (pids []int) {
+	links, _ := filepath.Glob("/proc/[0-9]*/ns/pid")
+	for _, link := range links {
+		if namespace, err := os.Readlink(link); err == nil && namespace == h.pidNamespace {
+			pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// endMounts ends the mounts that processes of the host use which do not end though they were killed. A daemon that is killed while it
+// tells the kernel of a removal waits for the lock of a directory, which a program may have that waits for the daemon: only by this
+// does either end.
+func (h *Host) endMounts() error {
+	control, err := unix.Fsopen("fusectl", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("fsopen", err)
+	}
+	defer func() { _ = unix.Close(control) }()
+	if err := unix.FsconfigCreate(control); err != nil {
+		return os.NewSyscallError("fsconfig", err)
+	}
+	connections, err := unix.Fsmount(control, unix.FSMOUNT_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("fsmount", err)
+	}
+	defer func() { _ = unix.Close(connections) }()
+	for _, pid := range h.pids() {
+		used, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		for _, path := range append(used, fmt.Sprintf("/proc/%d/cwd", pid)) {
+			var st unix.Statx_t
+			if unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, 0, &st) != nil || st.Dev_major != 0 {
+				continue
+			}
+			abort, err := unix.Openat(connections, fmt.Sprintf("%d/abort", st.Dev_minor), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				continue // it is no mount by FUSE, or has ended
+			}
+			_, _ = unix.Write(abort, []byte("1"))
+			_ = unix.Close(abort)
+		}
+	}
+	return nil
+}
