@@ -37,7 +37,7 @@ func (b *binding) command(caller rpc.Caller, cmd *storepb.Command) error {
 			return otherHost(caller, open.GetHost())
 		}
 		if owner == "" && !b.openings.allowed(caller.Host, readClocks().mono) {
-			return refuse(storepb.Code_TOO_MANY_REQUESTS, fmt.Sprintf("%s opens too many sessions; the next one in a moment", caller.Host))
+			return refuse(storepb.Code_BUSY, fmt.Sprintf("%s opens too many sessions; the next one in a moment", caller.Host))
 		}
 	}
 	if squashed && cmd.GetCaller() == nil {

@@ -549,7 +549,7 @@ func TestSessionsAreNotOpenedTooOften(t *testing.T) {
 			Session: id, Op: &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{Host: "web1", BootId: "b"}}},
 		}}})
 		if refused := new(rpc.RefusedError); errors.As(err, &refused) {
-			require.Equal(t, storepb.Code_TOO_MANY_REQUESTS, refused.Result.GetCode())
+			require.Equal(t, storepb.Code_BUSY, refused.Result.GetCode())
 			crowded = true
 		} else {
 			require.NoError(t, err)

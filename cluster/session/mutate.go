@@ -88,6 +88,9 @@ func (c *Client) createIn(
 	caller.Host = c.host
 	for {
 		session, err := c.live(ctx)
+		if err == nil {
+			err = session.numbers.await(ctx)
+		}
 		if err != nil {
 			c.journal.end(slot)
 			c.slots <- slot

@@ -1,11 +1,14 @@
 package session
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 )
 
 // numbers hands out a session's command numbers, and knows up to which one every reply has come.
@@ -15,7 +18,13 @@ type numbers struct {
 	last  ids.Sequence
 	open  map[ids.Sequence]struct{} // handed out, not done
 	low   ids.Sequence              // every number up to this one is done
+
+	raised chan struct{} // closed when low has been raised, if anybody waits for that
 }
+
+// mostAhead is how many numbers are handed out beyond one that is not done. All of that time the cluster keeps the replies to them, of which
+// it keeps so many ([namespace.MaxReplies]) that there is room for what is under way, here and in earlier processes.
+const mostAhead = namespace.MaxReplies - 2*inFlight
 
 // newNumbers goes on after last; all up to that are done.
 func newNumbers(last ids.Sequence) *numbers {
@@ -44,6 +53,27 @@ func (n *numbers) take(note func(seq ids.Sequence)) (seq, acked ids.Sequence) {
 	return n.last, n.low
 }
 
+// await waits until the cluster has room for another reply. The error is that of ctx.
+func (n *numbers) await(ctx context.Context) error {
+	for {
+		n.mu.Lock()
+		if n.last-max(n.low, n.begun) < mostAhead {
+			n.mu.Unlock()
+			return nil
+		}
+		if n.raised == nil {
+			n.raised = make(chan struct{})
+		}
+		raised := n.raised
+		n.mu.Unlock()
+		select {
+		case <-raised:
+		case <-ctx.Done():
+			return fmt.Errorf("an earlier call has no answer yet: %w", ctx.Err())
+		}
+	}
+}
+
 // reopen is for a number that was handed out by an earlier process, and is not done.
 func (n *numbers) reopen(seq ids.Sequence) {
 	n.mu.Lock()
@@ -58,6 +88,10 @@ func (n *numbers) done(seq ids.Sequence) {
 	defer n.mu.Unlock()
 	delete(n.open, seq)
 	n.raise()
+	if n.raised != nil {
+		close(n.raised)
+		n.raised = nil
+	}
 }
 
 func (n *numbers) raise() {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -53,4 +54,25 @@ func TestNumbersOfAnEarlierProcess(t *testing.T) {
 	_, acked = take()
 	require.Equal(t, first, acked)
 	require.Equal(t, ids.Sequence(started)+9, numbersAfter(ids.Sequence(started)+9, started).last, "of a process that was busy")
+}
+
+func TestNumbersWaitForRoom(t *testing.T) {
+	const started = 5 * time.Hour
+	n := numbersAfter(10, started)
+	n.reopen(10) // of what earlier processes had under way, no more is to wait than that
+	first, _ := n.take(func(ids.Sequence) {})
+	for range mostAhead - 1 {
+		require.NoError(t, n.await(t.Context()))
+		seq, _ := n.take(func(ids.Sequence) {})
+		n.done(seq)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, n.await(gone), context.Canceled)
+	waited := make(chan error)
+	go func() { waited <- n.await(t.Context()) }()
+	n.done(10)
+	require.ErrorIs(t, n.await(gone), context.Canceled, "the first is still to come")
+	n.done(first)
+	require.NoError(t, <-waited)
 }

@@ -2,6 +2,8 @@ package session_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
 	"lockfs/cluster/session"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -31,6 +34,50 @@ func (r *refusing) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (
 		return nil, refused
 	}
 	return reply, err
+}
+
+// late holds the answer to the first creation back for as long as it is waited for.
+type late struct {
+	server
+	asked atomic.Bool
+}
+
+func (l *late) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	reply, err := l.server.Execute(ctx, req)
+	if req.GetCommand().GetOp().GetCreate() != nil && l.asked.CompareAndSwap(false, true) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return reply, err
+}
+
+// TestNothingIsRefusedWhileAnAnswerIsLate: until it is there, the cluster keeps the replies to all that came after it.
+func TestNothingIsRefusedWhileAnAnswerIsLate(t *testing.T) {
+	node := &late{server: startServers(t, 1)[0]}
+	client, err := session.Open(t.Context(), node, rpc.NewPeers(nil), session.Config{Host: "h", OpTimeout: testWait, Logger: quietLogger()})
+	require.NoError(t, err)
+	defer func() { _ = client.Close(context.Background()) }()
+	const workers, each = 16, 400
+	var working sync.WaitGroup
+	codes := make(chan storepb.Code, workers*each)
+	for worker := range workers {
+		working.Go(func() {
+			for i := range each {
+				result, err := client.Mutate(t.Context(), &storepb.Caller{}, createOp(fmt.Sprintf("%d-%d", worker, i)))
+				if err != nil {
+					codes <- storepb.Code_CANCELLED
+					continue
+				}
+				codes <- result.GetCode()
+			}
+		})
+	}
+	working.Wait()
+	close(codes)
+	for code := range codes {
+		require.Equal(t, storepb.Code_OK, code)
+	}
+	require.Greater(t, workers*each, namespace.MaxReplies)
 }
 
 func TestARefusalSettlesNothing(t *testing.T) {
