@@ -16,17 +16,17 @@ import (
 // GetAttr answers fstat too: the kernel does not tell it from stat.
 func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
 	defer fs.observed("getattr", time.Now(), &code)
-	created, fresh := fs.calls.justCreated(in.Pid, ids.Inode(in.NodeId))
+	created, opens, fresh := fs.calls.justCreated(in.Pid, ids.Inode(in.NodeId))
 	if fresh {
-		kernel.FillAttr(&out.Attr, created)
+		out.Attr = created
 		return fuse.OK
 	}
-	if created == nil {
+	if !opens {
 		fs.goesOn(in.Pid)
 	}
 	result, errno := fs.getAttr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
-	if created != nil && errno != 0 && errno != syscall.ESTALE { // which says that it is gone
-		kernel.FillAttr(&out.Attr, created)
+	if opens && errno != 0 && errno != syscall.ESTALE { // which says that it is gone
+		out.Attr = created
 		return fuse.OK
 	}
 	if errno == 0 {

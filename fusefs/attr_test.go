@@ -15,6 +15,7 @@ import (
 
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -152,8 +153,10 @@ func TestWhatWasCreatedIsToldThoughTheKernelAsksLate(t *testing.T) {
 	}}})
 	require.NoError(t, err)
 	ino := made.GetAttr().GetIno()
+	var attr fuse.Attr
+	kernel.FillAttr(&attr, made.GetAttr())
 	ask := func(age time.Duration) (*fuse.AttrOut, syscall.Errno) {
-		fs.calls.created.Restore([]thread.Saved[*storepb.Attr]{{Thread: by, Value: made.GetAttr(), Age: age}})
+		fs.calls.created.Restore([]thread.Saved[fuse.Attr]{{Thread: by, Value: attr, At: hostinfo.BootTime() - age}})
 		in, out := new(fuse.GetAttrIn), new(fuse.AttrOut)
 		in.NodeId, in.Pid = ino, by
 		return out, syscall.Errno(fs.GetAttr(nil, in, out))
@@ -182,4 +185,8 @@ func TestWhatWasCreatedIsToldThoughTheKernelAsksLate(t *testing.T) {
 	in, again := new(fuse.GetAttrIn), new(fuse.AttrOut)
 	in.NodeId, in.Pid = ino, by
 	require.Equal(t, syscall.ETIMEDOUT, syscall.Errno(fs.GetAttr(nil, in, again)), "once")
+
+	fs.calls.created.Note(by, attr)
+	fs.Lookup(nil, &fuse.InHeader{NodeId: uint64(namespace.RootIno), Caller: fuse.Caller{Pid: by}}, "lock", new(fuse.EntryOut))
+	require.Equal(t, syscall.ETIMEDOUT, syscall.Errno(fs.GetAttr(nil, in, again)), "the call that made it is over")
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"lockfs/fusefs/answer"
 	"lockfs/fusefs/control"
 	"lockfs/fusefs/estate"
 	"lockfs/fusefs/filelock"
@@ -16,8 +17,9 @@ import (
 )
 
 // stateOf makes a state of the estate of a process that was killed. What is not in it is either asked for again or held for more
-// than it may be: each owner of locks may have the whole file, and each inode may be kept for this mount.
-func stateOf(left []byte) (*state, error) {
+// than it may be: each owner of locks may have the whole file, and each inode may be kept for this mount. Of answers it has what was created
+// in system calls that may still be under way.
+func stateOf(left []byte, answers [][]byte) (*state, error) {
 	e, err := estate.Read(left)
 	if err != nil {
 		return nil, err
@@ -32,6 +34,10 @@ func stateOf(left []byte) (*state, error) {
 	s.Control = control.Forgotten(past)
 	s.seen = e.Seen
 	s.crashes, s.Began = e.Crashes, hostinfo.BootTime()
+	for _, c := range answer.Creations(answers) {
+		c.At = 0 // its thread may have asked that process already: it counts only if nobody has a newer answer
+		s.Created = append(s.Created, c)
+	}
 	if len(e.Crashes) > 0 {
 		s.Began = time.Duration(slices.Max(e.Crashes))
 	}

@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,10 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -42,7 +45,7 @@ func succeedWith(t *testing.T, m *Mounted, ops Operator, opts Options, answers .
 	require.NoError(t, err)
 	answer.Tell(m.connection.Device, answers)
 	require.NoError(t, answer.AskAgain(m.connection.Device))
-	heir, err := TakeOver(left, m.connection.Files(), ops, opts, func(*Mounted) error { return nil })
+	heir, err := TakeOver(left, m.connection.Files(), answers, ops, opts, func(*Mounted) error { return nil })
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, heir.Unmount()) })
 	return heir
@@ -141,6 +144,43 @@ func TestTheMakerOfALockIsKnownAfterACrash(t *testing.T) {
 			require.ErrorIs(t, os.Remove(lock), syscall.ENOENT)
 		})
 	}
+}
+
+// TestWhatWasMadeIsToldAfterACrash although the cluster is silent when the kernel asks the next process for the attributes: the process
+// that was killed had answered only the first request of an open(2).
+func TestWhatWasMadeIsToldAfterACrash(t *testing.T) {
+	ops := &mortal{session: newCluster().open(), answered: make(chan []byte, 1), killed: make(chan struct{})}
+	dir := t.TempDir()
+	m := mountAt(t, dir, ops, Options{})
+	lock, made := filepath.Join(dir, "f"), make(chan error, 1)
+	go func() {
+		fd, err := unix.Open(lock, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_CLOEXEC, 0o666)
+		if err == nil {
+			err = unix.Close(fd)
+		}
+		made <- err
+	}()
+	answer := <-ops.answered
+	var header struct {
+		At, Thread uint64
+		fuse.OutHeader
+		NodeID, Generation, EntryValid uint64
+	}
+	clear(answer[binary.Size(&header):][:8]) // AttrValid: as the process itself tells it
+	var silent atomic.Int32
+	ops.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
+		if query.GetGetAttr().GetIno() > namespace.RootIno {
+			silent.Add(1)
+			return nil, true, context.DeadlineExceeded
+		}
+		return nil, false, nil
+	})
+	succeedWith(t, m, ops.session, Options{Logger: m.logger}, answer)
+	require.NoError(t, <-made)
+	close(ops.killed)
+	ops.intercept(nil)
+	require.EqualValues(t, 1, silent.Load())
+	require.NotZero(t, lstat(t, lock).Ino)
 }
 
 // mortal is an Operator of a process that is killed when it is about to tell of a creation.

@@ -93,7 +93,10 @@
 // the cluster has to say so, because these programs may believe in what they have locked.
 //
 // An exclusive creation must not outlive a call that failed, also when this process is killed while it answers. The
-// Operator keeps the answer where another process finds it, and that one hands it over ([answer.Finish]).
+// Operator keeps the answer where another process finds it, and that one hands it over ([answer.Finish]). Nor must it because of what the
+// kernel asks after it in the same open(2): the attributes, with which the creation was answered, are told to that thread if nobody has
+// newer ones, however late it asks, and by another process too. That is not so of callers whom this process cannot see, in a pid namespace
+// beside or above its own.
 //
 // # Another process goes on
 //

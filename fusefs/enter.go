@@ -21,9 +21,10 @@ func (fs *fileSystem) enter(header *fuse.InHeader, parent ids.Inode, name string
 }
 
 // goesOn is called when a request is not part of an open(2) that created something. What the Operator keeps
-// of the answer to that must not be given to anybody any more, as the file may have changed since.
+// of the answer to that, and this mount, must not be given to anybody any more, as the file may have changed since.
 func (fs *fileSystem) goesOn(thread uint32) {
 	if thread != 0 {
+		fs.calls.created.Drop(thread)
 		fs.ops.GoesOn(thread)
 	}
 }

@@ -45,7 +45,7 @@ func FuzzEstate(f *testing.F) {
 			written = append(written, at[:copy(at, part.is)])
 		}
 		if left := append(memory, text...); estate.Is(left) {
-			_, _ = stateOf(left)
+			_, _ = stateOf(left, nil)
 		}
 		for _, part := range written {
 			clear(part)

@@ -76,15 +76,15 @@ func (m *Mounted) state(given [][]byte, began time.Duration, end time.Time) ([]b
 }
 
 // TakeOver goes on with a mount that another process has handed over, or left when it was killed ([Mounted.Estate]): then the
-// kernel has been told to ask again what was under way. ready is called before anything is served. After an error
-// nobody serves it.
-func TakeOver(data []byte, files []*os.File, ops Operator, opts Options, ready func(*Mounted) error) (*Mounted, error) {
+// kernel has been told to ask again what was under way, and answers that it may have had from that process. ready is called before
+// anything is served. After an error nobody serves it.
+func TakeOver(data []byte, files []*os.File, answers [][]byte, ops Operator, opts Options, ready func(*Mounted) error) (*Mounted, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
 	s, err := parseState(data)
 	if estate.Is(data) {
-		s, err = stateOf(data)
+		s, err = stateOf(data, answers)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("take a mount over: %w", err)

@@ -61,7 +61,7 @@ func TestHandedOver(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, h.given, 1, "who waits for a lock")
 	require.NoError(t, Fits(h.State))
-	heir, err := TakeOver(h.State, h.Files, ops, Options{Logger: m.logger}, func(*Mounted) error { return nil })
+	heir, err := TakeOver(h.State, h.Files, nil, ops, Options{Logger: m.logger}, func(*Mounted) error { return nil })
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, heir.Unmount()) })
 

@@ -49,7 +49,6 @@ func (fs *fileSystem) Create(
 	}
 	if result.GetCreated() {
 		inode.learn(content{version: attr.GetVersion()})
-		fs.calls.created.Note(in.Pid, attr)
 		handle.made(in.Pid, result.GetObservations(), seen)
 	} else if in.Flags&syscall.O_TRUNC != 0 {
 		if attr, errno = fs.empty(fs.truncation(interrupted, at.caller, handle.by), inode); errno != 0 {
@@ -58,6 +57,9 @@ func (fs *fileSystem) Create(
 		}
 	}
 	kernel.FillEntry(&out.EntryOut, attr)
+	if result.GetCreated() {
+		fs.calls.created.Note(in.Pid, out.Attr)
+	}
 	fs.opened(number, handle, &out.OpenOut)
 	return fuse.OK
 }

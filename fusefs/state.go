@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/fusefs/control"
@@ -41,7 +42,7 @@ type state struct {
 	Known        map[ids.Inode]uint64
 	Control      *control.Saved
 	Observations *observation.Saved
-	Created      []thread.Saved[[]byte] // storepb.Attr
+	Created      []thread.Saved[fuse.Attr]
 	Walked       []thread.Saved[savedWalk]
 	Judged       []thread.Saved[savedJudgement]
 	NotesLost    bool   // of threads, some of them
@@ -131,24 +132,18 @@ func (s *state) saveFiles(fs *dispatcher) error {
 }
 
 func (s *state) saveCalls(fs *dispatcher) error {
-	for _, c := range fs.calls.created.Save() {
-		attr, err := proto.Marshal(c.Value)
-		if err != nil {
-			return err
-		}
-		s.Created = append(s.Created, thread.Saved[[]byte]{Thread: c.Thread, Value: attr, Age: c.Age})
-	}
+	s.Created = fs.calls.created.Save()
 	for _, w := range fs.calls.walked.Save() {
 		seen, err := marshalAll(w.Value.seen)
 		if err != nil {
 			return err
 		}
-		s.Walked = append(s.Walked, thread.Saved[savedWalk]{Thread: w.Thread, Value: savedWalk{w.Value.ino, seen}, Age: w.Age})
+		s.Walked = append(s.Walked, thread.Saved[savedWalk]{Thread: w.Thread, Value: savedWalk{w.Value.ino, seen}, At: w.At})
 	}
 	saveName := func(r resolved) savedName { return savedName{r.name.parent, []byte(r.name.name), r.ino} }
 	for _, j := range fs.judgements.Save() {
 		value := savedJudgement{saveName(j.Value.last), saveName(j.Value.before), j.Value.again}
-		s.Judged = append(s.Judged, thread.Saved[savedJudgement]{Thread: j.Thread, Value: value, Age: j.Age})
+		s.Judged = append(s.Judged, thread.Saved[savedJudgement]{Thread: j.Thread, Value: value, At: j.At})
 	}
 	return nil
 }
@@ -210,29 +205,21 @@ func (s *state) restoreFiles(fs *dispatcher) error {
 }
 
 func (s *state) restoreCalls(fs *dispatcher) error {
-	var created []thread.Saved[*storepb.Attr]
-	for _, c := range s.Created {
-		attr := new(storepb.Attr)
-		if err := proto.Unmarshal(c.Value, attr); err != nil {
-			return err
-		}
-		created = append(created, thread.Saved[*storepb.Attr]{Thread: c.Thread, Value: attr, Age: c.Age})
-	}
-	fs.calls.created.Restore(created)
+	fs.calls.created.Restore(s.Created)
 	var walks []thread.Saved[walked]
 	for _, w := range s.Walked {
 		seen, err := unmarshalAll(w.Value.Seen)
 		if err != nil {
 			return err
 		}
-		walks = append(walks, thread.Saved[walked]{Thread: w.Thread, Value: walked{w.Value.Ino, seen}, Age: w.Age})
+		walks = append(walks, thread.Saved[walked]{Thread: w.Thread, Value: walked{w.Value.Ino, seen}, At: w.At})
 	}
 	fs.calls.walked.Restore(walks)
 	restoreName := func(n savedName) resolved { return resolved{name{n.Parent, string(n.Name)}, n.Ino} }
 	var judgements []thread.Saved[judged]
 	for _, j := range s.Judged {
 		value := judged{restoreName(j.Value.Last), restoreName(j.Value.Before), j.Value.Again}
-		judgements = append(judgements, thread.Saved[judged]{Thread: j.Thread, Value: value, Age: j.Age})
+		judgements = append(judgements, thread.Saved[judged]{Thread: j.Thread, Value: value, At: j.At})
 	}
 	fs.judgements.Restore(judgements)
 	return nil

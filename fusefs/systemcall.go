@@ -4,6 +4,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
+
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -16,7 +18,7 @@ const newFileAge = time.Second
 // calls remember of each thread what it was told in the system call that it is in: the kernel makes several requests of one, and
 // does not say so.
 type calls struct {
-	created *thread.Notes[*storepb.Attr]
+	created *thread.Notes[fuse.Attr]
 	walked  *thread.Notes[walked]
 	entered *thread.Notes[entered]
 	lost    bool // some may have been noted by a process that was killed
@@ -24,7 +26,7 @@ type calls struct {
 
 func newCalls() *calls {
 	return &calls{
-		created: thread.NewNotes[*storepb.Attr](0),
+		created: thread.NewNotes[fuse.Attr](0),
 		walked:  thread.NewNotes[walked](0),
 		entered: thread.NewNotes[entered](enterLimit),
 	}
@@ -36,9 +38,9 @@ func newCalls() *calls {
 // this one request is answered with what the creation answered. The thread cannot ask anything else
 // before, and the kernel does not keep what it is told, so nobody gets to see an old answer. If it is no longer fresh, it is for
 // when nobody has a newer one.
-func (c *calls) justCreated(thread uint32, ino ids.Inode) (attr *storepb.Attr, fresh bool) {
-	attr, age, _ := c.created.Take(thread, func(attr *storepb.Attr) bool { return ids.Inode(attr.GetIno()) == ino })
-	return attr, attr != nil && age < newFileAge
+func (c *calls) justCreated(thread uint32, ino ids.Inode) (attr fuse.Attr, found, fresh bool) {
+	attr, age, found := c.created.Take(thread, func(attr fuse.Attr) bool { return ids.Inode(attr.Ino) == ino })
+	return attr, found, found && age < newFileAge
 }
 
 // walked is a name that a thread has just looked up, and what it was: the kernel opens by inode.

@@ -3,21 +3,22 @@ package answer
 import (
 	"encoding/binary"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore/hostinfo"
-	"lockfs/raftstore/ids"
 )
 
 const (
 	opGetAttr    = 3 // FUSE_GETATTR
 	notifyResend = 7 // FUSE_NOTIFY_RESEND, Linux 6.9
 
-	// quiet is how long the kernel may take to ask again before there is nothing left to finish.
+	// quiet is how long the kernel may take to ask again before it is seen whether anything is left to finish.
 	quiet = 20 * time.Millisecond
 	// freshAnswer is how old an answer can be whose open(2) may still be under way, also while another program takes over.
 	freshAnswer = 3 * time.Second
@@ -32,16 +33,10 @@ const (
 // 6.9 cannot repeat a request that the process had read; there, that gap remains.
 func Finish(device *os.File, answers [][]byte) {
 	Tell(device, answers)
-	created := make(map[ids.Inode]creation)
-	for _, answer := range answers {
-		if len(answer) < answerReply {
-			continue
-		}
-		reply := answer[answerReply:]
-		var opened fuse.CreateOut
-		at := time.Duration(binary.NativeEndian.Uint64(answer))
-		if parseReply(reply, &opened) && hostinfo.BootTime()-at < freshAnswer {
-			created[ids.Inode(opened.NodeId)] = creation{uint32(binary.NativeEndian.Uint64(answer[8:])), opened.Attr}
+	var created []Creation
+	for _, c := range Creations(answers) {
+		if hostinfo.BootTime()-c.At < freshAnswer {
+			created = append(created, c)
 		}
 	}
 	if len(created) > 0 {
@@ -49,7 +44,7 @@ func Finish(device *os.File, answers [][]byte) {
 	}
 }
 
-// Tell is Finish for a mount with which another process goes on: that answers what the kernel asks after a creation.
+// Tell is Finish for a mount with which another process goes on: that answers what the kernel asks after a creation (Creations).
 func Tell(device *os.File, answers [][]byte) {
 	for _, answer := range answers {
 		if len(answer) >= answerReply {
@@ -70,13 +65,24 @@ func AskAgain(device *os.File) error {
 	return os.NewSyscallError("write", err)
 }
 
-// creation is one of which the open(2) may still be under way.
-type creation struct {
-	thread uint32
-	attr   fuse.Attr
+// Creation is the attributes with which an open(2) was answered that may still be under way, as its thread has asked for nothing else.
+type Creation = thread.Saved[fuse.Attr]
+
+// Creations are those of which answers tell.
+func Creations(answers [][]byte) (created []Creation) {
+	for _, answer := range answers {
+		var opened fuse.CreateOut
+		if len(answer) >= answerReply && parseReply(answer[answerReply:], &opened) {
+			created = append(created, Creation{
+				Thread: uint32(binary.NativeEndian.Uint64(answer[8:])), Value: opened.Attr, At: time.Duration(binary.NativeEndian.Uint64(answer)),
+			})
+		}
+	}
+	return created
 }
 
-func answerAttributes(device *os.File, created map[ids.Inode]creation) {
+// answerAttributes answers who asks for the attributes of what it has created, until nobody can who has not.
+func answerAttributes(device *os.File, created []Creation) {
 	_ = AskAgain(device)
 	fd := int(device.Fd())
 	if unix.SetNonblock(fd, true) != nil {
@@ -85,7 +91,7 @@ func answerAttributes(device *os.File, created map[ids.Inode]creation) {
 	request := make([]byte, kernel.MaxWrite+kernel.BlockSize)
 	for {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		if n, err := unix.Poll(ready, int(quiet.Milliseconds())); err == unix.EINTR {
+		if n, err := unix.Poll(ready, int(quiet.Milliseconds())); err == unix.EINTR || err == nil && n == 0 && slices.ContainsFunc(created, mayAsk) {
 			continue
 		} else if err != nil || n == 0 {
 			return
@@ -98,10 +104,16 @@ func answerAttributes(device *os.File, created map[ids.Inode]creation) {
 		if _, err := binary.Decode(request[:n], binary.NativeEndian, &header); err != nil || header.Opcode != opGetAttr {
 			continue // it ends with the mount
 		}
-		c, found := created[ids.Inode(header.NodeId)]
-		if found && c.thread == header.Pid {
-			out := fuse.AttrOut{Attr: c.attr} // for this call only: they are as old as the answer
+		by := func(c Creation) bool { return c.Thread == header.Pid && c.Value.Ino == header.NodeId }
+		if at := slices.IndexFunc(created, by); at >= 0 {
+			out := fuse.AttrOut{Attr: created[at].Value} // for this call only: they are as old as the answer
 			_, _ = unix.Write(fd, render(header.Unique, &out))
+			created = slices.Delete(created, at, at+1)
 		}
 	}
+}
+
+// mayAsk tells whether a thread may still be in the open(2) that created something, as one is that waits for a processor.
+func mayAsk(c Creation) bool {
+	return hostinfo.BootTime()-c.At < freshAnswer && c.Thread != 0 && !thread.HasEnded(c.Thread) && thread.BeginsAnew(c.Thread)
 }

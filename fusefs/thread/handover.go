@@ -6,7 +6,7 @@ import "time"
 type Saved[V any] struct {
 	Thread uint32
 	Value  V
-	Age    time.Duration
+	At     time.Duration // when it was, on the host's CLOCK_BOOTTIME
 }
 
 // Save answers all that is noted.
@@ -14,7 +14,7 @@ func (t *Notes[V]) Save() (saved []Saved[V]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for thread, n := range t.byThread {
-		saved = append(saved, Saved[V]{thread, n.value, time.Since(n.at)})
+		saved = append(saved, Saved[V]{thread, n.value, n.at})
 	}
 	return saved
 }
@@ -24,6 +24,6 @@ func (t *Notes[V]) Restore(saved []Saved[V]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range saved {
-		t.byThread[s.Thread] = noted[V]{s.Value, time.Now().Add(-s.Age)}
+		t.byThread[s.Thread] = noted[V]{s.Value, s.At}
 	}
 }

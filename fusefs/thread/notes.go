@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/hostinfo"
 )
 
 // Notes remember one thing of each thread, from one request of a system call to the next. A thread that is in a system call
@@ -20,8 +22,10 @@ type Notes[V any] struct {
 
 type noted[V any] struct {
 	value V
-	at    time.Time
+	at    time.Duration // CLOCK_BOOTTIME, which goes on in another process, and while the host sleeps
 }
+
+func (n noted[V]) age() time.Duration { return hostinfo.BootTime() - n.at }
 
 // fewThreads may be remembered for longer than they have to.
 const fewThreads = 1024
@@ -43,7 +47,7 @@ func (t *Notes[V]) Note(thread uint32, value V) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.byThread[thread] = noted[V]{value, time.Now()}
+	t.byThread[thread] = noted[V]{value, hostinfo.BootTime()}
 	if len(t.byThread) >= t.sweepAt {
 		t.sweep()
 	}
@@ -52,11 +56,18 @@ func (t *Notes[V]) Note(thread uint32, value V) {
 func (t *Notes[V]) sweep() {
 	left := make(map[uint32]noted[V]) // a map never gets smaller
 	for thread, n := range t.byThread {
-		if t.useful == 0 && !t.hasEnded(thread) || time.Since(n.at) < t.useful {
+		if t.useful == 0 && !t.hasEnded(thread) || n.age() < t.useful {
 			left[thread] = n
 		}
 	}
 	t.byThread, t.sweepAt = left, max(fewThreads, 2*len(left))
+}
+
+// Drop forgets what was noted of a thread.
+func (t *Notes[V]) Drop(thread uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byThread, thread)
 }
 
 // Take answers what was noted of a thread if it is wanted, once, and how long ago that was.
@@ -68,7 +79,7 @@ func (t *Notes[V]) Take(thread uint32, wanted func(V) bool) (value V, age time.D
 		return value, 0, false
 	}
 	delete(t.byThread, thread)
-	return n.value, time.Since(n.at), true
+	return n.value, n.age(), true
 }
 
 // Get answers what was noted of a thread, and how long ago that was.
@@ -76,5 +87,5 @@ func (t *Notes[V]) Get(thread uint32) (value V, age time.Duration, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n, found := t.byThread[thread]
-	return n.value, time.Since(n.at), found
+	return n.value, n.age(), found
 }

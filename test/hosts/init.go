@@ -128,15 +128,8 @@ func runningThread(waiting map[string]bool) string {
 		if strings.HasPrefix(stat, "/proc/1/") || waiting[stat] {
 			continue
 		}
-		read := make(chan string, 1)
-		go func() {
-			text, _ := os.ReadFile(stat)
-			read <- string(text)
-		}()
-		var text string
-		select {
-		case text = <-read:
-		case <-time.After(Patience / 20):
+		text, read := readSoon(stat)
+		if !read {
 			waiting[stat] = true
 			continue
 		}

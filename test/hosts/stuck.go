@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,14 +26,29 @@ func threadState(stat string) byte {
 // will stop, if it is told to, on its way out of it.
 func runs(state byte) bool { return state != 0 && !strings.ContainsRune("TtDZX", rune(state)) }
 
+// readSoon reads a file of /proc, which of a thread that waits inside execve(2) for a mount is answered when that is.
+func readSoon(path string) (text string, read bool) {
+	content := make(chan string, 1)
+	go func() {
+		text, _ := os.ReadFile(path)
+		content <- string(text)
+	}()
+	select {
+	case text := <-content:
+		return text, true
+	case <-time.After(Patience / 20):
+		return "", false
+	}
+}
+
 // isStopped tells whether no thread of a process runs, and one at least is stopped.
 func isStopped(pid int) bool {
 	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	stopped := false
 	for _, stat := range stats {
-		text, _ := os.ReadFile(stat)
-		state := threadState(string(text))
-		if runs(state) {
+		text, read := readSoon(stat)
+		state := threadState(text)
+		if read && runs(state) {
 			return false
 		}
 		stopped = stopped || state == 'T'
@@ -45,10 +62,10 @@ func (h *Host) stuck() string {
 	for _, pid := range h.pids() {
 		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 		for _, stat := range stats {
-			text, _ := os.ReadFile(stat)
-			if threadState(string(text)) == 'D' {
-				stack, _ := os.ReadFile(filepath.Join(filepath.Dir(stat), "stack"))
-				fmt.Fprintf(&said, "%s\n%s", text[:strings.LastIndexByte(string(text), ')')+1], stack)
+			text, _ := readSoon(stat)
+			if threadState(text) == 'D' {
+				stack, _ := readSoon(filepath.Join(filepath.Dir(stat), "stack"))
+				fmt.Fprintf(&said, "%s\n%s", text[:strings.LastIndexByte(text, ')')+1], stack)
 			}
 		}
 	}
@@ -87,14 +104,15 @@ func (h *Host) endMounts() error {
 		return os.NewSyscallError("fsmount", err)
 	}
 	defer func() { _ = unix.Close(connections) }()
+	others := []uint32{fileSystemOf("/"), fileSystemOf("."), fileSystemOf(h.net.dir)}
 	for _, pid := range h.pids() {
-		used, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		used, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/fd/*", pid))
 		for _, path := range append(used, fmt.Sprintf("/proc/%d/cwd", pid)) {
-			var st unix.Statx_t
-			if unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, 0, &st) != nil || st.Dev_major != 0 {
+			number := fileSystemOf(path)
+			if number == 0 || slices.Contains(others, number) {
 				continue
 			}
-			abort, err := unix.Openat(connections, fmt.Sprintf("%d/abort", st.Dev_minor), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+			abort, err := unix.Openat(connections, fmt.Sprintf("%d/abort", number), unix.O_WRONLY|unix.O_CLOEXEC, 0)
 			if err != nil {
 				continue // it is no mount by FUSE, or has ended
 			}
@@ -103,4 +121,14 @@ func (h *Host) endMounts() error {
 		}
 	}
 	return nil
+}
+
+// fileSystemOf is the number of the file system that a file is in, of which no other file system is asked; 0: it is on a disk, or nobody
+// knows.
+func fileSystemOf(path string) uint32 {
+	var st unix.Statx_t
+	if unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, 0, &st) != nil || st.Dev_major != 0 {
+		return 0
+	}
+	return st.Dev_minor
 }

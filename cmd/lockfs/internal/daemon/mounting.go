@@ -26,7 +26,7 @@ func mount(dir string, client *session.Client, options fusefs.Options, inherited
 		return err
 	}
 	if inherited != nil { // programs are there already, whose answers want a guard
-		mounted, err := fusefs.TakeOver(inherited.state, inherited.files, client, options, watch)
+		mounted, err := fusefs.TakeOver(inherited.state, inherited.files, client.Answers(), client, options, watch)
 		return mounted, guard, err
 	}
 	if err := makeMountPoint(dir); err != nil {
