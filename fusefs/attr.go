@@ -25,7 +25,7 @@ func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, o
 		fs.goesOn(in.Pid)
 	}
 	result, errno := fs.getAttr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
-	if opens && errno != 0 && errno != syscall.ESTALE { // which says that it is gone
+	if opens && errno != 0 && errno != syscall.ESTALE && thread.BeginsAnew(in.Pid) { // it is not gone, and this is no fstat(2), later
 		out.Attr = created
 		return fuse.OK
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -144,7 +145,7 @@ func TestWritingDropsSetUserID(t *testing.T) {
 // TestWhatWasCreatedIsToldThoughTheKernelAsksLate: the open(2) that made a file fails if its attributes cannot be had, and the file would
 // stay.
 func TestWhatWasCreatedIsToldThoughTheKernelAsksLate(t *testing.T) {
-	const by = 4711
+	const by = 1 << 30 // no thread
 	c := newCluster()
 	s := c.open()
 	fs := newFileSystem(s, Options{Logger: slog.New(slog.DiscardHandler)})
@@ -155,12 +156,13 @@ func TestWhatWasCreatedIsToldThoughTheKernelAsksLate(t *testing.T) {
 	ino := made.GetAttr().GetIno()
 	var attr fuse.Attr
 	kernel.FillAttr(&attr, made.GetAttr())
-	ask := func(age time.Duration) (*fuse.AttrOut, syscall.Errno) {
+	askAs := func(by uint32, age time.Duration) (*fuse.AttrOut, syscall.Errno) {
 		fs.calls.created.Restore([]thread.Saved[fuse.Attr]{{Thread: by, Value: attr, At: hostinfo.BootTime() - age}})
 		in, out := new(fuse.GetAttrIn), new(fuse.AttrOut)
 		in.NodeId, in.Pid = ino, by
 		return out, syscall.Errno(fs.GetAttr(nil, in, out))
 	}
+	ask := func(age time.Duration) (*fuse.AttrOut, syscall.Errno) { return askAs(by, age) }
 	var answer *storepb.Result
 	var silence error
 	s.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
@@ -189,4 +191,11 @@ func TestWhatWasCreatedIsToldThoughTheKernelAsksLate(t *testing.T) {
 	fs.calls.created.Note(by, attr)
 	fs.Lookup(nil, &fuse.InHeader{NodeId: uint64(namespace.RootIno), Caller: fuse.Caller{Pid: by}}, "lock", new(fuse.EntryOut))
 	require.Equal(t, syscall.ETIMEDOUT, syscall.Errno(fs.GetAttr(nil, in, again)), "the call that made it is over")
+	other := exec.Command("sleep", "1h")
+	require.NoError(t, other.Start())
+	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
+	eventually(t, "a thread that is in another call, which is over for it, is told what the cluster says", func() bool {
+		_, errno := askAs(uint32(other.Process.Pid), newFileAge)
+		return errno == syscall.ETIMEDOUT
+	})
 }

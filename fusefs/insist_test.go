@@ -25,28 +25,6 @@ func (l leaving) Mutate(context.Context, *storepb.Caller, *storepb.Op) (*storepb
 	return nil, errors.New("the mount ends")
 }
 
-// refusing has room for a command at the third time.
-type refusing struct {
-	Operator
-	asked int
-}
-
-func (r *refusing) Mutate(context.Context, *storepb.Caller, *storepb.Op) (*storepb.Result, error) {
-	if r.asked++; r.asked < 3 {
-		return &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS}, nil
-	}
-	return new(storepb.Result), nil
-}
-
-func TestWhatTheClusterHasNoRoomForIsSaidAgain(t *testing.T) {
-	ops := new(refusing)
-	fs := newFileSystem(ops, Options{})
-	over := make(chan struct{})
-	fs.insist(&storepb.Caller{}, &storepb.Op{}, func() { close(over) })
-	<-over
-	require.Equal(t, 3, ops.asked)
-}
-
 // TestWhatTheClusterHasToKnowIsSaidUntilTheMountEnds: nobody asks an Operator for ever that has left.
 func TestWhatTheClusterHasToKnowIsSaidUntilTheMountEnds(t *testing.T) {
 	ops := leaving{asked: make(chan struct{})}

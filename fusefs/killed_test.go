@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"context"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"lockfs/fusefs/answer"
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -23,6 +26,48 @@ type stuck struct {
 	begun   chan struct{}
 	proceed chan struct{}
 	ended   chan error // of the context of each
+}
+
+// telling is an Operator that keeps what the kernel is told of a creation.
+type telling struct {
+	*session
+	told []byte
+}
+
+func (o *telling) Create(
+	ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+) (*storepb.Result, error) {
+	return o.session.Create(ctx, caller, op, func(result *storepb.Result) []byte {
+		o.told = answer(result)
+		return o.told
+	})
+}
+
+// TestAnswersAreFinishedBesideWhoExecutesAProgram: the kernel tells nothing of a thread in execve(2) that closes files of a mount, each of
+// which waits for an answer.
+func TestAnswersAreFinishedBesideWhoExecutesAProgram(t *testing.T) {
+	dir, ops := t.TempDir(), &telling{session: newCluster().open()}
+	m := mountAt(t, dir, ops, Options{})
+	maker := startChild(t, "maker", filepath.Join(dir, "lock"))
+	_, err := m.HandOver(5 * time.Second)
+	require.NoError(t, err)
+	require.NoError(t, maker.stdin.Close())
+	eventually(t, "it closes the file", func() bool {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(m.connection.Device.Fd()), Events: unix.POLLIN}}, 0)
+		return err == nil && n == 1
+	})
+	binary.NativeEndian.PutUint64(ops.told, uint64(hostinfo.BootTime())) // just now, however long that took
+	finished := make(chan struct{})
+	go func() {
+		answer.Finish(m.connection.Device, [][]byte{ops.told})
+		close(finished)
+	}()
+	select {
+	case <-finished:
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "it waits for the program that waits for it")
+	}
+	require.NoError(t, m.connection.End())
 }
 
 func (s *stuck) Create(

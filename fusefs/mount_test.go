@@ -20,6 +20,9 @@ import (
 
 // runChild mounts dir, says so, and serves it until somebody unmounts it or its standard input ends.
 func runChild(role, dir string) int {
+	if role == "maker" {
+		return makeAndExecute(dir)
+	}
 	if role == "user" {
 		if err := syscall.Setgid(nobody); err != nil {
 			panic(err)
@@ -44,7 +47,18 @@ func runChild(role, dir string) int {
 	return 0
 }
 
-// child is a process of its own that serves a mount.
+// makeAndExecute makes a file, and executes a program, with which it is closed, when it is told to.
+func makeAndExecute(path string) int {
+	if _, err := unix.Open(path, unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644); err != nil {
+		_, _ = os.Stdout.WriteString(err.Error() + "\n")
+		return 1
+	}
+	_, _ = os.Stdout.WriteString("ready\n")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	panic(syscall.Exec("/bin/true", []string{"true"}, nil))
+}
+
+// child is a process of its own that serves a mount, or makes a file in one.
 type child struct {
 	*exec.Cmd
 	stdin io.Closer

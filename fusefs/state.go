@@ -42,7 +42,7 @@ type state struct {
 	Known        map[ids.Inode]uint64
 	Control      *control.Saved
 	Observations *observation.Saved
-	Created      []thread.Saved[fuse.Attr]
+	Made         []thread.Saved[fuse.Attr] // and opened, by the system calls that threads are in
 	Walked       []thread.Saved[savedWalk]
 	Judged       []thread.Saved[savedJudgement]
 	NotesLost    bool   // of threads, some of them
@@ -132,7 +132,7 @@ func (s *state) saveFiles(fs *dispatcher) error {
 }
 
 func (s *state) saveCalls(fs *dispatcher) error {
-	s.Created = fs.calls.created.Save()
+	s.Made = fs.calls.created.Save()
 	for _, w := range fs.calls.walked.Save() {
 		seen, err := marshalAll(w.Value.seen)
 		if err != nil {
@@ -205,7 +205,7 @@ func (s *state) restoreFiles(fs *dispatcher) error {
 }
 
 func (s *state) restoreCalls(fs *dispatcher) error {
-	fs.calls.created.Restore(s.Created)
+	fs.calls.created.Restore(s.Made)
 	var walks []thread.Saved[walked]
 	for _, w := range s.Walked {
 		seen, err := unmarshalAll(w.Value.Seen)

@@ -35,12 +35,12 @@ func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 	}}
 	for c.ctx.Err() == nil && c.lastSession() == ids.Session(taken.GetSession()) {
 		ctx, cancel := c.patience(c.ctx, aCommand)
-		result, _, err := c.createIn(ctx, 0, caller, op, nil)
+		_, _, err := c.createIn(ctx, 0, caller, op, nil)
 		cancel()
-		done := err == nil && result.GetCode() != storepb.Code_TOO_MANY_REQUESTS
-		if done || errors.Is(err, errLeaving) { // what the owner has ends with the session
+		if err == nil || errors.Is(err, errLeaving) { // what the owner has ends with the session
 			return
 		}
+		_ = pause.For(c.ctx, reopenPause)
 	}
 }
 

@@ -105,7 +105,12 @@ func (c *Client) settleLeft(session *clientSession, left *journalState) {
 func (c *Client) interruptLeft(session *clientSession, waits []*storepb.AwaitLock) {
 	defer c.settling.Done()
 	defer c.unsettled.end()
-	slot := <-c.slots
+	var slot int
+	select {
+	case slot = <-c.slots:
+	case <-c.ctx.Done():
+		return // the next process does it
+	}
 	for _, wait := range waits {
 		if ids.Session(wait.GetSession()) != session.id {
 			c.journal.endWait(ids.Session(wait.GetSession()), ids.Sequence(wait.GetSeq()))
@@ -116,7 +121,7 @@ func (c *Client) interruptLeft(session *clientSession, waits []*storepb.AwaitLoc
 		command := &storepb.Command{
 			Session: uint64(session.id), Seq: uint64(seq), Acked: uint64(acked), Caller: &storepb.Caller{Host: c.host}, Op: op,
 		}
-		for _, err := c.send(c.ctx, command); err != nil; _, err = c.send(c.ctx, command) {
+		for !c.isDone(command) {
 			if pause.For(c.ctx, reopenPause) != nil {
 				return // the next process does it
 			}
@@ -126,4 +131,10 @@ func (c *Client) interruptLeft(session *clientSession, waits []*storepb.AwaitLoc
 	}
 	c.journal.end(slot)
 	c.slots <- slot
+}
+
+// isDone sends a command, and tells whether it is done, or never will be since its session has ended.
+func (c *Client) isDone(command *storepb.Command) bool {
+	result, err := c.send(c.ctx, command)
+	return err == nil && result.GetCode() != storepb.Code_TOO_MANY_REQUESTS
 }

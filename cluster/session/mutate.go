@@ -132,11 +132,14 @@ func (c *Client) createIn(
 			c.lose(session) // the command was not done and never will be: do it in another session
 			continue
 		}
-		if result.GetCode() == storepb.Code_SESSION_FORGOTTEN {
+		if code := result.GetCode(); code == storepb.Code_SESSION_FORGOTTEN || code == storepb.Code_TOO_MANY_REQUESTS {
 			session.numbers.done(seq)
 			c.journal.end(slot)
 			c.journal.endWait(session.id, seq)
 			c.slots <- slot
+			if code == storepb.Code_TOO_MANY_REQUESTS {
+				return notAsked(errNoRoom) // which is the same: it was not done, and never will be
+			}
 			c.lose(session)
 			return nil, 0, errForgotten
 		}
@@ -155,6 +158,9 @@ func (c *Client) createIn(
 		return result, seq, nil
 	}
 }
+
+// errNoRoom is what calls are told that the cluster refuses, should there be no room for their replies ([namespace.MaxReplies]) all the same.
+var errNoRoom = errors.New("the cluster keeps too many replies of this mount that are not acknowledged yet")
 
 // errLeaving is what calls are told that come while the mount ends.
 var errLeaving = errors.New("the mount ends")

@@ -19,7 +19,7 @@ type numbers struct {
 	open  map[ids.Sequence]struct{} // handed out, not done
 	low   ids.Sequence              // every number up to this one is done
 
-	raised chan struct{} // closed when low has been raised, if anybody waits for that
+	raised chan struct{} // closed when low is raised, if anybody waits for that
 }
 
 // mostAhead is how many numbers are handed out beyond one that is not done. All of that time the cluster keeps the replies to them, of which
@@ -87,8 +87,9 @@ func (n *numbers) done(seq ids.Sequence) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.open, seq)
+	low := n.low
 	n.raise()
-	if n.raised != nil {
+	if n.raised != nil && n.low > low {
 		close(n.raised)
 		n.raised = nil
 	}

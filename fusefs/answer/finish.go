@@ -22,6 +22,8 @@ const (
 	quiet = 20 * time.Millisecond
 	// freshAnswer is how old an answer can be whose open(2) may still be under way, also while another program takes over.
 	freshAnswer = 3 * time.Second
+	// lateAsk is how long after its creation a thread is waited for that may still be in its open(2).
+	lateAsk = time.Second
 )
 
 // Finish tells the kernel what a mount's process, that is gone or leaving, had on its way: answers as it left them. It is called by
@@ -113,7 +115,18 @@ func answerAttributes(device *os.File, created []Creation) {
 	}
 }
 
-// mayAsk tells whether a thread may still be in the open(2) that created something, as one is that waits for a processor.
+// mayAsk tells whether a thread may still be in the open(2) that created something, as one is that waits for a processor. What /proc
+// tells of a thread can wait for an answer of this mount, if its process executes a program: then the thread is not in an open(2).
 func mayAsk(c Creation) bool {
-	return hostinfo.BootTime()-c.At < freshAnswer && c.Thread != 0 && !thread.HasEnded(c.Thread) && thread.BeginsAnew(c.Thread)
+	if hostinfo.BootTime()-c.At > lateAsk || c.Thread == 0 || thread.HasEnded(c.Thread) {
+		return false
+	}
+	opens := make(chan bool, 1)
+	go func() { opens <- thread.BeginsAnew(c.Thread) }()
+	select {
+	case may := <-opens:
+		return may
+	case <-time.After(lateAsk):
+		return false
+	}
 }
