@@ -103,7 +103,7 @@ func (s *soak) String() string {
 // play does a piece.
 func (s *soak) play(t *testing.T, seed uint64) {
 	t.Helper()
-	s.told, s.site.Replaced = nil, nil
+	s.told, s.site.Replaced, s.site.Unsettled = nil, nil, nil
 	on := s.site.Hosts()
 	begin := func(kind string) *bustle.Bustle {
 		return &bustle.Bustle{
@@ -132,7 +132,7 @@ func (s *soak) play(t *testing.T, seed uint64) {
 	s.left += left
 
 	for _, b := range []*bustle.Bustle{names, locks, holds} {
-		b.Removed = s.site.Replaced
+		b.Removed, b.Unsettled = s.site.Replaced, s.site.Unsettled
 	}
 	checked, undecided := names.Check(t)
 	s.count(t, undecided)

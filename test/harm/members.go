@@ -142,11 +142,15 @@ func (s *Site) comeBack(t testing.TB, r *replacement) {
 	t.Helper()
 	g := r.old
 	g.away = true
-	g.daemon().Signal(syscall.SIGTERM)
+	daemon := g.daemon()
+	daemon.Signal(syscall.SIGTERM)
 	select {
-	case <-g.daemon().Ended():
+	case <-daemon.Ended():
 	case <-time.After(errandTime):
 		g.kill()
+	}
+	if daemon.Wait() != nil || strings.Contains(daemon.Log(), "closed before the outcome of a call was settled") {
+		s.Unsettled = append(s.Unsettled, g.name) // its mount was cut off, and what it knew goes now
 	}
 	g.host.MustRun(t, "sh", "-c", `rm -rf "$1"/* "$1"/.[!.]*`, "sh", g.node.Data)
 	token := s.command(t, "token", "create", "--role", "server", "--host", g.name)

@@ -25,6 +25,8 @@ type Site struct {
 	Coverage *Coverage
 	Tell     func(strike string) // of each that begins
 	Replaced []string            // hosts whose servers were, and came in again
+	// Unsettled has those of them whose mounts could not take back what had failed before they ended.
+	Unsettled []string
 
 	t       testing.TB
 	term    time.Duration

@@ -54,7 +54,8 @@
 // does nothing if the name has become something else, or somebody has changed what it is of.
 //
 // That holds for a call whose daemon died too: its guard or its successor sees to it. Only of a caller
-// that was itself killed nobody can say whether it had just been told; there the taking back need not come.
+// that was itself killed nobody can say whether it had just been told; there the taking back need not come, nor where the daemon's host
+// lost what the daemon knew while it could not settle it.
 //
 // What nothing is concluded from: ESTALE where a path was given to look at (the name changed twice during
 // the call; nothing was done), and failures of calls that only read.
