@@ -44,6 +44,8 @@ func awaitFounded(t testing.TB, node *Node) {
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
 	require.NoError(t, node.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Admission(node.dir.Name) != nil }))
+	// The node itself hears of it a moment later, and enrolls nobody before.
+	require.Eventually(t, func() bool { return node.security.founding.Load() == nil }, testWait, time.Millisecond)
 }
 
 // startSecureNodes runs a cluster of n nodes with certificates.
