@@ -80,6 +80,31 @@ func TestNothingIsRefusedWhileAnAnswerIsLate(t *testing.T) {
 	require.Greater(t, workers*each, namespace.MaxReplies)
 }
 
+// full has no room for the reply to the first creation.
+type full struct {
+	server
+	asked atomic.Bool
+}
+
+func (f *full) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	if req.GetCommand().GetOp().GetCreate() != nil && f.asked.CompareAndSwap(false, true) {
+		return &clusterpb.ExecuteReply{Result: &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS}}, nil
+	}
+	return f.server.Execute(ctx, req)
+}
+
+// TestWhatThereIsNoRoomForIsAnError, as whoever has to say something says it again after one, and takes a result for an answer.
+func TestWhatThereIsNoRoomForIsAnError(t *testing.T) {
+	node := &full{server: startServers(t, 1)[0]}
+	client, err := session.Open(t.Context(), node, rpc.NewPeers(nil), session.Config{Host: "h", OpTimeout: testWait, Logger: quietLogger()})
+	require.NoError(t, err)
+	defer func() { _ = client.Close(context.Background()) }()
+	_, err = client.Mutate(t.Context(), &storepb.Caller{}, createOp("lock"))
+	require.Error(t, err)
+	require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, client, "lock"))
+	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
+}
+
 func TestARefusalSettlesNothing(t *testing.T) {
 	node := &refusing{server: startServers(t, 1)[0]}
 	client, err := session.Open(t.Context(), node, rpc.NewPeers(nil), session.Config{Host: "h", OpTimeout: testWait, Logger: quietLogger()})
