@@ -24,7 +24,7 @@ const (
 	opTimeout = 4 * time.Second
 	validity  = time.Minute // of certificates
 	entries   = "300"       // between two snapshots
-	rest      = "0.5"       // seconds between two attempts of a program: to begin programs is what a soak needs most processor time for
+	rest      = "1"         // seconds between two attempts of a program: to begin programs is what a soak needs most processor time for
 )
 
 // A soak is one cluster, and what was done with it.
