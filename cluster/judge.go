@@ -40,18 +40,20 @@ func (j *judge) view(look func(*namespace.Namespace)) {
 	}
 }
 
-// Authorities is part of identity.Judge.
+// Authorities is part of identity.Judge. A state from before this node's certificate was given may not have those that sign now: then those count
+// too that came with the certificate.
 func (j *judge) Authorities() []*x509.Certificate {
 	var known []*storepb.Authority
-	j.view(func(ns *namespace.Namespace) { known = ns.Authorities() })
+	var now time.Time
+	j.view(func(ns *namespace.Namespace) { known, now = ns.Authorities(), ns.Time() })
 	var authorities []*x509.Certificate
 	for _, authority := range known {
 		if certificate := j.parse(authority.GetCertificate()); certificate != nil {
 			authorities = append(authorities, certificate)
 		}
 	}
-	if len(authorities) == 0 {
-		return j.credentials.Authorities()
+	if len(authorities) == 0 || j.credentials.Issued().After(now) {
+		authorities = append(authorities, j.credentials.Authorities()...)
 	}
 	return authorities
 }

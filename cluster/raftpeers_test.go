@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,19 +53,9 @@ func TestWhoSpeaksRaft(t *testing.T) {
 		require.NoError(t, err)
 		return joined.Credentials
 	}
-	key, err := identity.NewKey()
-	require.NoError(t, err)
-	der, err := key.Request(identity.Name{Role: identity.Server, Host: "later"})
-	require.NoError(t, err)
-	request, err := identity.ParseRequest(der)
-	require.NoError(t, err)
 	authority, err := node.enrollment.office.signing()
 	require.NoError(t, err)
-	leaf, err := authority.Issue(request, node.clusterTime(), time.Hour)
-	require.NoError(t, err)
-	credentials, err := identity.NewCredentials(key, identity.Grant{Leaf: leaf, Authorities: [][]byte{authority.Certificate().Raw}})
-	require.NoError(t, err)
-	later := raftAs(t, node, credentials)
+	later := raftAs(t, node, issued(t, authority, "later", node.clusterTime()))
 	require.NoError(t, requestVote(later, node), "its state may be behind")
 
 	replaced := enrolled(&storepb.JoinToken{Role: storepb.Role_SERVER})
@@ -77,4 +68,41 @@ func TestWhoSpeaksRaft(t *testing.T) {
 	require.NoError(t, requestVote(replacing, node))
 	node.cutOff()
 	require.NoError(t, requestVote(later, node), "on the connection that it has")
+
+	change(t, node, revokeHost("n9"))
+	require.Eventually(t, func() bool { return requestVote(replacing, node) != nil }, testWait, time.Millisecond, "its connection is ended")
+	require.Error(t, requestVote(replacing, node))
+	again := raftAs(t, node, issued(t, authority, "n9", node.clusterTime()))
+	require.NoError(t, requestVote(again, node), "with another key it may have come back, and lead")
+}
+
+// TestWhoSignsNowMayBeNewsToAState tells whom a node trusts whose certificate is of an authority that its state does not have.
+func TestWhoSignsNowMayBeNewsToAState(t *testing.T) {
+	t.Parallel()
+	node := foundSecure(t)
+	next, err := identity.NewAuthority(time.Now())
+	require.NoError(t, err)
+	trusts := func(given time.Time) bool {
+		j := newJudge(issued(t, next, "n9", given), node.clusterTime)
+		j.fsm.Store(node.fsm)
+		return slices.ContainsFunc(j.Authorities(), next.Certificate().Equal)
+	}
+	require.True(t, trusts(node.clusterTime().Add(time.Hour)), "its state is behind")
+	require.False(t, trusts(node.clusterTime().Add(-time.Hour)), "its state has dropped it")
+}
+
+// issued are credentials that no state knows of.
+func issued(t testing.TB, authority *identity.Authority, host string, at time.Time) *identity.Credentials {
+	t.Helper()
+	key, err := identity.NewKey()
+	require.NoError(t, err)
+	der, err := key.Request(identity.Name{Role: identity.Server, Host: host})
+	require.NoError(t, err)
+	request, err := identity.ParseRequest(der)
+	require.NoError(t, err)
+	leaf, err := authority.Issue(request, at, time.Hour)
+	require.NoError(t, err)
+	credentials, err := identity.NewCredentials(key, identity.Grant{Leaf: leaf, Authorities: [][]byte{authority.Certificate().Raw}})
+	require.NoError(t, err)
+	return credentials
 }

@@ -309,6 +309,10 @@ func TestAMemberIsRemovedBeforeItIsRevoked(t *testing.T) {
 	for _, node := range others {
 		require.NoError(t, node.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Admission(leader.dir.Name).GetRevoked() != 0 }))
 		refusedCall(t, callerAs(t, node, leader.security.credentials))
+		gone := leader.security.credentials
+		require.Equal(t, identity.Revoked, node.security.judge.Standing(gone.Name(), gone.Key().Hash()))
+		// Were this node behind, the cluster might know it again, and be led by it.
+		require.Equal(t, identity.Unknown, node.security.judge.Standing(gone.Name(), identity.KeyHash{}), "with another key it is heard")
 	}
 }
 

@@ -221,6 +221,7 @@ func TestRevokedHostIsShutOut(t *testing.T) {
 		require.ErrorIs(t, d.isAdmitted(name, client, "k"), ErrRevoked)
 	}
 	require.NoError(t, d.isAdmitted("b", client, "other"))
+	require.ErrorIs(t, d.isAdmitted("a", client, "new"), ErrOtherKey, "it may have come back with that, as others know who are ahead")
 	requireCode(t, storepb.Code_NOT_PERMITTED, d.admit("same", client, "k", ""))
 	at := d.ShutOut()
 	requireCode(t, storepb.Code_OK, d.revoke("a"))

@@ -20,16 +20,18 @@ var (
 	ErrOtherKey  = errors.New("the host of that name is known by another key")
 )
 
-// Admitted returns nil for a host that is in under that name, in that role and with that key; else one of the errors above.
+// Admitted returns nil for a host that is in under that name, in that role and with that key; else one of the errors above. ErrRevoked is said of
+// keys: a host that was revoked may have come back with another one, which a state that is behind does not know yet.
 func (t *Table) Admitted(name string, role storepb.Role, keyHash []byte) error {
 	host, found := t.hosts.Get(name)
+	isKnown := found && bytes.Equal(host.GetKeyHash(), keyHash)
 	_, revoked := t.revoked.Get(string(keyHash))
 	switch {
-	case revoked || found && !isLive(host):
+	case revoked || isKnown && !isLive(host): // whose key may be forgotten, see MaxRevoked
 		return ErrRevoked
 	case !found:
 		return ErrUnknown
-	case !bytes.Equal(host.GetKeyHash(), keyHash):
+	case !isKnown:
 		return ErrOtherKey
 	case host.GetRole() != role:
 		return ErrOtherRole
