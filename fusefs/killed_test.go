@@ -6,15 +6,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/answer"
+	"lockfs/fusefs/kernel"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -68,6 +72,94 @@ func TestAnswersAreFinishedBesideWhoExecutesAProgram(t *testing.T) {
 		require.Fail(t, "it waits for the program that waits for it")
 	}
 	require.NoError(t, m.connection.End())
+}
+
+// TestACreationIsToldHoweverLateItsMakerAsks has a mount end between the two requests of an open(2), long after the first was answered, and, as
+// the same is asked for, in a later fstat(2).
+func TestACreationIsToldHoweverLateItsMakerAsks(t *testing.T) {
+	for _, row := range []struct {
+		asks, says string
+		answered   int // of its requests for attributes, before the mount ends
+	}{
+		{"open", "opened", 0},
+		{"fstat", "opened\n" + strconv.Itoa(int(unix.ECONNABORTED)), 1},
+	} {
+		t.Run(row.asks, func(t *testing.T) {
+			dir := t.TempDir()
+			m := mountAt(t, dir, newCluster().open(), Options{})
+			_, err := m.HandOver(5 * time.Second)
+			require.NoError(t, err)
+			device := m.connection.Device
+			maker := exec.Command("python3", "-c", `
+import os, sys
+try:
+    fd = os.open(sys.argv[1], os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    print("opened")
+    if sys.argv[2] == "fstat":
+        os.fstat(fd)
+except OSError as e:
+    print(e.errno)`, filepath.Join(dir, "lock"), row.asks)
+			said := new(strings.Builder)
+			maker.Stdout = said
+			require.NoError(t, maker.Start())
+			t.Cleanup(func() { _ = maker.Process.Kill() })
+
+			const file = 77
+			var told []byte
+			awaitRequest := func() {
+				eventually(t, "it asks", func() bool {
+					n, err := unix.Poll([]unix.PollFd{{Fd: int32(device.Fd()), Events: unix.POLLIN}}, 0)
+					return err == nil && n == 1
+				})
+			}
+			for answered := 0; told == nil || answered < row.answered; {
+				awaitRequest()
+				request := make([]byte, kernel.MaxWrite+kernel.BlockSize)
+				n, err := unix.Read(int(device.Fd()), request)
+				require.NoError(t, err)
+				var header fuse.InHeader
+				_, err = binary.Decode(request[:n], binary.NativeEndian, &header)
+				require.NoError(t, err)
+				reply := func(status int32, body any) {
+					out := fuse.OutHeader{Unique: header.Unique, Status: status}
+					out.Length = uint32(binary.Size(out) + binary.Size(body))
+					packed, err := binary.Append(nil, binary.NativeEndian, out)
+					require.NoError(t, err)
+					packed, err = binary.Append(packed, binary.NativeEndian, body)
+					require.NoError(t, err)
+					_, err = unix.Write(int(device.Fd()), packed)
+					require.NoError(t, err)
+				}
+				attr := &storepb.Attr{Ino: header.NodeId, Mode: unix.S_IFDIR | 0o755, Nlink: 2}
+				switch {
+				case header.Opcode == 35: // FUSE_CREATE
+					attr.Ino, attr.Mode, attr.Nlink = file, unix.S_IFREG|0o644, 1
+					told = answer.Create(&header, 1)(&storepb.Result{Created: true, Attr: attr})
+					var out fuse.CreateOut
+					_, err := binary.Decode(told[16+binary.Size(fuse.OutHeader{}):], binary.NativeEndian, &out)
+					require.NoError(t, err)
+					out.SetAttrTimeout(0) // as one is told by a process that is there
+					reply(0, &out)
+				case header.Opcode == 3: // FUSE_GETATTR
+					if header.NodeId == file {
+						answered++
+						attr.Mode, attr.Nlink = unix.S_IFREG|0o644, 1
+					}
+					var out fuse.AttrOut
+					kernel.FillAttr(&out.Attr, attr)
+					reply(0, &out)
+				default:
+					reply(-int32(unix.ENOENT), struct{}{})
+				}
+			}
+			awaitRequest()
+			binary.NativeEndian.PutUint64(told, uint64(hostinfo.BootTime()-10*time.Second))
+			answer.Finish(device, [][]byte{told})
+			require.NoError(t, m.connection.End())
+			require.NoError(t, maker.Wait())
+			require.Equal(t, row.says+"\n", said.String())
+		})
+	}
 }
 
 func (s *stuck) Create(

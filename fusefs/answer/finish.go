@@ -20,9 +20,12 @@ const (
 
 	// quiet is how long the kernel may take to ask again before it is seen whether anything is left to finish.
 	quiet = 20 * time.Millisecond
-	// freshAnswer is how old an answer can be whose open(2) may still be under way, also while another program takes over.
-	freshAnswer = 3 * time.Second
-	// lateAsk is how long after its creation a thread is waited for that may still be in its open(2).
+	// freshAnswer is how old an answer can be whose open(2) may still be under way, also while another program takes over and its host stands
+	// still. It counts only as long as the thread is in such a call.
+	freshAnswer = time.Minute
+	// unseenAnswer is that of a thread that cannot be looked at.
+	unseenAnswer = 3 * time.Second
+	// lateAsk is how long a thread is waited for that may still be in its open(2).
 	lateAsk = time.Second
 )
 
@@ -31,13 +34,13 @@ const (
 //
 // An open(2) that creates is two requests: after CREATE the kernel asks for the attributes, to judge by
 // them. If the process was killed between the two, the file is there and its maker would be told of an
-// error. So attributes are answered too, to the thread that created the inode a moment ago. Linux before
+// error. So attributes are answered too, to the thread that created the inode and is in that call still. Linux before
 // 6.9 cannot repeat a request that the process had read; there, that gap remains.
 func Finish(device *os.File, answers [][]byte) {
 	Tell(device, answers)
 	var created []Creation
 	for _, c := range Creations(answers) {
-		if hostinfo.BootTime()-c.At < freshAnswer {
+		if age := hostinfo.BootTime() - c.At; age < unseenAnswer || c.Thread != 0 && age < freshAnswer {
 			created = append(created, c)
 		}
 	}
@@ -91,15 +94,16 @@ func answerAttributes(device *os.File, created []Creation) {
 		return
 	}
 	request := make([]byte, kernel.MaxWrite+kernel.BlockSize)
-	for {
+	for began := time.Now(); ; {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		if n, err := unix.Poll(ready, int(quiet.Milliseconds())); err == unix.EINTR || err == nil && n == 0 && slices.ContainsFunc(created, mayAsk) {
+		n, err := unix.Poll(ready, int(quiet.Milliseconds()))
+		if err == unix.EINTR || err == nil && n == 0 && time.Since(began) < lateAsk && slices.ContainsFunc(created, mayAsk) {
 			continue
-		} else if err != nil || n == 0 {
+		}
+		if err != nil || n == 0 {
 			return
 		}
-		n, err := unix.Read(fd, request)
-		if err != nil {
+		if n, err = unix.Read(fd, request); err != nil {
 			return
 		}
 		var header fuse.InHeader
@@ -107,7 +111,7 @@ func answerAttributes(device *os.File, created []Creation) {
 			continue // it ends with the mount
 		}
 		by := func(c Creation) bool { return c.Thread == header.Pid && c.Value.Ino == header.NodeId }
-		if at := slices.IndexFunc(created, by); at >= 0 {
+		if at := slices.IndexFunc(created, by); at >= 0 && (created[at].Thread == 0 || mayAsk(created[at])) { // else it is an fstat(2), later
 			out := fuse.AttrOut{Attr: created[at].Value} // for this call only: they are as old as the answer
 			_, _ = unix.Write(fd, render(header.Unique, &out))
 			created = slices.Delete(created, at, at+1)
@@ -118,7 +122,7 @@ func answerAttributes(device *os.File, created []Creation) {
 // mayAsk tells whether a thread may still be in the open(2) that created something, as one is that waits for a processor. What /proc
 // tells of a thread can wait for an answer of this mount, if its process executes a program: then the thread is not in an open(2).
 func mayAsk(c Creation) bool {
-	if hostinfo.BootTime()-c.At > lateAsk || c.Thread == 0 || thread.HasEnded(c.Thread) {
+	if c.Thread == 0 || thread.HasEnded(c.Thread) {
 		return false
 	}
 	opens := make(chan bool, 1)
