@@ -27,6 +27,9 @@ type Log struct {
 	meta *meta
 	// failed: the last write was not done, or not in full, or only its fsync failed. So nobody knows where the log ends on disk.
 	failed atomic.Bool
+	// unsure: entries were to be deleted, and that was not done, or not in full. What the list of segments says may be ahead of what raft-wal
+	// goes on with.
+	unsure atomic.Bool
 }
 
 // Open opens the log in a directory, or begins one there if it is not used yet. The error is a [Damage] if something that
@@ -72,10 +75,19 @@ func (l *Log) StoreLogs(entries []*raft.Log) error {
 	return err
 }
 
-// Close notes where the log ends, unless the last write failed: what it left is judged like that of a process that was killed.
+// DeleteRange is part of raft.LogStore.
+func (l *Log) DeleteRange(first, last uint64) error {
+	err := l.WAL.DeleteRange(first, last)
+	if err != nil {
+		l.unsure.Store(true)
+	}
+	return err
+}
+
+// Close notes where the log ends, unless the last write failed, or a deletion: what it left is judged like that of a process that was killed.
 func (l *Log) Close() error {
 	end, err := l.LastIndex()
-	if err := errors.Join(err, l.WAL.Close()); err != nil || l.failed.Load() {
+	if err := errors.Join(err, l.WAL.Close()); err != nil || l.failed.Load() || l.unsure.Load() {
 		return err
 	}
 	l.meta.data.Closed, l.meta.data.End = true, end

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -266,6 +267,47 @@ func TestAWriteThatFailedMayBeThere(t *testing.T) {
 	m, err := loadMeta(dir)
 	require.NoError(t, err)
 	require.True(t, m.data.Closed, "the last write was done")
+}
+
+// TestADeletionThatFailedMayBeDone: on a disk that fails, or is full, the list of segments may be written or not, and then the next segment.
+func TestADeletionThatFailedMayBeDone(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the disk fails")
+	for _, row := range []struct {
+		name        string
+		first, last uint64 // that are deleted
+		writes      int    // that get to the disk
+		end         uint64
+	}{
+		{"the end of a segment, not noted", 90, 100, 0, 100},
+		{"the end of a segment, noted", 90, 100, 1, 89},
+		{"whole segments, not noted", 5, 100, 0, 100},
+		{"whole segments, noted", 5, 100, 1, 4},
+		{"the beginning, not noted", 1, 10, 0, 100},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			dir, left := filepath.Join(t.TempDir(), "log"), 1000
+			log, err := open(dir, false, testSegment, hclog.NewNullLogger(), func(write func() error) error {
+				if left--; left < 0 {
+					return broken
+				}
+				return write()
+			})
+			require.NoError(t, err)
+			for index := uint64(1); index <= 100; index++ {
+				require.NoError(t, log.StoreLog(entry(index)))
+			}
+			left = row.writes
+			require.ErrorIs(t, log.DeleteRange(row.first, row.last), broken)
+			left = 1000 // it works again
+			require.NoError(t, log.Close())
+			log = mustOpen(t, dir, true)
+			requireEntries(t, log, 1, row.end)
+			require.NoError(t, log.StoreLog(entry(row.end+1)))
+			require.NoError(t, log.Close())
+			requireEntries(t, mustOpen(t, dir, true), 1, row.end+1)
+		})
+	}
 }
 
 func TestSealedSegmentsAreChecked(t *testing.T) {
