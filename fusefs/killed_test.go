@@ -80,11 +80,13 @@ func TestACreationIsToldHoweverLateItsMakerAsks(t *testing.T) {
 	for _, row := range []struct {
 		asks, says string
 		answered   int // of its requests for attributes, before the mount ends
+		age        time.Duration
 	}{
-		{"open", "opened", 0},
-		{"fstat", "opened\n" + strconv.Itoa(int(unix.ECONNABORTED)), 1},
+		{"open", "opened", 0, 10 * time.Second},
+		{"open", strconv.Itoa(int(unix.ECONNABORTED)), 0, time.Hour}, // of another boot, or nearly
+		{"fstat", "opened\n" + strconv.Itoa(int(unix.ECONNABORTED)), 1, 10 * time.Second},
 	} {
-		t.Run(row.asks, func(t *testing.T) {
+		t.Run(row.asks+" after "+row.age.String(), func(t *testing.T) {
 			dir := t.TempDir()
 			m := mountAt(t, dir, newCluster().open(), Options{})
 			_, err := m.HandOver(5 * time.Second)
@@ -153,7 +155,7 @@ except OSError as e:
 				}
 			}
 			awaitRequest()
-			binary.NativeEndian.PutUint64(told, uint64(hostinfo.BootTime()-10*time.Second))
+			binary.NativeEndian.PutUint64(told, uint64(hostinfo.BootTime()-row.age))
 			answer.Finish(device, [][]byte{told})
 			require.NoError(t, m.connection.End())
 			require.NoError(t, maker.Wait())

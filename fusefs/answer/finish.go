@@ -20,13 +20,13 @@ const (
 
 	// quiet is how long the kernel may take to ask again before it is seen whether anything is left to finish.
 	quiet = 20 * time.Millisecond
-	// freshAnswer is how old an answer can be whose open(2) may still be under way, also while another program takes over and its host stands
-	// still. It counts only as long as the thread is in such a call.
-	freshAnswer = time.Minute
-	// unseenAnswer is that of a thread that cannot be looked at.
-	unseenAnswer = 3 * time.Second
-	// lateAsk is how long a thread is waited for that may still be in its open(2).
+	// freshAnswer is how old an answer can be whose open(2) may still be under way, also while another program takes over.
+	freshAnswer = 3 * time.Second
+	// oldAnswer is how old that of a thread can be which is seen to be in such a call still: its host may have stood still.
+	oldAnswer = time.Minute
+	// lateAsk is how long a thread is waited for that may still be in its open(2), and longest how long others are answered meanwhile.
 	lateAsk = time.Second
+	longest = 5 * time.Second
 )
 
 // Finish tells the kernel what a mount's process, that is gone or leaving, had on its way: answers as it left them. It is called by
@@ -40,7 +40,7 @@ func Finish(device *os.File, answers [][]byte) {
 	Tell(device, answers)
 	var created []Creation
 	for _, c := range Creations(answers) {
-		if age := hostinfo.BootTime() - c.At; age < unseenAnswer || c.Thread != 0 && age < freshAnswer {
+		if age(c) < oldAnswer {
 			created = append(created, c)
 		}
 	}
@@ -86,7 +86,7 @@ func Creations(answers [][]byte) (created []Creation) {
 	return created
 }
 
-// answerAttributes answers who asks for the attributes of what it has created, until nobody can who has not.
+// answerAttributes answers who asks for the attributes of what it has created, until nobody can who has not, or for too long.
 func answerAttributes(device *os.File, created []Creation) {
 	_ = AskAgain(device)
 	fd := int(device.Fd())
@@ -94,10 +94,12 @@ func answerAttributes(device *os.File, created []Creation) {
 		return
 	}
 	request := make([]byte, kernel.MaxWrite+kernel.BlockSize)
-	for began := time.Now(); ; {
+	began := time.Now()
+	mayCome := func(c Creation) bool { return time.Since(began) < lateAsk && mayAsk(c) }
+	for len(created) > 0 && time.Since(began) < longest {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(ready, int(quiet.Milliseconds()))
-		if err == unix.EINTR || err == nil && n == 0 && time.Since(began) < lateAsk && slices.ContainsFunc(created, mayAsk) {
+		if err == unix.EINTR || err == nil && n == 0 && slices.ContainsFunc(created, mayCome) {
 			continue
 		}
 		if err != nil || n == 0 {
@@ -111,7 +113,7 @@ func answerAttributes(device *os.File, created []Creation) {
 			continue // it ends with the mount
 		}
 		by := func(c Creation) bool { return c.Thread == header.Pid && c.Value.Ino == header.NodeId }
-		if at := slices.IndexFunc(created, by); at >= 0 && (created[at].Thread == 0 || mayAsk(created[at])) { // else it is an fstat(2), later
+		if at := slices.IndexFunc(created, by); at >= 0 && (age(created[at]) < freshAnswer || mayAsk(created[at])) { // else it is an fstat(2), later
 			out := fuse.AttrOut{Attr: created[at].Value} // for this call only: they are as old as the answer
 			_, _ = unix.Write(fd, render(header.Unique, &out))
 			created = slices.Delete(created, at, at+1)
@@ -119,14 +121,21 @@ func answerAttributes(device *os.File, created []Creation) {
 	}
 }
 
-// mayAsk tells whether a thread may still be in the open(2) that created something, as one is that waits for a processor. What /proc
-// tells of a thread can wait for an answer of this mount, if its process executes a program: then the thread is not in an open(2).
+func age(c Creation) time.Duration { return hostinfo.BootTime() - c.At }
+
+// mayAsk tells whether a thread may still be in the open(2) that created something, as one is that waits for a processor; some time later it has to
+// be seen there. What /proc tells of a thread can wait for an answer of this mount, if its process executes a program: then the thread is
+// not in an open(2).
 func mayAsk(c Creation) bool {
 	if c.Thread == 0 || thread.HasEnded(c.Thread) {
 		return false
 	}
+	isOpening := thread.BeginsAnew
+	if age(c) >= lateAsk {
+		isOpening = thread.IsSeenToBegin
+	}
 	opens := make(chan bool, 1)
-	go func() { opens <- thread.BeginsAnew(c.Thread) }()
+	go func() { opens <- isOpening(c.Thread) }()
 	select {
 	case may := <-opens:
 		return may

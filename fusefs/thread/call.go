@@ -39,6 +39,12 @@ func BeginsAnew(thread uint32) bool {
 	return !known || slices.Contains(walking, call)
 }
 
+// IsSeenToBegin is BeginsAnew, but false of a thread that runs or may not be looked at.
+func IsSeenToBegin(thread uint32) bool {
+	call, _, known := systemCall(thread)
+	return known && slices.Contains(walking, call)
+}
+
 // walking are the system calls of which BeginsAnew tells.
 var walking = append([]int{
 	unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_TRUNCATE, unix.SYS_READLINKAT,
