@@ -2,8 +2,9 @@
 //
 // A host is known by the hash of its key, so who has the key of a host is that host, whatever certificate he shows. It comes in with a token,
 // once for each use that the token has, and renews its certificate as often as it likes with the key that it is known by. A revoked key is never
-// let in again, nor is one that a server had before it came back with another. The last [MaxRevoked] of them are kept: what was revoked before that could only come in with a new token, as
-// any other key could.
+// let in again, nor is one that a server had before it came back with another, unless other hosts had it too. The last [MaxRevoked] of them are
+// kept: what was revoked before that could only come in with a new token, as any other key could, but a server is heard by other servers with
+// it until its certificate ends, as with any key that is not known yet.
 //
 // A table checks no signature and knows no clock: who proposes an admission has verified the certificate, and index and time come in
 // with each command ([Table.Begin]). The same calls give the same table on every node. Messages in a table are never modified.
