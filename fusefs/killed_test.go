@@ -133,8 +133,8 @@ except OSError as e:
 					require.NoError(t, err)
 				}
 				attr := &storepb.Attr{Ino: header.NodeId, Mode: unix.S_IFDIR | 0o755, Nlink: 2}
-				switch {
-				case header.Opcode == 35: // FUSE_CREATE
+				switch header.Opcode {
+				case 35: // FUSE_CREATE
 					attr.Ino, attr.Mode, attr.Nlink = file, unix.S_IFREG|0o644, 1
 					told = answer.Create(&header, 1)(&storepb.Result{Created: true, Attr: attr})
 					var out fuse.CreateOut
@@ -142,7 +142,7 @@ except OSError as e:
 					require.NoError(t, err)
 					out.SetAttrTimeout(0) // as one is told by a process that is there
 					reply(0, &out)
-				case header.Opcode == 3: // FUSE_GETATTR
+				case 3: // FUSE_GETATTR
 					if header.NodeId == file {
 						answered++
 						attr.Mode, attr.Nlink = unix.S_IFREG|0o644, 1
