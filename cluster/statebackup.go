@@ -31,7 +31,7 @@ func (b *stateBackup) begin(ctx context.Context) (func(io.Writer) error, error) 
 	defer cancel()
 	reply, err := rpc.Ask(ctx, rpc.NewRouter(b.peers, b.node), rpc.Node.Execute, statFs)
 	if err != nil {
-		return nil, fmt.Errorf("no majority of the servers confirms what is to be in it: %w", err)
+		return nil, fmt.Errorf("no majority of the servers confirms what is to be in it: %w; `lockfs status` tells which of them run", err)
 	}
 	var snapshot *namespace.Snapshot
 	cluster := ""
@@ -43,7 +43,7 @@ func (b *stateBackup) begin(ctx context.Context) (func(io.Writer) error, error) 
 		return true
 	})
 	if err != nil {
-		return nil, fmt.Errorf("this node is behind the others: %w", err)
+		return nil, fmt.Errorf("this node is behind the others: %w; `lockfs status` tells how far", err)
 	}
 	header := backup.Header{
 		Cluster: cluster, Node: b.name, Program: b.program, Made: time.Now().UTC().Truncate(time.Second), Term: b.raft.CurrentTerm(),
