@@ -63,7 +63,9 @@ func TestFileAcquiringALock(t *testing.T) {
 	info, err := os.Stat(file.Path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o644), info.Mode().Perm()|0o044, "less the umask")
-	require.Equal(t, time.Hour, held.StaleAfter())
+	life, err := held.StaleAfter()
+	require.NoError(t, err)
+	require.Equal(t, time.Hour, life)
 	require.Empty(t, held.Token())
 
 	_, err = file.TryAcquire(t.Context())

@@ -36,10 +36,11 @@ func (h *Held) Renew(ctx context.Context) error {
 	return err
 }
 
-// StaleAfter is how long the lock lives without being renewed; 0: for ever. A mount of lockfs sets that by its rules.
-func (h *Held) StaleAfter() time.Duration {
+// StaleAfter is how long the lock lives without being renewed; 0: for ever. A mount of lockfs sets that by its rules; the error is for one that
+// does not say it now.
+func (h *Held) StaleAfter() (time.Duration, error) {
 	if h.Token() == "" {
-		return h.staleTimeout
+		return h.staleTimeout, nil
 	}
 	return lockfile.Lifetime(h.Path())
 }

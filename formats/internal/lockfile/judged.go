@@ -38,13 +38,22 @@ func StaleAt(path string, content time.Time) time.Time {
 	return timeOf(path, "expires")
 }
 
-// Lifetime is how long after it was written the lock at path goes stale, on a mount of lockfs; 0: not by time.
-func Lifetime(path string) time.Duration {
-	expires := timeOf(path, "expires")
-	if expires.IsZero() {
-		return 0
+// Lifetime is how long after it was written the lock at path goes stale, on a mount of lockfs; 0: not by time. The error is for one that cannot be
+// looked at, as a mount may end between two looks.
+func Lifetime(path string) (time.Duration, error) {
+	said, err := attribute(path, "expires")
+	if err != nil || said == "" {
+		return 0, err
 	}
-	return expires.Sub(timeOf(path, "renewed"))
+	expires, err := time.Parse(time.RFC3339Nano, said)
+	if err != nil {
+		return 0, err
+	}
+	if said, err = attribute(path, "renewed"); err != nil {
+		return 0, err
+	}
+	renewed, err := time.Parse(time.RFC3339Nano, said)
+	return expires.Sub(renewed), err
 }
 
 func timeOf(path, attribute string) time.Time {

@@ -301,7 +301,7 @@ func TestKeeper(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	broken := errors.New("cut off")
 	newKeeper := func(life time.Duration, renew, check func(context.Context) error) *keeper {
-		return &keeper{path: path, every: time.Millisecond, check: check, renew: renew, life: func() time.Duration { return life }}
+		return &keeper{path: path, every: time.Millisecond, check: check, renew: renew, life: func() (time.Duration, error) { return life, nil }}
 	}
 	fails := func(context.Context) error { return broken }
 	works := func(context.Context) error { return nil }
@@ -325,8 +325,26 @@ func TestKeeper(t *testing.T) {
 	defer cancel()
 	require.NoError(t, newKeeper(0, nil, fails).keep(ctx, io.Discard))
 
+	// It goes stale as was said last, when its mount ended before it could say that again.
+	k := newKeeper(30*time.Millisecond, works, works)
+	gone := false
+	k.renew = func(context.Context) error {
+		if gone {
+			return broken
+		}
+		gone, k.check = true, fails
+		return nil
+	}
+	k.life = func() (time.Duration, error) {
+		if gone {
+			return 0, broken
+		}
+		return 30 * time.Millisecond, nil
+	}
+	require.ErrorContains(t, k.keep(t.Context(), io.Discard), "could not be renewed for 30ms")
+
 	// A hanging file system.
-	k := newKeeper(time.Millisecond, nil, nil)
+	k = newKeeper(time.Millisecond, nil, nil)
 	k.lifetime = time.Millisecond // and renewed long ago
 	_, err = k.patiently(func() (bool, error) { select {} })
 	require.ErrorIs(t, err, errHangs)

@@ -37,7 +37,7 @@ type fileLock struct {
 	notice *notice // while it waits; nil: none
 	// Renewed are those that go stale by time; nil: there is nothing to renew.
 	renew func(context.Context) error
-	life  func() time.Duration // how long after that the lock is stale; 0: never
+	life  func() (time.Duration, error) // how long after that the lock is stale; 0: never
 
 	lock held
 }
@@ -63,7 +63,7 @@ func (l *fileLock) acquire(ctx context.Context) (string, error) {
 func (l *fileLock) keep(ctx context.Context, warn io.Writer) error {
 	k := &keeper{path: l.lock.Path(), every: l.every, check: l.lock.Check, renew: l.renew, life: l.life}
 	if l.life == nil {
-		k.life = func() time.Duration { return 0 }
+		k.life = func() (time.Duration, error) { return 0, nil }
 	}
 	return k.keep(ctx, warn)
 }
@@ -83,7 +83,10 @@ func semaphoreLock(file semaphore.File, wait time.Duration, taken func()) *fileL
 		}
 		taken()
 		l.renew = lock.Renew
-		l.life = func() time.Duration { return safely(lock.StaleAfter()) }
+		l.life = func() (time.Duration, error) {
+			life, err := lock.StaleAfter()
+			return safely(life), err
+		}
 		return lock, nil
 	}
 	return l
@@ -115,7 +118,7 @@ func swarmTaskLock(dir swarm.Dir, task, worker string, ttl, wait time.Duration) 
 		}
 		if ttl != 0 {
 			l.renew = func(ctx context.Context) error { return lock.Extend(ctx, ttl) }
-			l.life = func() time.Duration { return safely(ttl) }
+			l.life = func() (time.Duration, error) { return safely(ttl), nil }
 		}
 		return lock, nil
 	}

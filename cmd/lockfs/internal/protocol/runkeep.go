@@ -17,8 +17,8 @@ type keeper struct {
 	path  string
 	every time.Duration // how often it is looked at where nothing tells of changes
 	check func(context.Context) error
-	renew func(context.Context) error // nil: there is nothing to renew
-	life  func() time.Duration        // how long after it was renewed the lock is stale; 0: never
+	renew func(context.Context) error   // nil: there is nothing to renew
+	life  func() (time.Duration, error) // how long after it was renewed the lock is stale; 0: never
 
 	lifetime  time.Duration // as life was last seen
 	renewedAt time.Duration // when the lock was last renewed, by hostinfo.BootTime
@@ -28,7 +28,8 @@ type keeper struct {
 // keep keeps the lock until ctx ends. It answers why the lock is lost if it is: somebody took it away, or it could be
 // neither renewed nor read for so long that somebody may have. That it cannot be read is no evidence by itself.
 func (k *keeper) keep(ctx context.Context, warn io.Writer) error {
-	k.renewedAt, k.lifetime = hostinfo.BootTime(), k.life()
+	k.renewedAt = hostinfo.BootTime()
+	k.seeLife()
 	var lost error
 	_ = formats.Watch(ctx, k.path, k.every, func() (time.Time, bool) {
 		if ctx.Err() == nil {
@@ -37,6 +38,13 @@ func (k *keeper) keep(ctx context.Context, warn io.Writer) error {
 		return k.next(), lost == nil && ctx.Err() == nil
 	})
 	return lost
+}
+
+// seeLife looks how long the lock lives. What cannot be told now is as it was.
+func (k *keeper) seeLife() {
+	if life, err := k.life(); err == nil {
+		k.lifetime = life
+	}
 }
 
 func (k *keeper) dueAt() time.Duration { return k.renewedAt + k.lifetime/3 }
@@ -65,7 +73,7 @@ func (k *keeper) look(ctx context.Context, warn io.Writer) error {
 		return err == nil || !cli.IsLost(err) && k.check(ctx) == nil, err
 	})
 	if there {
-		k.lifetime = k.life()
+		k.seeLife()
 	}
 	switch {
 	case err == nil:
