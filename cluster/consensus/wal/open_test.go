@@ -239,7 +239,6 @@ func TestClosedLogsAreWhole(t *testing.T) {
 	require.ErrorAs(t, err, new(*Damage), "without the list of segments")
 }
 
-// TestSealedSegmentsAreChecked fills segments, and damages the first.
 // TestAWriteThatFailedMayBeThere: entries whose fsync failed are read again, or not, and are no damage.
 func TestAWriteThatFailedMayBeThere(t *testing.T) {
 	t.Parallel()
@@ -310,6 +309,7 @@ func TestADeletionThatFailedMayBeDone(t *testing.T) {
 	}
 }
 
+// TestSealedSegmentsAreChecked fills segments, and damages the first.
 func TestSealedSegmentsAreChecked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	log := mustOpen(t, dir, false)
