@@ -49,6 +49,8 @@ func (c *Client) tellVersions(id ids.Session) {
 		switch {
 		case err == nil:
 			return
+		case errors.As(err, &refused) && refused.Code() == storepb.Code_SESSION_UNKNOWN:
+			return // the next one is opened with them
 		case errors.As(err, &refused):
 			c.logger.Error("the cluster does not know this program's versions", "session", id, "error", err)
 			return

@@ -310,10 +310,16 @@ func (s *Site) moments() (all []string) {
 	return all
 }
 
-// supervise starts daemons again that have ended by themselves.
+// supervise starts daemons again that have ended by themselves, and does for mounts what they ask for.
 func (s *Site) supervise() {
 	if s.replacing != nil {
 		s.goOn(s.t, s.replacing)
+	}
+	for _, g := range s.guests {
+		if !g.away && g.isOld() {
+			g.told = time.Now()
+			toNextVersion(s, g, Strike{})
+		}
 	}
 	for _, g := range s.all() {
 		if g.away || !g.ended() || time.Since(g.launched) < time.Second || s.isReplaced(g) {

@@ -30,6 +30,7 @@ type target struct {
 	away     bool // it is not meant to run now
 	excused  time.Time
 	launched time.Time
+	told     time.Time // to go to the next version
 
 	installs  int       // how often the daemon has said that it has a snapshot of the leader's
 	installed time.Time // when it last did, about
@@ -82,6 +83,17 @@ func (g *target) noteInstalled() {
 		g.installed = time.Now()
 	}
 	g.installs = installs // another process begins anew
+}
+
+// toldLasts is how long it may take a daemon that was told so to go on as the next version.
+const toldLasts = 10 * time.Second
+
+// isOld tells whether a mount asks for the next version, which the cluster went to while it was away. Who has just been told to go there
+// may still be about to.
+func (g *target) isOld() bool {
+	log := g.daemon().Log()
+	refused := strings.LastIndex(log, "the cluster runs at version 2, and ")
+	return refused >= 0 && refused > strings.LastIndex(log, "went on with the mount") && time.Since(g.told) > toldLasts
 }
 
 func (g *target) ended() bool {

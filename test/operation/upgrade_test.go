@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -148,6 +149,49 @@ func requireOldIsRefused(t testing.TB, c *suite.Cluster, guest *suite.Guest) {
 	require.Equal(t, before, sums(t, guest.Host, "/run"))
 	guest.Other = next
 	guest.Start(t)
+}
+
+// TestAMountThatWasAwayIsUpgradedInPlace has a mount's session end while it is cut off, and all others go to the next version. It says what to
+// do, and what it says is enough: with the newer program installed and a SIGHUP it is as it was, and was there all the time.
+func TestAMountThatWasAwayIsUpgradedInPlace(t *testing.T) {
+	t.Parallel()
+	c := suite.NewCluster(t, "--session-term=2s", "--op-timeout=2s")
+	n := c.Add(t)
+	n.Start(t)
+	away := c.AddGuest(t, "away", "--op-timeout=2s")
+	away.Other = filepath.Join(c.Net.Dir(), "installed", "lockfs")
+	install := func(program string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(away.Other), 0o755))
+		require.NoError(t, os.Link(program, away.Other+".new"))
+		require.NoError(t, os.Rename(away.Other+".new", away.Other))
+	}
+	install(c.Program)
+	away.Start(t)
+	away.Host.MustRun(t, "mkdir", c.Path("made"))
+
+	away.Host.Cut()
+	n.Kill()
+	n.Other = suite.NextProgram(t)
+	n.Start(t)
+	requireVersion(t, n, 2)
+	away.Host.Heal()
+	require.NoError(t, away.Daemon.WaitOutput("the cluster runs at version 2, and the program of the mount on away knows 1: install a newer one there"))
+	_, err := away.Host.Run("mkdir", c.Path("refused"))
+	require.Error(t, err)
+	select {
+	case <-away.Daemon.Ended():
+		require.Fail(t, "the mount has ended", away.Daemon.Log())
+	default:
+	}
+
+	install(suite.NextProgram(t))
+	away.Daemon.Signal(syscall.SIGHUP)
+	require.NoError(t, away.Daemon.WaitOutput("went on with the mount"))
+	away.Host.MustRun(t, "mkdir", c.Path("again"))
+	there := suite.ListDir(t, n, c.Mount)
+	require.Contains(t, there, "again")
+	require.Contains(t, there, "made")
+	require.Len(t, there, 2)
 }
 
 // TestAnOlderProgramLeavesNewerDataAlone has the program before meet what a cluster at the second version has written: the data directory
