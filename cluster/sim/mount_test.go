@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"lockfs/cluster/clusterpb"
@@ -125,9 +126,10 @@ func (m *mount) leaveOpen(call *history.Call) {
 	m.open = append(m.open, call)
 }
 
-// done is told of a call that was done. What the mount had given up before that began is settled: else it would not have begun.
+// done is told of a call that was answered. What the mount had given up before that began is settled: else it would not have begun.
 func (m *mount) done(call *history.Call) {
-	if !call.Mutates() || call.Errno != 0 {
+	switch call.Errno {
+	case syscall.ETIMEDOUT, syscall.ENOTCONN, syscall.EIO: // by nobody
 		return
 	}
 	m.mu.Lock()
