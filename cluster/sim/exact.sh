@@ -5,8 +5,8 @@
 #   go test $(cluster/sim/exact.sh DIR) -c -o sim.test ./cluster/sim
 #
 # In such a program, run with GOMAXPROCS=1 and GOGC=off and without address space randomization (setarch -R), what is random in the
-# runtime and shows is drawn from a sequence of the bubble (which ready case a select takes, the order of a map), and nothing depends on how long
-# something takes: a goroutine is not preempted, one in a system call keeps its processor, and nobody who waits for a mutex loses patience.
+# runtime and shows is drawn from a sequence of the bubble (which ready case a select takes, the order of a map) or, outside of it, of the
+# process, where each thread would have one of its own. Nothing depends on how long something takes: a goroutine is not preempted, one in a system call keeps its processor, and nobody who waits for a mutex loses patience.
 set -euo pipefail
 dir=$1
 runtime=$(go env GOROOT)/src/runtime
@@ -20,18 +20,23 @@ patch() {
 	replace+=("\"$runtime/$1\": \"$dir/$1\"")
 }
 
-draw='if gp := getg().m.curg; gp != nil \&\& gp.bubble != nil {\n\t\treturn'
-patch rand.go 14 "
+draw='if gp := getg().m.curg; gp != nil {\n\t\treturn'
+patch rand.go 27 "
 	s|^\tglobalRand.state.Init(\*seed)|\tfor i := range seed {\n\t\tseed[i] = byte(i)\n\t}\n&|
-	s|^// cheaprand64 is a |//go:nosplit\nfunc drawn() uint32 {\n\t$draw uint32(gp.bubble.draw())\n\t}\n\treturn cheaprand()\n}\n\n&|
-	s|^func rand() uint64 {|&\n\t$draw gp.bubble.draw()\n\t}|"
+	s|^// cheaprand64 is a |\
+//go:nosplit\nfunc (gp *g) draw() uint64 {\n\tdraws := \&gp.draws\n\tif gp.bubble != nil {\n\t\tdraws = \&gp.bubble.draws\n\t}\n\t*draws += 0x9e3779b97f4a7c15\n\
+	z := *draws\n\tz = (z ^ z>>30) * 0xbf58476d1ce4e5b9\n\tz = (z ^ z>>27) * 0x94d049bb133111eb\n\treturn z ^ z>>31\n}\n\n\
+//go:nosplit\nfunc drawn() uint32 {\n\t$draw uint32(gp.draw())\n\t}\n\treturn cheaprand()\n}\n\n&|
+	s|^func rand() uint64 {|&\n\t$draw gp.draw()\n\t}|"
+patch runtime2.go 1 's|^\tbubble  \*synctestBubble|&\n\tdraws   uint64 // how its sequence goes on|'
 patch select.go 1 's|j := cheaprandn(uint32(norder + 1))|j := drawn() % uint32(norder+1)|'
 patch sema.go 2 's|s.ticket = cheaprand()|s.ticket = drawn()|
 	/^func internal_sync_nanotime/,/^}/ s|return nanotime()|return 0|'
 patch time.go 1 's|t.rand = cheaprand()|t.rand = drawn()|'
-patch synctest.go 11 "s|^type synctestBubble struct {|//go:nosplit\nfunc (b *synctestBubble) draw() uint64 {\n\tb.draws += 0x9e3779b97f4a7c15\n\tz := b.draws\n\
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9\n\tz = (z ^ z>>27) * 0x94d049bb133111eb\n\treturn z ^ z>>31\n}\n\n&\n\t// draws is how the sequence goes on.\n\tdraws uint64|"
-patch proc.go 3 's|^func retake(now int64) uint32 {|&\n\tif true {\n\t\treturn 0\n\t}|'
+patch synctest.go 3 's|^type synctestBubble struct {|&\n\tdraws uint64 // how its sequence goes on|
+	s|^func synctestRun(f func()) {|&\n\tgetg().m.p.ptr().schedtick = 0\n|'
+patch proc.go 4 's|^\tnewg.parentGoid = |\tnewg.draws = 0\n&|
+	s|^func retake(now int64) uint32 {|&\n\tif true {\n\t\treturn 0\n\t}|'
 
 (IFS=,; printf '{"Replace": {%s}}\n' "${replace[*]}" > "$dir/overlay.json")
 echo "-overlay=$dir/overlay.json"

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -34,12 +35,16 @@ func TestMain(m *testing.M) {
 
 // scratch is a directory in memory, if there is such. Its name is always as long.
 func scratch(t testing.TB) string {
-	dir := filepath.Join("/dev/shm", fmt.Sprintf("lockfs-sim-%016x", rand.Uint64()))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return t.TempDir()
+	for {
+		dir := filepath.Join("/dev/shm", fmt.Sprintf("lockfs-sim-%016x", rand.Uint64()))
+		switch err := os.Mkdir(dir, 0o700); {
+		case err == nil:
+			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			return dir
+		case !os.IsExist(err): // as it may be of another process whose random numbers are the same
+			return t.TempDir()
+		}
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }
 
 // simulate lets a world live, and answers it.
@@ -109,7 +114,7 @@ func TestWorlds(t *testing.T) {
 		w := simulate(t, p)
 		f.add(w)
 		if p.logs {
-			must(os.WriteFile(*logFlag, w.log.Bytes(), 0o600))
+			must(os.WriteFile(*logFlag, bytes.ReplaceAll(w.log.Bytes(), []byte(w.dir+"/"), nil), 0o600)) // the same from wherever it was
 		}
 		if *seedFlag != 0 {
 			t.Logf("digest %s", w.digest())
