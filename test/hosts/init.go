@@ -133,7 +133,7 @@ func runningThread(waiting map[string]bool) string {
 			waiting[stat] = true
 			continue
 		}
-		if runs(threadState(text)) {
+		if runs(text) {
 			return stat + ": " + text
 		}
 	}

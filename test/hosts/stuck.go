@@ -22,9 +22,26 @@ func threadState(stat string) byte {
 	return state[0]
 }
 
-// runs tells whether a thread of such a state does anything, or may do when nobody lets it go on. One inside an uninterruptible call
+// exiting is a flag of a thread that does nothing any more but give back what it had (PF_EXITING), as a file of a mount, of which it tells the
+// daemon. It does not stop while it waits for that.
+const exiting = 0x4
+
+// runs tells whether a thread of such a stat does anything, or may do when nobody lets it go on. One inside an uninterruptible call
 // will stop, if it is told to, on its way out of it.
-func runs(state byte) bool { return state != 0 && !strings.ContainsRune("TtDZX", rune(state)) }
+func runs(stat string) bool {
+	state := threadState(stat)
+	return state != 0 && !strings.ContainsRune("TtDZX", rune(state)) && threadFlags(stat)&exiting == 0
+}
+
+// threadFlags are the seventh of what follows the name (proc_pid_stat(5)).
+func threadFlags(stat string) uint64 {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 7 {
+		return 0
+	}
+	flags, _ := strconv.ParseUint(fields[6], 10, 64)
+	return flags
+}
 
 // readSoon reads a file of /proc, which of a thread that waits inside execve(2) for a mount is answered when that is.
 func readSoon(path string) (text string, read bool) {
@@ -48,7 +65,7 @@ func isStopped(pid int) bool {
 	for _, stat := range stats {
 		text, read := readSoon(stat)
 		state := threadState(text)
-		if read && runs(state) {
+		if read && runs(text) {
 			return false
 		}
 		stopped = stopped || state == 'T'
