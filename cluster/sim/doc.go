@@ -17,13 +17,13 @@
 //
 // Players (player_test.go) do through each mount what programs with locks might, while the world is harmed (harm_test.go). For each
 // directory there has to be an order in which all that they saw can have happened (package test/history). What had been given up before
-// a mount has something else done or answers anything, or its successor begins, has no effect after that. All servers have the same state in the end, none
+// a mount has something else done, or tells what is in the directory, or its successor begins, has no effect after that. All servers have the same state in the end, none
 // stops by itself, and each starts again with what was on its disk. No session is ended while its mount may rely on it. Tokens of a name
 // never fall. When nothing is broken any more, all mounts work again.
 //
 // # Seeds
 //
 // A seed decides on what is played, which harm is done when, and on delays. The order of goroutines that could run at the same time is
-// the scheduler's, so worlds of one seed are alike, and not the same. exact.sh has the program built in such a way that they are the same,
-// nearly always (TESTING.md).
+// the scheduler's, so worlds of one seed are alike, and not the same. exact.sh has the program built in such a way that they are the same
+// (TESTING.md).
 package sim

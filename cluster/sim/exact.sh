@@ -6,7 +6,9 @@
 #
 # In such a program, run with GOMAXPROCS=1 and GOGC=off and without address space randomization (setarch -R), what is random in the
 # runtime and shows is drawn from a sequence of the bubble (which ready case a select takes, the order of a map) or, outside of it, of the
-# process, where each thread would have one of its own. Nothing depends on how long something takes: a goroutine is not preempted, one in a system call keeps its processor, and nobody who waits for a mutex loses patience.
+# goroutine, where each thread would have one of its own. Nothing depends on how long something takes: a goroutine is not preempted, one in a
+# system call keeps its processor, nobody who waits for a mutex loses patience, and no thread is begun, and given memory, because another
+# has not quite lain down yet.
 set -euo pipefail
 dir=$1
 runtime=$(go env GOROOT)/src/runtime
@@ -35,7 +37,8 @@ patch sema.go 2 's|s.ticket = cheaprand()|s.ticket = drawn()|
 patch time.go 1 's|t.rand = cheaprand()|t.rand = drawn()|'
 patch synctest.go 3 's|^type synctestBubble struct {|&\n\tdraws uint64 // how its sequence goes on|
 	s|^func synctestRun(f func()) {|&\n\tgetg().m.p.ptr().schedtick = 0\n|'
-patch proc.go 4 's|^\tnewg.parentGoid = |\tnewg.draws = 0\n&|
+patch proc.go 10 's|^\tnewg.parentGoid = |\tnewg.draws = 0\n&|
+	s|^\tnmp := mget()$|&\n\tfor n := 0; nmp == nil \&\& !lockheld \&\& sched.mnext >= 3 \&\& n < 5000; n++ {\n\t\tunlock(\&sched.lock)\n\t\tusleep(20)\n\t\tlock(\&sched.lock)\n\t\tnmp = mget()\n\t}|
 	s|^func retake(now int64) uint32 {|&\n\tif true {\n\t\treturn 0\n\t}|'
 
 (IFS=,; printf '{"Replace": {%s}}\n' "${replace[*]}" > "$dir/overlay.json")

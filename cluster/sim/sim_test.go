@@ -33,15 +33,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// scratch is a directory in memory, if there is such. Its name is always as long.
+// scratch is a directory in memory, if there is such, which is there until the test ends. Its name depends on how many there are: where nobody
+// else simulates anything, worlds have the same each time.
 func scratch(t testing.TB) string {
-	for {
-		dir := filepath.Join("/dev/shm", fmt.Sprintf("lockfs-sim-%016x", rand.Uint64()))
+	for n := 0; ; n++ {
+		dir := filepath.Join("/dev/shm", fmt.Sprintf("lockfs-sim-%06d", n))
 		switch err := os.Mkdir(dir, 0o700); {
 		case err == nil:
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			return dir
-		case !os.IsExist(err): // as it may be of another process whose random numbers are the same
+		case !os.IsExist(err):
 			return t.TempDir()
 		}
 	}
@@ -75,7 +76,11 @@ func forget(dir string) {
 		_ = unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, max(1, info.Size())) // not on all file systems
 		must(file.Close())
 	}
-	must(os.RemoveAll(dir))
+	entries, err := os.ReadDir(dir)
+	must(err)
+	for _, entry := range entries {
+		must(os.RemoveAll(filepath.Join(dir, entry.Name())))
+	}
 }
 
 // forgiving lets goroutines be left in a bubble. Raft leaves those waiting whose commands nobody has taken when it ends, for as long as
