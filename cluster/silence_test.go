@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/session"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -192,6 +194,60 @@ func TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered(t *testing.T) {
 	disk.full.Store(false)
 	require.Eventually(t, func() bool { return mutate("other") == nil }, testWait, time.Millisecond)
 	require.Equal(t, storepb.Code_OK, create(t, client, "first"), "the call that failed left its name")
+}
+
+// TestWhatAGivenUpCallMayChangeIsNotTold has a removal fail that may still come: whether its name is there is told when that is known, also by
+// a lease. All else is answered meanwhile.
+func TestWhatAGivenUpCallMayChangeIsNotTold(t *testing.T) {
+	node := startNodes(t, 1)[0]
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	disk := &noDisk{Node: node}
+	client, err := session.Open(ctx, disk, node.peers, session.Config{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close(ctx)) }()
+
+	made := func(name string, mode uint32) uint64 {
+		op := createOp(name)
+		op.GetCreate().Mode = mode
+		result, err := client.Mutate(ctx, &storepb.Caller{}, op)
+		require.NoError(t, err)
+		require.Equal(t, storepb.Code_OK, result.GetCode())
+		return result.GetAttr().GetIno()
+	}
+	lock, other := made("lock", syscall.S_IFREG|0o644), made("other", syscall.S_IFDIR|0o755)
+	getAttr := func(ino uint64) *storepb.Query {
+		return &storepb.Query{Query: &storepb.Query_GetAttr{GetAttr: &storepb.GetAttr{Ino: ino}}}
+	}
+	touched := []*storepb.Query{
+		lookupOf("lock"), getAttr(namespace.RootIno), getAttr(lock),
+		{Query: &storepb.Query_ReadDir{ReadDir: &storepb.ReadDir{Ino: namespace.RootIno}}},
+	}
+	ask := func(query *storepb.Query) (storepb.Code, error) {
+		result, err := client.Query(ctx, query)
+		return result.GetCode(), err
+	}
+	for _, query := range touched { // from now on there may be leases
+		_, err := ask(query)
+		require.NoError(t, err)
+	}
+
+	disk.full.Store(true)
+	_, err = client.Mutate(ctx, &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{
+		Parent: namespace.RootIno, Name: []byte("lock"), Judged: &lock,
+	}}})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	for _, query := range touched {
+		_, err := ask(query)
+		require.ErrorIs(t, err, context.DeadlineExceeded, "%v", query)
+	}
+	_, err = ask(getAttr(other))
+	require.NoError(t, err)
+	require.NoError(t, queryStatFs(ctx, client))
+	disk.full.Store(false)
+	for _, query := range touched {
+		require.Eventually(t, func() bool { code, err := ask(query); return err == nil && code == storepb.Code_OK }, testWait, time.Millisecond)
+	}
 }
 
 // noRoom is a node whose cluster has no place for another session.

@@ -153,7 +153,7 @@ func (c *Client) goOn(ctx context.Context, cfg Config, near Voter) error {
 func (c *Client) awaitLeft(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	if err := c.unsettled.await(ctx); err != nil {
+	if err := c.unsettled.await(ctx, c.ctx.Done()); err != nil {
 		c.logger.Warn("what the process before had under way is not settled yet", "error", err)
 	}
 }

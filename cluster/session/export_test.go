@@ -19,12 +19,6 @@ var ErrForgotten = errForgotten
 // Hurry makes the next keepalive come now.
 func (c *Client) Hurry() { c.hurry() }
 
-// GiveUp is as if a call had failed of which the cluster does not know yet, until it is settled.
-func (c *Client) GiveUp() (settle func()) {
-	c.unsettled.begin()
-	return c.unsettled.end
-}
-
 // MoveOffset says that this host's clock is wrong.
 func (c *Client) MoveOffset(offset time.Duration) { c.offset.Store(int64(offset)) }
 

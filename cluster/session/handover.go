@@ -91,20 +91,17 @@ func (c *Client) settleLeft(session *clientSession, left *journalState) {
 			in = &clientSession{id: call.session, numbers: newNumbers(call.seq)}
 		}
 		c.settling.Add(1)
-		c.unsettled.begin()
-		go c.settle(in, call.seq, call.slot)
+		go c.settle(in, call.seq, call.slot, c.unsettled.begin(nil))
 	}
 	if len(left.waits) > 0 {
 		c.settling.Add(1)
-		c.unsettled.begin()
-		go c.interruptLeft(session, left.waits)
+		go c.interruptLeft(session, left.waits, c.unsettled.begin(&storepb.Op{}))
 	}
 }
 
 // interruptLeft tells the cluster that nobody waits any more, until it knows.
-func (c *Client) interruptLeft(session *clientSession, waits []*storepb.AwaitLock) {
+func (c *Client) interruptLeft(session *clientSession, waits []*storepb.AwaitLock, call *givenUp) {
 	defer c.settling.Done()
-	defer c.unsettled.end()
 	var slot int
 	select {
 	case slot = <-c.slots:
@@ -129,6 +126,7 @@ func (c *Client) interruptLeft(session *clientSession, waits []*storepb.AwaitLoc
 		c.journal.endWait(ids.Session(wait.GetSession()), ids.Sequence(wait.GetSeq()))
 		session.numbers.done(seq)
 	}
+	c.unsettled.end(call)
 	c.journal.end(slot)
 	c.slots <- slot
 }

@@ -78,7 +78,7 @@ func (c *Client) GoesOn(thread uint32) { c.journal.goesOn(thread) }
 func (c *Client) createIn(
 	ctx context.Context, only ids.Session, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (result *storepb.Result, seq ids.Sequence, err error) {
-	if err := c.unsettled.await(ctx); err != nil {
+	if err := c.unsettled.await(ctx, c.ctx.Done()); err != nil {
 		return notAsked(fmt.Errorf("what was given up before is not settled: %w", err))
 	}
 	slot, err := c.takeSlot(ctx)
@@ -121,8 +121,7 @@ func (c *Client) createIn(
 		}
 		if err != nil {
 			c.settling.Add(1)
-			c.unsettled.begin()
-			go c.settle(session, seq, slot)
+			go c.settle(session, seq, slot, c.unsettled.begin(op))
 			c.journal.endWait(session.id, seq)
 			return nil, 0, err
 		}
@@ -198,16 +197,17 @@ func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Resul
 	return reply.GetResult(), err
 }
 
-// settle goes on until the cluster has recorded that a number is void, and only then acknowledges it.
-func (c *Client) settle(session *clientSession, seq ids.Sequence, slot int) {
+// settle goes on until the cluster has recorded that a number is void, and only then acknowledges it. If the mount ends before, the next
+// process does it.
+func (c *Client) settle(session *clientSession, seq ids.Sequence, slot int, call *givenUp) {
 	defer c.settling.Done()
-	defer c.unsettled.end()
 	for err := c.void(c.ctx, callNumber{session.id, seq}); err != nil; err = c.void(c.ctx, callNumber{session.id, seq}) {
 		if pause.For(c.ctx, reopenPause) != nil {
 			c.logger.Error("closed before the outcome of a call was settled", "session", session.id, "seq", seq, "error", err)
 			return
 		}
 	}
+	c.unsettled.end(call)
 	session.numbers.done(seq)
 	c.journal.end(slot)
 	c.slots <- slot

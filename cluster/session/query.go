@@ -17,49 +17,78 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Query answers from the state as it is after everything that was acknowledged before, and after what was given up before, which would
-// else come after all: who was told that a removal failed, and looks then whether the name is still there, may remove it once more. An error wraps
+// Query answers from the state as it is after everything that was acknowledged before, and nothing that a call which was given up
+// before may still change (see unsettled). An error wraps
 // context.DeadlineExceeded (see Create), or why ctx has ended. The result may be shared: nobody changes it.
 func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
+	for {
+		before := c.unsettled.now() // one of them may come between the answer and the look at it
+		result, err := c.ask(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		call := mayChange(before, query, result)
+		if call == nil {
+			return result, nil
+		}
+		if err := c.awaitSettled(ctx, call); err != nil {
+			return nil, fmt.Errorf("what was given up before is not settled: %w", err)
+		}
+		query = newest(query)
+	}
+}
+
+// newest is a query that only the state as it is now can answer.
+func newest(query *storepb.Query) *storepb.Query {
+	query = proto.CloneOf(query)
+	query.Since = 0
+	return query
+}
+
+// awaitSettled takes as long as a command may.
+func (c *Client) awaitSettled(ctx context.Context, call *givenUp) error {
+	if err := c.mayAsk(aCommand); err != nil {
+		return err
+	}
+	ctx, cancel := c.patience(ctx, aCommand)
+	defer cancel()
+	select {
+	case <-call.settled:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ctx.Done():
+		return errLeaving
+	}
+}
+
+func (c *Client) ask(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
 	if refused := c.notYet(query); refused != nil {
 		return refused, nil
 	}
-	question, needs := c.question(query), anything
-	if c.unsettled.any() && !waits(query) {
-		needs = aCommand
-	} else if result := c.queryHere(question, query); result != nil {
-		return result, nil
+	question := c.question(query)
+	if question != "" {
+		if result := c.leases.Get(question, hostinfo.BootTime); result != nil {
+			return result, nil
+		}
+	}
+	if near := c.near.Load(); near != nil {
+		if result := (*near).QuerySince(query); result != nil {
+			return result, nil
+		}
 	}
 	if !waits(query) {
-		if err := c.mayAsk(needs); err != nil {
+		if err := c.mayAsk(anything); err != nil {
 			return nil, err
 		}
 	}
-	ctx, cancel := c.patience(ctx, needs)
+	ctx, cancel := c.patience(ctx, anything)
 	defer cancel()
-	if needs == aCommand {
-		if err := c.unsettled.await(ctx); err != nil {
-			return nil, fmt.Errorf("what was given up before is not settled: %w", err)
-		}
-	}
 	result, err := c.queryLeasing(ctx, question, query)
 	if err == nil && query.GetSince() == 0 && query.GetAwaitLock() == nil { // which one node may answer by itself
 		c.answered(anything)
 	}
 	return result, err
-}
-
-// queryHere is nil for what has to be asked.
-func (c *Client) queryHere(question string, query *storepb.Query) *storepb.Result {
-	if question != "" {
-		if result := c.leases.Get(question, hostinfo.BootTime); result != nil {
-			return result
-		}
-	}
-	if near := c.near.Load(); near != nil {
-		return (*near).QuerySince(query)
-	}
-	return nil
 }
 
 // waits tells of queries that are answered when something happens. Whoever asks them waits anyway, again and again.

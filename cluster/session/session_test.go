@@ -13,7 +13,6 @@ import (
 	"lockfs/cluster/rpc"
 	"lockfs/cluster/session"
 	"lockfs/raftstore/ids"
-	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -69,36 +68,6 @@ func (n *crossing) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (
 		time.Sleep(100 * time.Millisecond)
 	}
 	return reply, err
-}
-
-// TestNothingIsAnsweredBeforeWhatWasGivenUpIsSettled asks for what the mount may answer by itself, too. Nobody waits for the answers, which
-// does not matter to who has one.
-func TestNothingIsAnsweredBeforeWhatWasGivenUpIsSettled(t *testing.T) {
-	client := openClient(t, startServers(t, 1)[0], "")
-	require.Equal(t, storepb.Code_OK, create(t, client, "made"))
-	require.Equal(t, storepb.Code_OK, lookup(t, client, "made"))
-	nobody, end := context.WithCancel(t.Context())
-	end()
-	settle, settleOther := client.GiveUp(), client.GiveUp()
-	for _, query := range []*storepb.Query{
-		{Query: &storepb.Query_Lookup{Lookup: &storepb.Lookup{Parent: namespace.RootIno, Name: []byte("made")}}},
-		{Query: &storepb.Query_GetAttr{GetAttr: &storepb.GetAttr{Ino: namespace.RootIno}}},
-		{Query: &storepb.Query_ReadDir{ReadDir: &storepb.ReadDir{Ino: namespace.RootIno}}},
-	} {
-		_, err := client.Query(nobody, query)
-		require.ErrorContains(t, err, "what was given up before is not settled", "%v", query)
-		require.ErrorIs(t, err, context.Canceled)
-	}
-	settle()
-	asked := make(chan storepb.Code)
-	go func() { asked <- lookup(t, client, "made") }()
-	select {
-	case <-asked:
-		t.Error("another call is not settled")
-	default:
-	}
-	settleOther()
-	require.Equal(t, storepb.Code_OK, <-asked)
 }
 
 func TestAFarewellIsTheLastThingThatIsSaid(t *testing.T) {

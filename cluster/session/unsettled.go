@@ -2,49 +2,104 @@ package session
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
 )
 
-// unsettled counts the calls whose callers were told that they had failed, while the cluster may still do them. Nothing else
-// begins until the cluster knows, and nothing is answered: what a caller does next must not be undone by what it gave up before, such as a
-// lock that it takes by a release that comes late, nor what it sees be of before that. Where no majority can be reached that costs nothing, since
-// neither gets anywhere.
+// unsettled are the calls whose callers were told that they had failed, while the cluster may still do them. No command
+// begins until the cluster knows: what a caller does next must not be undone by what it gave up before, such as a
+// lock that it takes by a release that comes late. Nor is anything told that one of them may still change: who was told that a removal failed,
+// and looks then whether the name is still there, may remove it once more, and be it another's by then.
 type unsettled struct {
+	some    atomic.Bool
 	mu      sync.Mutex
-	calls   int
-	settled atomic.Pointer[chan struct{}] // closed when there is none any more; nil: there is none
+	calls   []*givenUp
+	settled chan struct{} // closed when there is none any more; nil: there is none
 }
 
-func (u *unsettled) begin() {
+// givenUp is one of them.
+type givenUp struct {
+	anything bool        // it is not known what it would change
+	changes  []ids.Inode // as far as the mount can foresee it
+	settled  chan struct{}
+}
+
+// begin is told what is given up; nil: nobody knows.
+func (u *unsettled) begin(op *storepb.Op) *givenUp {
+	call := &givenUp{anything: op == nil, settled: make(chan struct{})}
+	call.changes, _ = foresee(op)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.calls++; u.calls == 1 {
-		settled := make(chan struct{})
-		u.settled.Store(&settled)
+	if len(u.calls) == 0 {
+		u.settled = make(chan struct{})
+	}
+	u.calls = append(u.calls, call)
+	u.some.Store(true)
+	return call
+}
+
+// end is told once the cluster has recorded that nothing comes of a call any more.
+func (u *unsettled) end(call *givenUp) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	close(call.settled)
+	u.calls = slices.DeleteFunc(slices.Clone(u.calls), func(other *givenUp) bool { return other == call })
+	if len(u.calls) == 0 {
+		close(u.settled)
+		u.settled = nil
+		u.some.Store(false)
 	}
 }
 
-func (u *unsettled) end() {
+func (u *unsettled) any() bool { return u.some.Load() }
+
+// now are those that there are. Nobody changes them.
+func (u *unsettled) now() []*givenUp {
+	if !u.any() {
+		return nil
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.calls--; u.calls == 0 {
-		close(*u.settled.Swap(nil))
-	}
+	return u.calls
 }
 
-func (u *unsettled) any() bool { return u.settled.Load() != nil }
+// mayChange answers one of the calls that may still change what a query was answered; nil: there is none. What is told of locks and of the cluster
+// as a whole counts for nothing here: no program concludes from it that it may remove something.
+func mayChange(calls []*givenUp, query *storepb.Query, result *storepb.Result) *givenUp {
+	if len(calls) == 0 {
+		return nil
+	}
+	told, keyed := namespace.Keys(query, result)
+	if !keyed {
+		return nil
+	}
+	for _, call := range calls {
+		if call.anything || slices.ContainsFunc(told, func(ino ids.Inode) bool { return slices.Contains(call.changes, ino) }) {
+			return call
+		}
+	}
+	return nil
+}
 
-// await answers once there is none, or why ctx has ended.
-func (u *unsettled) await(ctx context.Context) error {
-	settled := u.settled.Load()
+// await answers once there is none, or why ctx has ended, or that the mount ends: then the next process settles them.
+func (u *unsettled) await(ctx context.Context, ends <-chan struct{}) error {
+	u.mu.Lock()
+	settled := u.settled
+	u.mu.Unlock()
 	if settled == nil {
 		return nil
 	}
 	select {
-	case <-*settled:
+	case <-settled:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-ends:
+		return errLeaving
 	}
 }

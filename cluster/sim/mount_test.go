@@ -126,7 +126,8 @@ func (m *mount) leaveOpen(call *history.Call) {
 	m.open = append(m.open, call)
 }
 
-// done is told of a call that was answered. What the mount had given up before that began is settled: else it would not have begun.
+// done is told of a call that was answered. What the mount had given up before that began is settled: else it would not have begun, or not
+// been answered if it tells what is in a directory that the other would change.
 func (m *mount) done(call *history.Call) {
 	switch call.Errno {
 	case syscall.ETIMEDOUT, syscall.ENOTCONN, syscall.EIO: // by nobody
@@ -134,7 +135,10 @@ func (m *mount) done(call *history.Call) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	isOver := func(open *history.Call) bool { return open.End < call.Start }
+	isOver := func(open *history.Call) bool {
+		done := call.Mutates() && call.Errno == 0
+		return open.End < call.Start && (done || !call.OnDescriptor() && !open.OnDescriptor() && open.Dir == call.Dir)
+	}
 	m.settled(slices.DeleteFunc(slices.Clone(m.open), func(open *history.Call) bool { return !isOver(open) }))
 	m.open = slices.DeleteFunc(m.open, isOver)
 }
