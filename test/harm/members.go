@@ -54,18 +54,27 @@ func replaced(s *Site, g *target, _ Strike) func() {
 	}
 	r := &replacement{old: g, fresh: s.spare(), ended: make(chan error, 1)}
 	s.replacing = r
-	ended := s.run(s.leading(), "member", "replace", r.old.name, r.fresh.name)
+	replace, create := s.run(s.leading(), "member", "replace", r.old.name, r.fresh.name), s.run(s.leading(), tokenFor(g)...)
 	s.errands.Go(func() {
-		_, err := ended()
+		_, err := replace()
+		if err == nil {
+			r.token, err = create()
+		}
 		r.ended <- err
 	})
 	return func() {}
+}
+
+// tokenFor is the command that lets a server in that was replaced.
+func tokenFor(g *target) []string {
+	return []string{"token", "create", "--role", "server", "--host", g.name}
 }
 
 // A replacement is under way until the old one is back without a vote.
 type replacement struct {
 	old, fresh *target
 	ended      chan error
+	token      string // with which the old one comes back
 }
 
 // rotated has a new authority sign for the cluster. All daemons renew their certificates.
@@ -95,6 +104,7 @@ func (s *Site) settleMembers(t testing.TB) {
 			t.Logf("%s was not replaced before: %v", r.old.name, err)
 		}
 		s.command(t, "member", "replace", r.old.name, r.fresh.name)
+		r.token = s.command(t, tokenFor(r.old)...)
 		s.comeBack(t, r)
 		r.old.node.AwaitReady(t)
 	}
@@ -153,8 +163,7 @@ func (s *Site) comeBack(t testing.TB, r *replacement) {
 		s.Unsettled = append(s.Unsettled, g.name) // its mount was cut off, and what it knew goes now
 	}
 	g.host.MustRun(t, "sh", "-c", `rm -rf "$1"/* "$1"/.[!.]*`, "sh", g.node.Data)
-	token := s.command(t, "token", "create", "--role", "server", "--host", g.name)
-	g.node.Flags = []string{"--nonvoter", "--token", strings.TrimSpace(token)}
+	g.node.Flags = []string{"--nonvoter", "--token", strings.TrimSpace(r.token)}
 	s.install(g.name, s.Next) // all others may have it, and the cluster be of that version since
 	r.fresh.voter, g.voter = true, false
 	s.replacing, s.Replaced = nil, append(s.Replaced, g.name)
