@@ -51,7 +51,7 @@ func newSpace(dir string, minFree uint64, logger *slog.Logger) *space {
 }
 
 // persist does a write until there is space for it, or nobody waits any more. A write that failed must be such that it can be done
-// again.
+// again, or is refused then with another error, as by a log (wal.Log), which waits for space itself.
 func (s *space) persist(write func() error) error {
 	err := write()
 	if !isNoSpace(err) {

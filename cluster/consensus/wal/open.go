@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync/atomic"
+	"sync"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -25,27 +25,26 @@ const segmentSize = 4 << 20
 type Log struct {
 	*raftwal.WAL
 	meta *meta
-	// failed: the last write was not done, or not in full, or only its fsync failed. So nobody knows where the log ends on disk.
-	failed atomic.Bool
-	// unsure: entries were to be deleted, and that was not done, or not in full. What the list of segments says may be ahead of what raft-wal
-	// goes on with.
-	unsure atomic.Bool
+
+	mu     sync.Mutex // held while something is written
+	failed error      // of the first write that was not done, or not in full
 }
 
 // Open opens the log in a directory, or begins one there if it is not used yet. The error is a [Damage] if something that
 // was written is missing.
 //
-// What has to get to the disk for the log to go on, besides entries, is written by persist, which may repeat it.
+// All that has to get to the disk for the log to go on is written by persist, which may repeat it: each write by itself, since what they are
+// part of cannot be repeated. After one that failed even so the log only is to be closed.
 func Open(dir string, used bool, logger hclog.Logger, persist Persist) (*Log, error) {
-	return open(dir, used, segmentSize, logger, persist)
+	return open(dir, used, segmentSize, logger, segmentFiles{walfs.New(), persist})
 }
 
-func open(dir string, used bool, segmentSize int, logger hclog.Logger, persist Persist) (*Log, error) {
+func open(dir string, used bool, segmentSize int, logger hclog.Logger, files segmentFiles) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	m, err := loadMeta(dir)
-	m.persist = persist
+	m.persist = files.persist
 	switch {
 	case err == nil:
 		err = checkSegments(m)
@@ -58,7 +57,7 @@ func open(dir string, used bool, segmentSize int, logger hclog.Logger, persist P
 		return nil, err
 	}
 	log, err := raftwal.Open(dir, raftwal.WithMetaStore(m), raftwal.WithSegmentSize(segmentSize), raftwal.WithLogger(logger),
-		raftwal.WithSegmentFiler(segment.NewFiler(dir, segmentFiles{walfs.New(), persist})))
+		raftwal.WithSegmentFiler(segment.NewFiler(dir, files)))
 	if err != nil {
 		return nil, fmt.Errorf("open the log in %s: %w", dir, err)
 	}
@@ -70,24 +69,34 @@ func (l *Log) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.Log{e
 
 // StoreLogs is part of raft.LogStore.
 func (l *Log) StoreLogs(entries []*raft.Log) error {
-	err := l.WAL.StoreLogs(entries)
-	l.failed.Store(err != nil)
-	return err
+	return l.write(func() error { return l.WAL.StoreLogs(entries) })
 }
 
 // DeleteRange is part of raft.LogStore.
 func (l *Log) DeleteRange(first, last uint64) error {
-	err := l.WAL.DeleteRange(first, last)
-	if err != nil {
-		l.unsure.Store(true)
-	}
-	return err
+	return l.write(func() error { return l.WAL.DeleteRange(first, last) })
 }
 
-// Close notes where the log ends, unless the last write failed, or a deletion: what it left is judged like that of a process that was killed.
+// write refuses everything once something has failed. Nobody knows then what the files hold, and raft-wal goes on with what it has in
+// memory: with a segment that is no longer listed, in front of the rest of a larger batch, or as if a segment had its index. All of that
+// would be acknowledged, and be missing or damage when the log is opened again, which is what finds out where it ends.
+func (l *Log) write(do func() error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		// It does not wrap what failed: who waits for space and tries again would do so for ever.
+		return fmt.Errorf("a write of the log has failed before (%s): start this server again", l.failed.Error())
+	}
+	l.failed = do()
+	return l.failed
+}
+
+// Close notes where the log ends, unless something failed: what that left is judged like that of a process that was killed.
 func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	end, err := l.LastIndex()
-	if err := errors.Join(err, l.WAL.Close()); err != nil || l.failed.Load() || l.unsure.Load() {
+	if err := errors.Join(err, l.WAL.Close()); err != nil || l.failed != nil {
 		return err
 	}
 	l.meta.data.Closed, l.meta.data.End = true, end

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+	walfs "github.com/hashicorp/raft-wal/fs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -43,7 +44,7 @@ func largeLog(t *testing.T, content []byte, sealed bool) *sample {
 	if sealed {
 		size = 8 << 10
 	}
-	log, err := open(s.dir, false, size, hclog.NewNullLogger(), Once)
+	log, err := open(s.dir, false, size, hclog.NewNullLogger(), segmentFiles{walfs.New(), Once})
 	require.NoError(t, err)
 	last := entry(5)
 	last.Data = content
@@ -128,7 +129,7 @@ func TestDamageIsNotAPowerCut(t *testing.T) {
 	for what, content := range contents() {
 		t.Run(what, func(t *testing.T) {
 			s := largeLog(t, content, false)
-			log, err := open(s.dir, true, 256<<10, hclog.NewNullLogger(), Once)
+			log, err := open(s.dir, true, 256<<10, hclog.NewNullLogger(), segmentFiles{walfs.New(), Once})
 			require.NoError(t, err)
 			require.NoError(t, log.StoreLogs([]*raft.Log{entry(7)}))
 			crash(t, log)
