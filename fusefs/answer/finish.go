@@ -123,9 +123,9 @@ func answerAttributes(device *os.File, created []Creation) {
 
 func age(c Creation) time.Duration { return hostinfo.BootTime() - c.At }
 
-// mayAsk tells whether a thread may still be in the open(2) that created something, as one is that waits for a processor; some time later it has to
-// be seen there. What /proc tells of a thread can wait for an answer of this mount, if its process executes a program: then the thread is
-// not in an open(2).
+// mayAsk tells whether a thread may still be in the open(2) that created something, as one is that waits for a processor; some time later one
+// that may not be looked at does not count. What /proc tells of a thread can wait for an answer of this mount, if its process executes a
+// program: then the thread is not in an open(2).
 func mayAsk(c Creation) bool {
 	if c.Thread == 0 || thread.HasEnded(c.Thread) {
 		return false

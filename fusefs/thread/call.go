@@ -15,7 +15,13 @@ const (
 	// callWait is how long a thread may take from a request to its wait for the answer, and callPoll how often it is looked at.
 	callWait = 100 * time.Millisecond
 	callPoll = time.Millisecond
+
+	// running is in place of a system call's number: the thread does not wait, in whatever it is.
+	running = -2
 )
+
+// proc is where the kernel tells of threads.
+var proc = "/proc"
 
 // FcntlCommand is what a thread that waits in fcntl(2) has asked for, which a request does not tell; -1 if it is not known.
 func FcntlCommand(thread uint32) int {
@@ -36,30 +42,36 @@ func FcntlCommand(thread uint32) int {
 // runs, is taken for one of these, as almost all are.
 func BeginsAnew(thread uint32) bool {
 	call, _, known := systemCall(thread)
-	return !known || slices.Contains(walking, call)
+	return !known || mayWalk(call)
 }
 
-// IsSeenToBegin is BeginsAnew, but false of a thread that runs or may not be looked at.
+// IsSeenToBegin is BeginsAnew, but false of a thread that may not be looked at. Of one that runs it is true: it may have been
+// told of the first part of its call, and wait for a processor ever since.
 func IsSeenToBegin(thread uint32) bool {
 	call, _, known := systemCall(thread)
-	return known && slices.Contains(walking, call)
+	return known && mayWalk(call)
 }
+
+func mayWalk(call int) bool { return call == running || slices.Contains(walking, call) }
 
 // walking are the system calls of which BeginsAnew tells.
 var walking = append([]int{
 	unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_TRUNCATE, unix.SYS_READLINKAT,
 }, older...)
 
-// systemCall is that in which a thread waits, if it is known; below 0: in none.
+// systemCall is that in which a thread waits, if it is known; running, or another below 0: in none.
 func systemCall(thread uint32) (number int, arguments [][]byte, known bool) {
 	for end := time.Now().Add(callWait); ; time.Sleep(callPoll) {
-		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", thread))
+		call, err := os.ReadFile(fmt.Sprintf("%s/%d/syscall", proc, thread))
 		fields := bytes.Fields(call)
 		if err != nil || len(fields) == 0 {
 			return 0, nil, false
 		}
-		if string(fields[0]) == "running" && time.Now().Before(end) {
-			continue // it does not wait yet
+		if string(fields[0]) == "running" {
+			if time.Now().Before(end) {
+				continue // it does not wait yet
+			}
+			return running, nil, true
 		}
 		number, err := strconv.Atoi(string(fields[0]))
 		return number, fields[1:], err == nil
