@@ -13,11 +13,17 @@ import (
 // enter is the way in of every operation that takes a name; what decides by name and caller whether an
 // operation may go on belongs here.
 func (fs *fileSystem) enter(header *fuse.InHeader, parent ids.Inode, name string) (place, syscall.Errno) {
-	fs.goesOn(header.Pid)
 	if len(name) > namespace.MaxName {
 		return place{}, syscall.ENAMETOOLONG
 	}
 	return place{caller: kernel.CallerOf(header), parent: parent, name: []byte(name)}, 0
+}
+
+// asks is called with each request, whatever it is about. GetAttr may be a part of such an open(2), and judges that itself.
+func (fs *fileSystem) asks(header *fuse.InHeader) {
+	if header.Opcode != opGetAttr {
+		fs.goesOn(header.Pid)
+	}
 }
 
 // goesOn is called when a request is not part of an open(2) that created something. What the Operator keeps

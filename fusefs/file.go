@@ -18,7 +18,6 @@ import (
 // observation of the lock that the file is.
 func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte) (data fuse.ReadResult, code fuse.Status) {
 	defer fs.observed("read", time.Now(), &code)
-	fs.goesOn(in.Pid)
 	handle, found := fs.file(in.Fh, in.NodeId)
 	if !found {
 		return nil, fuse.EBADF
@@ -44,7 +43,6 @@ func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byt
 // O_APPEND the kernel's offset means nothing.
 func (fs *fileSystem) Write(interrupted <-chan struct{}, in *fuse.WriteIn, data []byte) (written uint32, code fuse.Status) {
 	defer fs.observed("write", time.Now(), &code)
-	fs.goesOn(in.Pid)
 	handle, found := fs.file(in.Fh, in.NodeId)
 	if !found {
 		return 0, fuse.EBADF

@@ -26,8 +26,9 @@ const (
 	// maxBackground leaves room for many a RELEASE that waits for the cluster.
 	maxBackground = 64
 
-	opRead   = 15 // FUSE_READ
-	opSetLkw = 33 // FUSE_SETLKW
+	opGetAttr = 3  // FUSE_GETATTR
+	opRead    = 15 // FUSE_READ
+	opSetLkw  = 33 // FUSE_SETLKW
 )
 
 // Mounted is a directory that shows the namespace.
@@ -98,7 +99,7 @@ func newMounted(
 	connection *mountpoint.Connection, agreed *serve.Init, ops Operator, opts Options, crashes []int64,
 ) (*Mounted, error) {
 	fs := newDispatcher(newFileSystem(ops, opts), watch.NewKnown())
-	server, err := serve.New(fs, connection.Device, agreed, mountOptions(opts), mayWait, onlyOnce, opts.Logger)
+	server, err := serve.New(fs, connection.Device, agreed, mountOptions(opts), fs.asks, mayWait, onlyOnce, opts.Logger)
 	m := &Mounted{
 		dir: connection.Dir, logger: opts.Logger, fs: fs, ops: ops, init: agreed, server: server, connection: connection,
 		served: make(chan struct{}), left: make(chan struct{}),

@@ -55,6 +55,7 @@ func (s *Server) handle(c *call, b *buffers, n int) {
 }
 
 func (s *Server) ask(c *call, b *buffers, n int) (answer []byte) {
+	s.asks(&c.header)
 	length, status := s.protocol.HandleRequest([][]byte{b.in[:n]}, [][]byte{b.out})
 	if !status.Ok() && waitsForAnswer(&c.header) {
 		return refusal(c.header.Unique, unix.EIO)

@@ -16,6 +16,7 @@ type Server struct {
 	device   *os.File
 	fd       int
 	logger   *slog.Logger
+	asks     func(header *fuse.InHeader)
 	mayWait  func(header *fuse.InHeader) bool
 	onlyOnce func(request []byte) bool
 
@@ -43,15 +44,16 @@ type call struct {
 // buffers are those of one request.
 type buffers struct{ in, out []byte }
 
-// New is for a connection that was opened as init says. mayWait tells of requests that may wait as long as they like: their handlers return
+// New is for a connection that was opened as init says. asks is called before each request is handled. mayWait tells of requests that may wait as long as they like: their handlers return
 // EINTR soon after they were interrupted, unless they have another answer. onlyOnce tells of requests that are not handled if
 // another process may have done so before it was killed: those are answered EIO.
 func New(
 	fs fuse.RawFileSystem, device *os.File, init *Init, options *fuse.MountOptions,
-	mayWait func(*fuse.InHeader) bool, onlyOnce func([]byte) bool, logger *slog.Logger,
+	asks func(*fuse.InHeader), mayWait func(*fuse.InHeader) bool, onlyOnce func([]byte) bool, logger *slog.Logger,
 ) (*Server, error) {
 	s := &Server{
-		protocol: fuse.NewProtocolServer(fs, options), device: device, fd: int(device.Fd()), logger: logger, mayWait: mayWait, onlyOnce: onlyOnce,
+		protocol: fuse.NewProtocolServer(fs, options), device: device, fd: int(device.Fd()), logger: logger,
+		asks: asks, mayWait: mayWait, onlyOnce: onlyOnce,
 		underway: make(map[uint64]*call), reading: make(map[*reader]struct{}),
 	}
 	s.buffers.New = func() any {
