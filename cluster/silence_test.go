@@ -250,6 +250,84 @@ func TestWhatAGivenUpCallMayChangeIsNotTold(t *testing.T) {
 	}
 }
 
+// lateRemovals is a node that does removals late.
+type lateRemovals struct {
+	*Node
+	late atomic.Bool
+	held chan *clusterpb.ExecuteRequest
+}
+
+func (n *lateRemovals) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	switch {
+	case !n.late.Load() || req.GetCommand() == nil:
+		return n.Node.Execute(ctx, req)
+	case req.GetCommand().GetOp().GetUnlink() == nil: // the cancel
+		return &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
+	}
+	n.held <- req
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestARemovalThatComesLateIsTold has it come after whoever wanted it has given up and asks what is there.
+func TestARemovalThatComesLateIsTold(t *testing.T) {
+	for what, query := range map[string]func(lock uint64) *storepb.Query{
+		"name": func(uint64) *storepb.Query { return lookupOf("lock") },
+		"inode": func(lock uint64) *storepb.Query {
+			return &storepb.Query{Query: &storepb.Query_GetAttr{GetAttr: &storepb.GetAttr{Ino: lock}}}
+		},
+		"lock": func(uint64) *storepb.Query {
+			return &storepb.Query{Query: &storepb.Query_GetLock{GetLock: &storepb.GetLock{Parent: namespace.RootIno, Name: []byte("lock")}}}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), testWait)
+			defer cancel()
+			node := &lateRemovals{Node: startNodes(t, 1)[0], held: make(chan *clusterpb.ExecuteRequest, 1)}
+			client, err := session.Open(ctx, node, node.peers, session.Config{Host: "h", OpTimeout: testWait, Logger: quietLogger()})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, client.Close(ctx)) }()
+			made, err := client.Mutate(ctx, &storepb.Caller{}, createOp("lock"))
+			require.NoError(t, err)
+			lock := made.GetAttr().GetIno()
+
+			node.late.Store(true)
+			impatient, giveUp := context.WithCancel(ctx)
+			failed := make(chan error, 1)
+			go func() {
+				_, err := client.Mutate(impatient, &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{
+					Parent: namespace.RootIno, Name: []byte("lock"), Judged: &lock,
+				}}})
+				failed <- err
+			}()
+			removal := <-node.held
+			giveUp()
+			require.ErrorIs(t, <-failed, context.Canceled)
+
+			type answer struct {
+				result *storepb.Result
+				err    error
+			}
+			told := make(chan answer, 1)
+			go func() {
+				result, err := client.Query(ctx, query(lock))
+				told <- answer{result, err}
+			}()
+			select {
+			case a := <-told:
+				require.Fail(t, "it is told how it was", "%v", a)
+			case <-time.After(100 * time.Millisecond): // in which it would be told
+			}
+			_, err = node.Node.Execute(ctx, removal)
+			require.NoError(t, err)
+			node.late.Store(false)
+			a := <-told
+			require.NoError(t, a.err)
+			require.Zero(t, a.result.GetAttr().GetNlink()) // if there is anything
+		})
+	}
+}
+
 // noRoom is a node whose cluster has no place for another session.
 type noRoom struct {
 	*Node

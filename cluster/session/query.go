@@ -21,21 +21,29 @@ import (
 // before may still change (see unsettled). An error wraps
 // context.DeadlineExceeded (see Create), or why ctx has ended. The result may be shared: nobody changes it.
 func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
-	for {
-		before := c.unsettled.now() // one of them may come between the answer and the look at it
-		result, err := c.ask(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		call := mayChange(before, query, result)
-		if call == nil {
-			return result, nil
-		}
+	before := c.unsettled.now() // one of them may come between the answer and the look at it
+	result, err := c.ask(ctx, query)
+	if call := mayChange(before, query, result); err == nil && call != nil {
+		return c.askAgain(ctx, newest(query), call)
+	}
+	return result, err
+}
+
+// askAgain asks once a call is settled that may have changed what was answered.
+func (c *Client) askAgain(ctx context.Context, query *storepb.Query, call *givenUp) (result *storepb.Result, err error) {
+	ctx, cancel := c.patience(ctx, aCommand)
+	defer cancel()
+	for call != nil {
 		if err := c.awaitSettled(ctx, call); err != nil {
 			return nil, fmt.Errorf("what was given up before is not settled: %w", err)
 		}
-		query = newest(query)
+		before := c.unsettled.now()
+		if result, err = c.ask(ctx, query); err != nil {
+			return nil, err
+		}
+		call = mayChange(before, query, result)
 	}
+	return result, nil
 }
 
 // newest is a query that only the state as it is now can answer.
@@ -45,13 +53,10 @@ func newest(query *storepb.Query) *storepb.Query {
 	return query
 }
 
-// awaitSettled takes as long as a command may.
 func (c *Client) awaitSettled(ctx context.Context, call *givenUp) error {
 	if err := c.mayAsk(aCommand); err != nil {
 		return err
 	}
-	ctx, cancel := c.patience(ctx, aCommand)
-	defer cancel()
 	select {
 	case <-call.settled:
 		return nil

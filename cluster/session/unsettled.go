@@ -68,13 +68,19 @@ func (u *unsettled) now() []*givenUp {
 	return u.calls
 }
 
-// mayChange answers one of the calls that may still change what a query was answered; nil: there is none. What is told of locks and of the cluster
-// as a whole counts for nothing here: no program concludes from it that it may remove something.
+// mayChange answers one of the calls that may still change what a query was answered; nil: there is none. What is told of the cluster
+// as a whole counts for nothing here, and of an inode that a call would change only if the mount could foresee it.
 func mayChange(calls []*givenUp, query *storepb.Query, result *storepb.Result) *givenUp {
 	if len(calls) == 0 {
 		return nil
 	}
 	told, keyed := namespace.Keys(query, result)
+	if lock := query.GetGetLock(); lock != nil { // which is not leased, for there is more to it than its inode
+		told, keyed = inodesOf([]uint64{lock.GetParent(), lock.GetIno(), result.GetAttr().GetIno()}), true
+		for _, name := range result.GetObservations() {
+			told = append(told, ids.Inode(name.GetParent()))
+		}
+	}
 	if !keyed {
 		return nil
 	}
