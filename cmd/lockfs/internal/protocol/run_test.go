@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
+	"lockfs/raftstore/hostinfo"
 )
 
 // start starts `lockfs run` of a script, and waits until that has said that it is ready.
@@ -301,7 +303,10 @@ func TestKeeper(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	broken := errors.New("cut off")
 	newKeeper := func(life time.Duration, renew, check func(context.Context) error) *keeper {
-		return &keeper{path: path, every: time.Millisecond, check: check, renew: renew, life: func() (time.Duration, error) { return life, nil }}
+		return &keeper{
+			path: path, every: time.Millisecond, check: check, renew: renew, lifetime: life, renewedAt: hostinfo.BootTime(),
+			life: func() (time.Duration, error) { return life, nil },
+		}
 	}
 	fails := func(context.Context) error { return broken }
 	works := func(context.Context) error { return nil }
@@ -345,9 +350,66 @@ func TestKeeper(t *testing.T) {
 
 	// A hanging file system.
 	k = newKeeper(time.Millisecond, nil, nil)
-	k.lifetime = time.Millisecond // and renewed long ago
 	_, err = k.patiently(func() (bool, error) { select {} })
 	require.ErrorIs(t, err, errHangs)
+}
+
+// TestKeeperOfALifeThatHangs: how long a lock lives is read with no more patience than the lock itself.
+func TestKeeperOfALifeThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := make(chan struct{})
+		k := &keeper{lifetime: time.Millisecond, check: func(context.Context) error { return nil }}
+		k.renew = k.check
+		k.life = func() (time.Duration, error) {
+			<-answers
+			return time.Hour, nil
+		}
+		require.ErrorIs(t, k.look(t.Context(), io.Discard), errHangs)
+		close(answers)
+		synctest.Wait()
+		require.Equal(t, time.Millisecond, k.lifetime)
+	})
+}
+
+// toldOnce is a lock that can be neither read nor renewed once it was taken.
+type toldOnce struct{ released bool }
+
+var errCutOff = errors.New("cut off")
+
+func (*toldOnce) Path() string                { return "/no/such/lock" }
+func (*toldOnce) Token() string               { return "7" }
+func (*toldOnce) Check(context.Context) error { return errCutOff }
+
+func (l *toldOnce) Release(context.Context) error {
+	l.released = true
+	return nil
+}
+
+// TestFileLockKnowsItsLife: nothing runs under a lock that may go stale by time unless it is known when.
+func TestFileLockKnowsItsLife(t *testing.T) {
+	var lock toldOnce
+	l := &fileLock{
+		path: lock.Path(), every: time.Millisecond, blocks: func(error) bool { return false },
+		take:  func(context.Context) (held, error) { return &lock, nil },
+		renew: lock.Check, life: func() (time.Duration, error) { return 0, errCutOff },
+	}
+	_, err := l.acquire(t.Context())
+	require.ErrorIs(t, err, errCutOff)
+	require.ErrorContains(t, err, "not acquired")
+	require.True(t, lock.released)
+
+	told := false
+	l.life = func() (time.Duration, error) {
+		if told {
+			return 0, errCutOff
+		}
+		told = true
+		return 30 * time.Millisecond, nil
+	}
+	token, err := l.acquire(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "7", token)
+	require.ErrorContains(t, l.keep(t.Context(), io.Discard), "could not be renewed for 30ms")
 }
 
 // TestRunEndsAllOnATerminal: there the command shares the group of lockfs, but what it has started is ended with it.

@@ -16,6 +16,7 @@ import (
 	"lockfs/formats/pid"
 	"lockfs/formats/semaphore"
 	"lockfs/formats/swarm"
+	"lockfs/raftstore/hostinfo"
 )
 
 // held is a lock that was taken, of a format that keeps nothing but a file.
@@ -39,7 +40,9 @@ type fileLock struct {
 	renew func(context.Context) error
 	life  func() (time.Duration, error) // how long after that the lock is stale; 0: never
 
-	lock held
+	lock     held
+	takenAt  time.Duration // by hostinfo.BootTime
+	lifetime time.Duration // as life said when it was taken
 }
 
 func (l *fileLock) acquire(ctx context.Context) (string, error) {
@@ -56,14 +59,22 @@ func (l *fileLock) acquire(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("not acquired: %w", err)
 	}
-	l.lock = lock
+	l.lock, l.takenAt = lock, hostinfo.BootTime()
+	if l.life == nil {
+		l.life = func() (time.Duration, error) { return 0, nil }
+	}
+	// A command that ran without that would not be ended when the lock goes stale, if it can never be told again.
+	if l.lifetime, err = l.life(); err != nil {
+		err = fmt.Errorf("not acquired: it cannot be told how long the lock lives: %w", err)
+		return "", errors.Join(err, lock.Release(context.WithoutCancel(ctx)))
+	}
 	return lock.Token(), nil
 }
 
 func (l *fileLock) keep(ctx context.Context, warn io.Writer) error {
-	k := &keeper{path: l.lock.Path(), every: l.every, check: l.lock.Check, renew: l.renew, life: l.life}
-	if l.life == nil {
-		k.life = func() (time.Duration, error) { return 0, nil }
+	k := &keeper{
+		path: l.lock.Path(), every: l.every, check: l.lock.Check, renew: l.renew, life: l.life,
+		lifetime: l.lifetime, renewedAt: l.takenAt,
 	}
 	return k.keep(ctx, warn)
 }

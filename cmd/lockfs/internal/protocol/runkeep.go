@@ -20,16 +20,14 @@ type keeper struct {
 	renew func(context.Context) error   // nil: there is nothing to renew
 	life  func() (time.Duration, error) // how long after it was renewed the lock is stale; 0: never
 
-	lifetime  time.Duration // as life was last seen
-	renewedAt time.Duration // when the lock was last renewed, by hostinfo.BootTime
+	lifetime  time.Duration // as life was last seen, first when the lock was taken
+	renewedAt time.Duration // when the lock was last renewed, or taken, by hostinfo.BootTime
 	warned    bool
 }
 
 // keep keeps the lock until ctx ends. It answers why the lock is lost if it is: somebody took it away, or it could be
 // neither renewed nor read for so long that somebody may have. That it cannot be read is no evidence by itself.
 func (k *keeper) keep(ctx context.Context, warn io.Writer) error {
-	k.renewedAt = hostinfo.BootTime()
-	k.seeLife()
 	var lost error
 	_ = formats.Watch(ctx, k.path, k.every, func() (time.Time, bool) {
 		if ctx.Err() == nil {
@@ -38,13 +36,6 @@ func (k *keeper) keep(ctx context.Context, warn io.Writer) error {
 		return k.next(), lost == nil && ctx.Err() == nil
 	})
 	return lost
-}
-
-// seeLife looks how long the lock lives. What cannot be told now is as it was.
-func (k *keeper) seeLife() {
-	if life, err := k.life(); err == nil {
-		k.lifetime = life
-	}
 }
 
 func (k *keeper) dueAt() time.Duration { return k.renewedAt + k.lifetime/3 }
@@ -63,17 +54,26 @@ func (k *keeper) next() time.Time {
 func (k *keeper) look(ctx context.Context, warn io.Writer) error {
 	renewing := k.lifetime != 0 && hostinfo.BootTime() >= k.dueAt()
 	began := hostinfo.BootTime()
+	lifetime := k.lifetime // what cannot be told now is as it was
 	// there: though the lock may be stale, nobody has taken it.
 	there, err := k.patiently(func() (there bool, err error) {
-		if !renewing {
+		if renewing {
+			err = k.renew(ctx)
+			there = err == nil || !cli.IsLost(err) && k.check(ctx) == nil
+		} else {
 			err = k.check(ctx)
-			return err == nil, err
+			there = err == nil
 		}
-		err = k.renew(ctx)
-		return err == nil || !cli.IsLost(err) && k.check(ctx) == nil, err
+		if !there {
+			return false, err
+		}
+		if life, err := k.life(); err == nil {
+			lifetime = life
+		}
+		return true, err
 	})
-	if there {
-		k.seeLife()
+	if there { // and so nobody writes to lifetime any more, as one who hangs still may
+		k.lifetime = lifetime
 	}
 	switch {
 	case err == nil:
