@@ -19,13 +19,6 @@ func (fs *fileSystem) enter(header *fuse.InHeader, parent ids.Inode, name string
 	return place{caller: kernel.CallerOf(header), parent: parent, name: []byte(name)}, 0
 }
 
-// asks is called with each request, whatever it is about. GetAttr may be a part of such an open(2), and judges that itself.
-func (fs *fileSystem) asks(header *fuse.InHeader) {
-	if header.Opcode != opGetAttr {
-		fs.goesOn(header.Pid)
-	}
-}
-
 // goesOn is called when a request is not part of an open(2) that created something. What the Operator keeps
 // of the answer to that, and this mount, must not be given to anybody any more, as the file may have changed since.
 func (fs *fileSystem) goesOn(thread uint32) {

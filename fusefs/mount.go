@@ -116,6 +116,13 @@ func newMounted(
 // Estate is memory in which another process finds what to go on with should this one be killed (see [TakeOver]).
 func (m *Mounted) Estate() *os.File { return m.fs.estate.File() }
 
+// asks is called with each request, whatever it is about. GetAttr may be a part of such an open(2), and judges that itself.
+func (fs *fileSystem) asks(header *fuse.InHeader) {
+	if header.Opcode != opGetAttr {
+		fs.goesOn(header.Pid)
+	}
+}
+
 // mayWait tells of requests that take as long as they like: for a lock, or to read what is to come from the control directory.
 func mayWait(header *fuse.InHeader) bool {
 	return header.Opcode == opSetLkw || header.Opcode == opRead && control.Has(ids.Inode(header.NodeId))

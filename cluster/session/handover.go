@@ -91,11 +91,11 @@ func (c *Client) settleLeft(session *clientSession, left *journalState) {
 			in = &clientSession{id: call.session, numbers: newNumbers(call.seq)}
 		}
 		c.settling.Add(1)
-		go c.settle(in, call.seq, call.slot, c.unsettled.begin(nil))
+		go c.settle(in, call.seq, call.slot, c.unsettled.begin(true))
 	}
 	if len(left.waits) > 0 {
 		c.settling.Add(1)
-		go c.interruptLeft(session, left.waits, c.unsettled.begin(&storepb.Op{}))
+		go c.interruptLeft(session, left.waits, c.unsettled.begin(false))
 	}
 }
 

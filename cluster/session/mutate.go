@@ -121,7 +121,8 @@ func (c *Client) createIn(
 		}
 		if err != nil {
 			c.settling.Add(1)
-			go c.settle(session, seq, slot, c.unsettled.begin(op))
+			changes, _ := foresee(op)
+			go c.settle(session, seq, slot, c.unsettled.begin(false, changes...))
 			c.journal.endWait(session.id, seq)
 			return nil, 0, err
 		}
@@ -160,9 +161,6 @@ func (c *Client) createIn(
 
 // errNoRoom is what calls are told that the cluster refuses, should there be no room for their replies ([namespace.MaxReplies]) all the same.
 var errNoRoom = errors.New("the cluster keeps too many replies of this mount that are not acknowledged yet")
-
-// errLeaving is what calls are told that come while the mount ends.
-var errLeaving = errors.New("the mount ends")
 
 func (c *Client) takeSlot(ctx context.Context) (slot int, err error) {
 	select {

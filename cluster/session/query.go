@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -44,6 +45,30 @@ func (c *Client) askAgain(ctx context.Context, query *storepb.Query, call *given
 		call = mayChange(before, query, result)
 	}
 	return result, nil
+}
+
+// mayChange answers one of the calls that may still change what a query was answered; nil: there is none. What is told of the cluster
+// as a whole counts for nothing here, and of an inode that a call would change only if the mount could foresee it.
+func mayChange(calls []*givenUp, query *storepb.Query, result *storepb.Result) *givenUp {
+	if len(calls) == 0 {
+		return nil
+	}
+	told, keyed := namespace.Keys(query, result)
+	if lock := query.GetGetLock(); lock != nil { // which is not leased, for there is more to it than its inode
+		told, keyed = inodesOf([]uint64{lock.GetParent(), lock.GetIno(), result.GetAttr().GetIno()}), true
+		for _, name := range result.GetObservations() {
+			told = append(told, ids.Inode(name.GetParent()))
+		}
+	}
+	if !keyed {
+		return nil
+	}
+	for _, call := range calls {
+		if call.anything || slices.ContainsFunc(told, func(ino ids.Inode) bool { return slices.Contains(call.changes, ino) }) {
+			return call
+		}
+	}
+	return nil
 }
 
 // newest is a query that only the state as it is now can answer.

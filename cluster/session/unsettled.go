@@ -2,14 +2,16 @@ package session
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"lockfs/raftstore/ids"
-	"lockfs/raftstore/namespace"
-	"lockfs/raftstore/storepb"
 )
+
+// errLeaving is what calls are told that come while the mount ends.
+var errLeaving = errors.New("the mount ends")
 
 // unsettled are the calls whose callers were told that they had failed, while the cluster may still do them. No command
 // begins until the cluster knows: what a caller does next must not be undone by what it gave up before, such as a
@@ -29,10 +31,9 @@ type givenUp struct {
 	settled  chan struct{}
 }
 
-// begin is told what is given up; nil: nobody knows.
-func (u *unsettled) begin(op *storepb.Op) *givenUp {
-	call := &givenUp{anything: op == nil, settled: make(chan struct{})}
-	call.changes, _ = foresee(op)
+// begin is told what a call that is given up would change.
+func (u *unsettled) begin(anything bool, changes ...ids.Inode) *givenUp {
+	call := &givenUp{anything: anything, changes: changes, settled: make(chan struct{})}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.calls) == 0 {
@@ -66,30 +67,6 @@ func (u *unsettled) now() []*givenUp {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.calls
-}
-
-// mayChange answers one of the calls that may still change what a query was answered; nil: there is none. What is told of the cluster
-// as a whole counts for nothing here, and of an inode that a call would change only if the mount could foresee it.
-func mayChange(calls []*givenUp, query *storepb.Query, result *storepb.Result) *givenUp {
-	if len(calls) == 0 {
-		return nil
-	}
-	told, keyed := namespace.Keys(query, result)
-	if lock := query.GetGetLock(); lock != nil { // which is not leased, for there is more to it than its inode
-		told, keyed = inodesOf([]uint64{lock.GetParent(), lock.GetIno(), result.GetAttr().GetIno()}), true
-		for _, name := range result.GetObservations() {
-			told = append(told, ids.Inode(name.GetParent()))
-		}
-	}
-	if !keyed {
-		return nil
-	}
-	for _, call := range calls {
-		if call.anything || slices.ContainsFunc(told, func(ino ids.Inode) bool { return slices.Contains(call.changes, ino) }) {
-			return call
-		}
-	}
-	return nil
 }
 
 // await answers once there is none, or why ctx has ended, or that the mount ends: then the next process settles them.
