@@ -156,6 +156,21 @@ func takeFlock(t *testing.T, client *session.Client, name string, owner uint64) 
 	return op
 }
 
+// openThrough opens a client that asks what stands for a node, and closes it in the end.
+func openThrough(t *testing.T, asked session.Voter, node *Node, opTimeout time.Duration) *session.Client {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	client, err := session.Open(ctx, asked, node.peers, session.Config{Host: "h", OpTimeout: opTimeout, Logger: quietLogger()})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), testWait)
+		defer cancel()
+		require.NoError(t, client.Close(ctx))
+	})
+	return client
+}
+
 // noDisk is a node that has no place for commands, but answers what it is asked.
 type noDisk struct {
 	*Node
@@ -172,12 +187,8 @@ func (n *noDisk) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*c
 // TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered has a leader that leads and commits nothing.
 func TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered(t *testing.T) {
 	node := startNodes(t, 1)[0]
-	ctx, cancel := context.WithTimeout(t.Context(), testWait)
-	defer cancel()
 	disk := &noDisk{Node: node}
-	client, err := session.Open(ctx, disk, node.peers, session.Config{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, client.Close(ctx)) }()
+	client := openThrough(t, disk, node, silentTimeout)
 
 	mutate := func(name string) error {
 		_, err := client.Mutate(t.Context(), &storepb.Caller{}, createOp(name))
@@ -200,12 +211,8 @@ func TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered(t *testing.T) {
 // a lease. All else is answered meanwhile.
 func TestWhatAGivenUpCallMayChangeIsNotTold(t *testing.T) {
 	node := startNodes(t, 1)[0]
-	ctx, cancel := context.WithTimeout(t.Context(), testWait)
-	defer cancel()
-	disk := &noDisk{Node: node}
-	client, err := session.Open(ctx, disk, node.peers, session.Config{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, client.Close(ctx)) }()
+	ctx, disk := t.Context(), &noDisk{Node: node}
+	client := openThrough(t, disk, node, silentTimeout)
 
 	made := func(name string, mode uint32) uint64 {
 		op := createOp(name)
@@ -233,7 +240,7 @@ func TestWhatAGivenUpCallMayChangeIsNotTold(t *testing.T) {
 	}
 
 	disk.full.Store(true)
-	_, err = client.Mutate(ctx, &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{
+	_, err := client.Mutate(ctx, &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{
 		Parent: namespace.RootIno, Name: []byte("lock"), Judged: &lock,
 	}}})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -284,9 +291,7 @@ func TestARemovalThatComesLateIsTold(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), testWait)
 			defer cancel()
 			node := &lateRemovals{Node: startNodes(t, 1)[0], held: make(chan *clusterpb.ExecuteRequest, 1)}
-			client, err := session.Open(ctx, node, node.peers, session.Config{Host: "h", OpTimeout: testWait, Logger: quietLogger()})
-			require.NoError(t, err)
-			defer func() { require.NoError(t, client.Close(ctx)) }()
+			client := openThrough(t, node, node.Node, testWait)
 			made, err := client.Mutate(ctx, &storepb.Caller{}, createOp("lock"))
 			require.NoError(t, err)
 			lock := made.GetAttr().GetIno()

@@ -17,7 +17,8 @@
 //
 // Players (player_test.go) do through each mount what programs with locks might, while the world is harmed (harm_test.go). For each
 // directory there has to be an order in which all that they saw can have happened (package test/history). What had been given up before
-// a mount has something else done, or tells what is in the directory, or its successor begins, has no effect after that. All servers have the same state in the end, none
+// a mount has something else done, or tells what is in the directory, or its successor begins, has no effect after that.
+// All servers have the same state in the end, none
 // stops by itself, and each starts again with what was on its disk. No session is ended while its mount may rely on it. Tokens of a name
 // never fall. When nothing is broken any more, all mounts work again.
 //

@@ -44,7 +44,8 @@ type call struct {
 // buffers are those of one request.
 type buffers struct{ in, out []byte }
 
-// New is for a connection that was opened as init says. asks is called before each request is handled. mayWait tells of requests that may wait as long as they like: their handlers return
+// New is for a connection that was opened as init says. asks is called before each request is handled. mayWait tells of requests that may
+// wait as long as they like: their handlers return
 // EINTR soon after they were interrupted, unless they have another answer. onlyOnce tells of requests that are not handled if
 // another process may have done so before it was killed: those are answered EIO.
 func New(
