@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/formats/lockfact"
 	"lockfs/raftstore/storepb"
 )
 
@@ -252,6 +253,44 @@ func TestRuleRemovesWhatIsStaleAlready(t *testing.T) {
 	tr.tick(0)
 	require.Equal(t, []string{"live"}, tr.names())
 	tr.requireEvents(event, "lock_removed by-process", "lock_removed by-time")
+}
+
+// TestRuleOfAPathIsForWhatIsThereAlready, in any directory.
+func TestRuleOfAPathIsForWhatIsThereAlready(t *testing.T) {
+	tr := newDriver(t)
+	bin, etc := tr.mkdir(RootIno, "bin"), tr.mkdir(RootIno, "etc")
+	dirs := []uint64{RootIno, bin, etc}
+	for _, dir := range dirs {
+		tr.do(here, createOp(dir, "a", true)).ok()
+		tr.do(here, createOp(dir, "b", true)).ok()
+	}
+	tr.tick(time.Hour)
+	states := func() (states []string) {
+		for _, dir := range dirs {
+			states = append(states, tr.lockIn(dir, "a").GetState()+" "+tr.lockIn(dir, "b").GetState())
+		}
+		return states
+	}
+	require.False(t, tr.ns.Due(tr.now))
+	tr.rule(&storepb.Rule{Pattern: "bin/a", StaleAfter: int64(time.Minute)}).ok()
+	require.True(t, tr.ns.Due(tr.now))
+	tr.tick(0)
+	require.Equal(t, []string{"held held", "stale held", "held held"}, states())
+	tr.rule(&storepb.Rule{Pattern: "etc/*", StaleAfter: int64(time.Minute)}).ok()
+	tr.deleteRule("bin/a").ok()
+	tr.tick(0)
+	require.Equal(t, []string{"held held", "held held", "stale stale"}, states())
+	requireConsistent(t, tr.ns)
+}
+
+// TestRuleOfAFormatIsCountedAtOnce, for locks that are there already.
+func TestRuleOfAFormatIsCountedAtOnce(t *testing.T) {
+	tr := newDriver(t)
+	tr.take(here, "a", towerFacts("holder"))
+	require.Equal(t, map[lockKind]int{{format: lockfact.Tower}: 1}, tr.ns.tree.lockCounts.files)
+	tr.rule(&storepb.Rule{Pattern: "a", Format: "none"}).ok()
+	requireLocksCounted(t, tr.ns)
+	require.Equal(t, map[lockKind]int{{format: lockfact.None}: 1}, tr.ns.tree.lockCounts.files)
 }
 
 // TestStaleLockMovesToWhereItIsRemoved at once, and the other way round it stays.

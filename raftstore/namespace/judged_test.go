@@ -110,3 +110,41 @@ func TestDirectoriesThatWereNotJudgedStayWhereTheyAre(t *testing.T) {
 	moved = tr.mkdir(from, "d")
 	move(from, moved-1).ok()
 }
+
+// TestExchangedDirectoriesAreJudgedBoth: each of them comes to the place of the other.
+func TestExchangedDirectoriesAreJudgedBoth(t *testing.T) {
+	tr := newDriver(t)
+	mode := uint32(0o777)
+	from, to := tr.mkdir(RootIno, "from"), tr.mkdir(RootIno, "to")
+	for _, dir := range []uint64{from, to} {
+		tr.do(here, opOf(&storepb.SetAttr{Ino: dir, Mode: &mode})).ok()
+	}
+	d, e := tr.mkdir(from, "d"), tr.mkdir(to, "e")
+	swap := func(judged, newJudged uint64) step {
+		cmd := tr.next(there, opOf(&storepb.Rename{
+			Parent: from, Name: []byte("d"), NewParent: to, NewName: []byte("e"), Exchange: true,
+			Judged: proto.Uint64(judged), NewJudged: proto.Uint64(newJudged),
+		}))
+		cmd.Caller.Uid = 1000
+		return tr.apply(cmd)
+	}
+	swap(d-1, e).is(storepb.Code_NOT_JUDGED)
+	swap(d, e-1).is(storepb.Code_NOT_JUDGED)
+	swap(d, e).ok()
+}
+
+// TestWhatIsReplacedNeedNotBeJudgedToLeave: it goes nowhere.
+func TestWhatIsReplacedNeedNotBeJudgedToLeave(t *testing.T) {
+	tr := newDriver(t)
+	mode := uint32(0o777)
+	from, to := tr.mkdir(RootIno, "from"), tr.mkdir(RootIno, "to")
+	for _, dir := range []uint64{from, to} {
+		tr.do(here, opOf(&storepb.SetAttr{Ino: dir, Mode: &mode})).ok()
+	}
+	d, e := tr.mkdir(from, "d"), tr.mkdir(to, "e")
+	cmd := tr.next(there, opOf(&storepb.Rename{
+		Parent: from, Name: []byte("d"), NewParent: to, NewName: []byte("e"), Judged: &d, NewJudged: proto.Uint64(e - 1),
+	}))
+	cmd.Caller.Uid = 1000
+	tr.apply(cmd).ok()
+}
