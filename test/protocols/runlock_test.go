@@ -96,6 +96,22 @@ func TestRunLosesItsLock(t *testing.T) {
 	}
 }
 
+// TestRunHearsThatItsMountHangs: who cannot renew a lock has lost it when it is stale, also while whatever asks for it hangs.
+func TestRunHearsThatItsMountHangs(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	g := c.AddGuest(t, "guest")
+	g.Start(t)
+	c.Nodes[0].SetRule(t, "hung", "--stale-after", "10s")
+	run, dir := startRun(t, c, g.Host, "hung")
+	g.Daemon.Freeze()
+	defer g.Daemon.Thaw()
+	awaitFile(t, filepath.Join(dir, "told"))
+	g.Daemon.Thaw()
+	require.ErrorContains(t, run.Wait(), "exit status 124")
+	require.Contains(t, run.Log(), "the lock was lost while the command ran")
+}
+
 // TestRunKeepsItsLock holds a lock for longer than its stale timeout, while the mount's daemon is killed and started
 // again: what cannot be read for a while is not lost.
 func TestRunKeepsItsLock(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"lockfs/cmd/lockfs/internal/cli"
@@ -28,27 +29,44 @@ type keeper struct {
 // keep keeps the lock until ctx ends. It answers why the lock is lost if it is: somebody took it away, or it could be
 // neither renewed nor read for so long that somebody may have. That it cannot be read is no evidence by itself.
 func (k *keeper) keep(ctx context.Context, warn io.Writer) error {
-	var lost error
-	_ = formats.Watch(ctx, k.path, k.every, func() (time.Time, bool) {
-		if ctx.Err() == nil {
-			lost = k.look(ctx, warn)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	changed := make(chan struct{}, 1)
+	go func() { // for what watches a file may hang with its file system
+		_ = formats.Watch(watching, k.path, k.every, func() (time.Time, bool) {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+			return time.Time{}, true
+		})
+	}()
+	for ctx.Err() == nil {
+		if lost := k.look(ctx, warn); lost != nil {
+			return lost
 		}
-		return k.next(), lost == nil && ctx.Err() == nil
-	})
-	return lost
+		due := time.NewTimer(k.untilDue())
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-due.C:
+		}
+		due.Stop()
+	}
+	return nil
+}
+
+// untilDue is how long until the lock is to be looked at in any case.
+func (k *keeper) untilDue() time.Duration {
+	if k.lifetime == 0 {
+		return math.MaxInt64
+	}
+	return max(k.dueAt()-hostinfo.BootTime(), min(k.every, k.lifetime/10))
 }
 
 func (k *keeper) dueAt() time.Duration { return k.renewedAt + k.lifetime/3 }
 
 func (k *keeper) staleAt() time.Duration { return k.renewedAt + k.lifetime }
-
-// next is when the lock is to be looked at in any case.
-func (k *keeper) next() time.Time {
-	if k.lifetime == 0 {
-		return time.Time{}
-	}
-	return time.Now().Add(k.dueAt() - hostinfo.BootTime())
-}
 
 // look answers why the lock is lost.
 func (k *keeper) look(ctx context.Context, warn io.Writer) error {
@@ -99,7 +117,7 @@ func (k *keeper) look(ctx context.Context, warn io.Writer) error {
 
 var errHangs = errors.New("the file system of the lock has not answered for so long that the lock may be stale")
 
-// minPatience is for locks that are stale already.
+// minPatience is for locks that are stale already, but that nobody has taken.
 const minPatience = 5 * time.Second
 
 // patiently does not let a file system that hangs keep it for longer than the lock lives.
@@ -115,7 +133,11 @@ func (k *keeper) patiently(do func() (bool, error)) (there bool, err error) {
 	}()
 	var over <-chan time.Time
 	if k.lifetime != 0 {
-		timer := time.NewTimer(max(minPatience, k.staleAt()-hostinfo.BootTime()))
+		patience := k.staleAt() - hostinfo.BootTime()
+		if patience <= 0 {
+			patience = minPatience
+		}
+		timer := time.NewTimer(patience)
 		defer timer.Stop()
 		over = timer.C
 	}
