@@ -189,6 +189,10 @@ func TestWhatWasCreatedIsToldThoughTheKernelAsksLate(t *testing.T) {
 	require.Equal(t, syscall.ETIMEDOUT, syscall.Errno(fs.GetAttr(nil, in, again)), "once")
 
 	fs.calls.created.Note(by, attr)
+	fs.asks(&fuse.InHeader{Opcode: opGetXAttr, NodeId: ino, Caller: fuse.Caller{Pid: by}})
+	require.Zero(t, fs.GetAttr(nil, in, again), "audit(7) asks for capabilities within that call")
+
+	fs.calls.created.Note(by, attr)
 	fs.asks(&fuse.InHeader{Opcode: opSetAttr, NodeId: ino, Caller: fuse.Caller{Pid: by}})
 	require.Equal(t, syscall.ETIMEDOUT, syscall.Errno(fs.GetAttr(nil, in, again)), "the call that made it is over")
 	other := exec.Command("sleep", "1h")

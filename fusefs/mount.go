@@ -26,9 +26,10 @@ const (
 	// maxBackground leaves room for many a RELEASE that waits for the cluster.
 	maxBackground = 64
 
-	opGetAttr = 3  // FUSE_GETATTR
-	opRead    = 15 // FUSE_READ
-	opSetLkw  = 33 // FUSE_SETLKW
+	opGetAttr  = 3  // FUSE_GETATTR
+	opRead     = 15 // FUSE_READ
+	opGetXAttr = 22 // FUSE_GETXATTR
+	opSetLkw   = 33 // FUSE_SETLKW
 )
 
 // Mounted is a directory that shows the namespace.
@@ -116,9 +117,10 @@ func newMounted(
 // Estate is memory in which another process finds what to go on with should this one be killed (see [TakeOver]).
 func (m *Mounted) Estate() *os.File { return m.fs.estate.File() }
 
-// asks is called with each request, whatever it is about. GetAttr may be a part of such an open(2), and judges that itself.
+// asks is called with each request, whatever it is about. GetAttr may be a part of such an open(2), and judges that itself. So may
+// GetXattr, which changes nothing: where there are rules of audit(7), the kernel notes the capabilities of what was created.
 func (fs *fileSystem) asks(header *fuse.InHeader) {
-	if header.Opcode != opGetAttr {
+	if header.Opcode != opGetAttr && header.Opcode != opGetXAttr {
 		fs.goesOn(header.Pid)
 	}
 }
