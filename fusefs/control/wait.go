@@ -101,6 +101,7 @@ func (w *waiting) find(ctx context.Context) syscall.Errno {
 	case errno == syscall.ENOENT:
 		w.found = isFree
 	case errno == syscall.ETIMEDOUT && w.seen != nil:
+		_ = pause.For(ctx, askAgainPause) // what awaits a change may be answered all the same
 	case errno != 0:
 		return errno
 	case result.GetLocks()[0].GetState() == string(lockfact.Stale):
