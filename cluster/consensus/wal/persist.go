@@ -40,8 +40,11 @@ func (f segmentFiles) Create(dir, name string, size uint64) (types.WritableFile,
 	return &segmentFile{WritableFile: made, dir: dir, persist: f.persist}, nil
 }
 
-// OpenWriter is part of types.VFS.
+// OpenWriter is part of types.VFS. The process before may have been killed before it synced the file's name.
 func (f segmentFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
+	if err := durable.SyncDir(dir); err != nil {
+		return nil, err
+	}
 	file, err := f.VFS.OpenWriter(dir, name)
 	if err != nil {
 		return nil, err
