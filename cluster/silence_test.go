@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -287,49 +288,53 @@ func TestARemovalThatComesLateIsTold(t *testing.T) {
 			return &storepb.Query{Query: &storepb.Query_GetLock{GetLock: &storepb.GetLock{Parent: namespace.RootIno, Name: []byte("lock")}}}
 		},
 	} {
-		t.Run(what, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), testWait)
-			defer cancel()
-			node := &lateRemovals{Node: startNodes(t, 1)[0], held: make(chan *clusterpb.ExecuteRequest, 1)}
-			client := openThrough(t, node, node.Node, testWait)
-			made, err := client.Mutate(ctx, &storepb.Caller{}, createOp("lock"))
-			require.NoError(t, err)
-			lock := made.GetAttr().GetIno()
+		for _, isJudged := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, judged %v", what, isJudged), func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), testWait)
+				defer cancel()
+				node := &lateRemovals{Node: startNodes(t, 1)[0], held: make(chan *clusterpb.ExecuteRequest, 1)}
+				client := openThrough(t, node, node.Node, testWait)
+				made, err := client.Mutate(ctx, &storepb.Caller{}, createOp("lock"))
+				require.NoError(t, err)
+				lock := made.GetAttr().GetIno()
+				removes := &storepb.Unlink{Parent: namespace.RootIno, Name: []byte("lock")}
+				if isJudged {
+					removes.Judged = &lock
+				}
 
-			node.late.Store(true)
-			impatient, giveUp := context.WithCancel(ctx)
-			failed := make(chan error, 1)
-			go func() {
-				_, err := client.Mutate(impatient, &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{
-					Parent: namespace.RootIno, Name: []byte("lock"), Judged: &lock,
-				}}})
-				failed <- err
-			}()
-			removal := <-node.held
-			giveUp()
-			require.ErrorIs(t, <-failed, context.Canceled)
+				node.late.Store(true)
+				impatient, giveUp := context.WithCancel(ctx)
+				failed := make(chan error, 1)
+				go func() {
+					_, err := client.Mutate(impatient, &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: removes}})
+					failed <- err
+				}()
+				removal := <-node.held
+				giveUp()
+				require.ErrorIs(t, <-failed, context.Canceled)
 
-			type answer struct {
-				result *storepb.Result
-				err    error
-			}
-			told := make(chan answer, 1)
-			go func() {
-				result, err := client.Query(ctx, query(lock))
-				told <- answer{result, err}
-			}()
-			select {
-			case a := <-told:
-				require.Fail(t, "it is told how it was", "%v", a)
-			case <-time.After(100 * time.Millisecond): // in which it would be told
-			}
-			_, err = node.Node.Execute(ctx, removal)
-			require.NoError(t, err)
-			node.late.Store(false)
-			a := <-told
-			require.NoError(t, a.err)
-			require.Zero(t, a.result.GetAttr().GetNlink()) // if there is anything
-		})
+				type answer struct {
+					result *storepb.Result
+					err    error
+				}
+				told := make(chan answer, 1)
+				go func() {
+					result, err := client.Query(ctx, query(lock))
+					told <- answer{result, err}
+				}()
+				select {
+				case a := <-told:
+					require.Fail(t, "it is told how it was", "%v", a)
+				case <-time.After(100 * time.Millisecond): // in which it would be told
+				}
+				_, err = node.Node.Execute(ctx, removal)
+				require.NoError(t, err)
+				node.late.Store(false)
+				a := <-told
+				require.NoError(t, a.err)
+				require.Zero(t, a.result.GetAttr().GetNlink()) // if there is anything
+			})
+		}
 	}
 }
 

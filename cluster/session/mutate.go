@@ -122,7 +122,7 @@ func (c *Client) createIn(
 		if err != nil {
 			c.settling.Add(1)
 			changes, _ := foresee(op)
-			go c.settle(session, seq, slot, c.unsettled.begin(false, changes...))
+			go c.settle(session, seq, slot, c.unsettled.begin(isUnforeseen(op), changes...))
 			c.journal.endWait(session.id, seq)
 			return nil, 0, err
 		}

@@ -75,6 +75,18 @@ func (c *Client) keepSequel(ticket lease.Ticket, next []*storepb.Query, reply *c
 	}
 }
 
+// isUnforeseen tells of operations that change inodes which the mount does not know: of those whose names they take away, where it is not
+// known what the caller's kernel has found there.
+func isUnforeseen(op *storepb.Op) bool {
+	switch op := op.GetOp().(type) {
+	case *storepb.Op_Unlink:
+		return op.Unlink.Judged == nil
+	case *storepb.Op_Rename:
+		return op.Rename.Judged == nil || op.Rename.NewJudged == nil
+	}
+	return false
+}
+
 // foresee tells which inodes an operation changes, as far as the mount can, and what the kernel asks after it: to judge who may use the
 // directory, to find the name, and for what is there. Inode 0 is the one of the result (lease.OfMade). None: nothing is known. What is
 // missing here costs a round trip or two: the leader sees to it that nobody answers from what a command has changed.
