@@ -58,6 +58,19 @@ var ends = map[string]func(tr *driver){
 	},
 }
 
+// TestWhoOnlyUnlocksHasLockedNothing: the file stays the lock that its content says.
+func TestWhoOnlyUnlocksHasLockedNothing(t *testing.T) {
+	tr := newDriver(t)
+	ino := tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(1)))
+	tr.do(there, opOf(&storepb.TakeLock{
+		Ino: ino, Kind: storepb.LockKind_RECORD, Type: storepb.LockType_UNLOCK, Owner: 1, End: math.MaxInt64, Session: there,
+	})).ok()
+	require.Len(t, tr.ns.Query(listProcesses("here")).GetProcesses(), 1)
+	tr.gone(here, processOf(1)).ok()
+	tr.tick(0)
+	tr.requireNone("lock")
+}
+
 // TestFileWithAKernelLockIsNeverRemovedByLockfs, whatever its content says: who waits for the lock waits for that inode.
 func TestFileWithAKernelLockIsNeverRemovedByLockfs(t *testing.T) {
 	for way, lock := range kernelLocked {

@@ -48,16 +48,6 @@ func TestLostLocksWithoutADelayGoAtOnce(t *testing.T) {
 	tr.requireLocks("bert has")
 }
 
-// TestWhoClosesHasNoLockDelay: who closed a file does not rely on its locks.
-func TestWhoClosesHasNoLockDelay(t *testing.T) {
-	tr := newLockTree(t)
-	tr.setDelay(DefaultLockDelay)
-	tr.flock(anna, exclusive).ok()
-	tr.flockWait(bert, exclusive).is(storepb.Code_WAITING)
-	tr.close(storepb.LockKind_FLOCK, anna)
-	tr.requireLocks("bert has")
-}
-
 // TestCancelledLock: what was taken stays until its owner drops it, for others use the same descriptor; nothing comes later.
 func TestCancelledLock(t *testing.T) {
 	t.Run("granted", func(t *testing.T) {
