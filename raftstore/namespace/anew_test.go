@@ -11,6 +11,7 @@ import (
 
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/trust"
 )
 
 // TestAStateThatBeginsAnewGivesOutNothingTwice: what it gives out is above all that the lost cluster can have given out.
@@ -119,4 +120,36 @@ func TestWhoWasOutOfServiceCanGoOnAnew(t *testing.T) {
 	require.Nil(t, tr.ns.Distrusted("survivor"))
 	require.Len(t, tr.ns.Alarms(), 1)
 	requireConsistent(t, tr.ns)
+}
+
+// TestServersOfALostClusterAreRevoked, so that none comes back with what it has on its disk. Who goes on is let in, and so are clients.
+func TestServersOfALostClusterAreRevoked(t *testing.T) {
+	begun := func(t *testing.T, anew Anew) (tr *driver, revoked []string) {
+		tr = newDriver(t)
+		tr.trust()
+		tr.admin(opOf(tokenFor("servers", storepb.Role_SERVER, math.MaxInt64))).ok()
+		for _, name := range []string{"survivor", "lost"} {
+			tr.admin(opOf(hostFor(name, storepb.Role_SERVER, "key of "+name, "servers"))).ok()
+		}
+		last := tr.lastEvent()
+		anew.Cluster = "another"
+		require.NoError(t, tr.ns.BeginAnew(time.Unix(0, tr.now), anew))
+		for _, e := range tr.eventsSince(last) {
+			if e.GetEvent() == "host_revoked" {
+				revoked = append(revoked, e.GetHost())
+			}
+		}
+		return tr, revoked
+	}
+	t.Run("with its hosts", func(t *testing.T) {
+		tr, revoked := begun(t, Anew{Survivor: "survivor"})
+		require.Equal(t, []string{"lost"}, revoked)
+		require.ErrorIs(t, tr.ns.Admitted("lost", storepb.Role_SERVER, sumOf("key of lost")), trust.ErrRevoked)
+		require.NoError(t, tr.ns.Admitted("survivor", storepb.Role_SERVER, sumOf("key of survivor")))
+		require.NoError(t, tr.ns.Admitted("in", storepb.Role_CLIENT, sumOf("key")))
+	})
+	t.Run("without them", func(t *testing.T) {
+		_, revoked := begun(t, Anew{ForgetHosts: true})
+		require.Empty(t, revoked)
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"lockfs/formats/lockfact"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -286,4 +287,31 @@ func TestNextPIDOfAPIDFileIsAPID(t *testing.T) {
 	require.Equal(t, storepb.Format_PID, tr.lock("lock").GetFacts().GetFormat())
 	tr.gone(here, processOf(2)).ok()
 	tr.requireNone("lock")
+}
+
+// TestWhatMayBeTheBeginningOfALock: a lock that is written to in pieces goes on to be one in between.
+func TestWhatMayBeTheBeginningOfALock(t *testing.T) {
+	for _, row := range []struct {
+		format  lockfact.Format
+		content string
+		may     bool
+	}{
+		{lockfact.Semaphore, "", true},
+		{lockfact.Semaphore, " \n", false},
+		{lockfact.Semaphore, "p", true},
+		{lockfact.Semaphore, "\ntimestamp=2", true},
+		{lockfact.Semaphore, "tags", false},
+		{lockfact.Semaphore, "{", false},
+		{lockfact.PID, "", true},
+		{lockfact.PID, "{", false},
+		{lockfact.PID, "p", false},
+		{lockfact.Tower, "{", true},
+		{lockfact.Tower, " {\n ", true},
+		{lockfact.Tower, "{ \"held_by", true},
+		{lockfact.Tower, "{held_by", false},
+		{lockfact.Tower, "pid=", false},
+		{lockfact.Tower, "\t", false},
+	} {
+		require.Equal(t, row.may, mayBegin(row.format, []byte(row.content)), "%v: %q", row.format, row.content)
+	}
 }

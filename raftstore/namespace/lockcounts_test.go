@@ -2,10 +2,12 @@ package namespace
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/storepb"
 )
 
 // requireLocksCounted compares what is counted with what a look at every name finds.
@@ -24,6 +26,28 @@ func requireLocksCounted(t require.TestingT, ns *Namespace) {
 	})
 	require.Equal(t, files, ns.tree.lockCounts.files)
 	require.Equal(t, dirs, ns.tree.lockCounts.dirs)
+}
+
+func TestHostsAreCounted(t *testing.T) {
+	tr := newDriver(t)
+	tr.take(here, "a", keptFacts(processOf(1)))
+	tr.take(there, "b", keptFacts(processOf(2)))
+	require.Equal(t, HostCounts{Mounted: 2}, tr.ns.HostCounts())
+	tr.giveUp(here)
+	require.Equal(t, HostCounts{Mounted: 1, Silent: 1, Unreachable: 1}, tr.ns.HostCounts())
+	tr.do(there, opOf(&storepb.CloseSession{})).ok()
+	require.Equal(t, HostCounts{Left: 1, Silent: 1, Unreachable: 2}, tr.ns.HostCounts())
+}
+
+// TestPatienceIsWithSilentHosts: the leader looks for locks whose rule does not wait any longer only if there may be some.
+func TestPatienceIsWithSilentHosts(t *testing.T) {
+	tr := newDriver(t)
+	tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: int64(time.Minute)}).ok()
+	require.False(t, tr.ns.AwaitsHosts())
+	tr.giveUp(there)
+	require.True(t, tr.ns.AwaitsHosts())
+	tr.deleteRule("*").ok()
+	require.False(t, tr.ns.AwaitsHosts())
 }
 
 // BenchmarkCounts is what a scrape asks of the state, beside a million locks.

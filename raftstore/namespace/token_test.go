@@ -237,3 +237,29 @@ func TestLockTellsWhatItsContentSays(t *testing.T) {
 	e, _ := tr.ns.tree.entry(RootIno, []byte("lock"))
 	requireSame(t, facts, e.known.message())
 }
+
+// TestRemovalOfOneTokenOnly, as the page asks for it: what has come to that name since is not meant.
+func TestRemovalOfOneTokenOnly(t *testing.T) {
+	tr := newDriver(t)
+	ino := tr.take(here, "lock", nil)
+	remove := func(token uint64) step {
+		return tr.do(here, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock"), IfToken: token}))
+	}
+	remove(tr.token("lock") - 1).is(storepb.Code_NOT_FOUND)
+	require.Equal(t, ino, tr.at(RootIno, "lock"))
+	remove(tr.token("lock")).ok()
+	tr.requireNone("lock")
+}
+
+// TestContentOfASessionThatIsOver is refused in the one after it: descriptors end with their session.
+func TestContentOfASessionThatIsOver(t *testing.T) {
+	tr := newDriver(t)
+	tr.take(here, "lock", nil)
+	write := func(session uint64) step {
+		op := tr.fillOp(here, RootIno, "lock", towerFacts("holder"))
+		op.Session = session
+		return tr.do(here, opOf(op))
+	}
+	write(there).is(storepb.Code_SESSION_LOST)
+	write(here).ok()
+}
