@@ -88,14 +88,18 @@ func TestTheStickyBitHoldsAcrossHosts(t *testing.T) {
 	}
 }
 
+// openDir makes a directory that everybody may write to.
+func (tr *driver) openDir(name string) uint64 {
+	tr.tb.Helper()
+	dir, mode := tr.mkdir(RootIno, name), uint32(0o777)
+	tr.do(here, opOf(&storepb.SetAttr{Ino: dir, Mode: &mode})).ok()
+	return dir
+}
+
 // TestDirectoriesThatWereNotJudgedStayWhereTheyAre: to move one elsewhere takes the right to write to it.
 func TestDirectoriesThatWereNotJudgedStayWhereTheyAre(t *testing.T) {
 	tr := newDriver(t)
-	mode := uint32(0o777)
-	from, to := tr.mkdir(RootIno, "from"), tr.mkdir(RootIno, "to")
-	for _, dir := range []uint64{from, to} {
-		tr.do(here, opOf(&storepb.SetAttr{Ino: dir, Mode: &mode})).ok()
-	}
+	from, to := tr.openDir("from"), tr.openDir("to")
 	moved := tr.mkdir(from, "d")
 	move := func(parent uint64, judged uint64) step {
 		cmd := tr.next(there, opOf(&storepb.Rename{
@@ -114,11 +118,7 @@ func TestDirectoriesThatWereNotJudgedStayWhereTheyAre(t *testing.T) {
 // TestExchangedDirectoriesAreJudgedBoth: each of them comes to the place of the other.
 func TestExchangedDirectoriesAreJudgedBoth(t *testing.T) {
 	tr := newDriver(t)
-	mode := uint32(0o777)
-	from, to := tr.mkdir(RootIno, "from"), tr.mkdir(RootIno, "to")
-	for _, dir := range []uint64{from, to} {
-		tr.do(here, opOf(&storepb.SetAttr{Ino: dir, Mode: &mode})).ok()
-	}
+	from, to := tr.openDir("from"), tr.openDir("to")
 	d, e := tr.mkdir(from, "d"), tr.mkdir(to, "e")
 	swap := func(judged, newJudged uint64) step {
 		cmd := tr.next(there, opOf(&storepb.Rename{
@@ -136,11 +136,7 @@ func TestExchangedDirectoriesAreJudgedBoth(t *testing.T) {
 // TestWhatIsReplacedNeedNotBeJudgedToLeave: it goes nowhere.
 func TestWhatIsReplacedNeedNotBeJudgedToLeave(t *testing.T) {
 	tr := newDriver(t)
-	mode := uint32(0o777)
-	from, to := tr.mkdir(RootIno, "from"), tr.mkdir(RootIno, "to")
-	for _, dir := range []uint64{from, to} {
-		tr.do(here, opOf(&storepb.SetAttr{Ino: dir, Mode: &mode})).ok()
-	}
+	from, to := tr.openDir("from"), tr.openDir("to")
 	d, e := tr.mkdir(from, "d"), tr.mkdir(to, "e")
 	cmd := tr.next(there, opOf(&storepb.Rename{
 		Parent: from, Name: []byte("d"), NewParent: to, NewName: []byte("e"), Judged: &d, NewJudged: proto.Uint64(e - 1),

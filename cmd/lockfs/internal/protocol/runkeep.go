@@ -61,8 +61,11 @@ func (k *keeper) untilDue() time.Duration {
 	if k.lifetime == 0 {
 		return math.MaxInt64
 	}
-	return max(k.dueAt()-hostinfo.BootTime(), min(k.every, k.lifetime/10))
+	return max(k.dueAt()-hostinfo.BootTime(), min(k.every, max(k.lifetime/10, briefest)))
 }
+
+// briefest is between two looks at a lock that should have been renewed and could not be, however short it lives.
+const briefest = 20 * time.Millisecond
 
 func (k *keeper) dueAt() time.Duration { return k.renewedAt + k.lifetime/3 }
 
