@@ -21,7 +21,7 @@ func (d Dir) Keep(ctx context.Context, l *Lock, every time.Duration, failed func
 	changed := d.changes(ctx, l.LockName)
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	for failures := 0; ; {
+	for failures, renewed := 0, time.Now(); ; {
 		act, beats := d.look, false
 		select {
 		case <-ctx.Done():
@@ -30,14 +30,17 @@ func (d Dir) Keep(ctx context.Context, l *Lock, every time.Duration, failed func
 		case <-ticker.C:
 			act, beats = d.Heartbeat, true
 		}
-		current, err := d.patiently(l, act)
+		began := time.Now()
+		// Whichever is over first, as the clock of the lock's times may be set back.
+		life := min(l.safeUntil().Sub(d.Now()), l.ttl()-began.Sub(renewed))
+		current, err := d.patiently(l, life, act)
 		var lost *LostError
 		switch {
 		case errors.As(err, &lost):
 			return err
 		case !beats: // what is wrong with the lock is the next heartbeat's to tell
 		case err == nil:
-			failures, l = 0, current
+			failures, l, renewed = 0, current, began
 		default:
 			failures++
 			failed(failures, err)
@@ -69,31 +72,36 @@ func (d Dir) look(lockName, requestID string) (*Lock, error) {
 	return l, err
 }
 
-// minPatience is for locks that are stale already.
+// minPatience is for locks that are stale already, but that nobody has taken.
 const minPatience = 5 * time.Second
 
 var errHangs = errors.New("the file system does not answer")
 
-// patiently is a heartbeat or a look that a file system which hangs does not keep for ever.
-func (d Dir) patiently(l *Lock, act func(lockName, requestID string) (*Lock, error)) (*Lock, error) {
+// patiently is a heartbeat or a look that a file system which hangs does not keep for longer than the lock has to live.
+func (d Dir) patiently(l *Lock, life time.Duration, act func(lockName, requestID string) (*Lock, error)) (*Lock, error) {
 	type result struct {
 		lock *Lock
 		err  error
 	}
 	done := make(chan result, 1)
+	began := time.Now()
 	go func() {
 		current, err := act(l.LockName, l.RequestID)
-		if err != nil && d.Now().After(l.safeUntil()) {
+		if err != nil && time.Since(began) > life {
 			err = d.unseen(err, l)
 		}
 		done <- result{current, err}
 	}()
-	patience := time.NewTimer(max(minPatience, l.safeUntil().Sub(d.Now())))
-	defer patience.Stop()
+	patience := life
+	if patience <= 0 {
+		patience = minPatience
+	}
+	over := time.NewTimer(patience)
+	defer over.Stop()
 	select {
 	case r := <-done:
 		return r.lock, r.err
-	case <-patience.C:
+	case <-over.C:
 		return nil, &LostError{LockName: l.LockName, RequestID: l.RequestID, Err: errHangs}
 	}
 }

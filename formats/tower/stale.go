@@ -2,6 +2,7 @@ package tower
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"lockfs/formats/internal/stamp"
@@ -16,6 +17,11 @@ func (l *Lock) StaleSince() time.Time {
 
 // safeUntil is how long nobody takes the lock for stale, not even who does not know that its timestamp was cut.
 func (l *Lock) safeUntil() time.Time { return stamp.After(l.LastHeartbeatAt, l.TTLSeconds) }
+
+// ttl is at most the longest duration there is.
+func (l *Lock) ttl() time.Duration {
+	return time.Duration(min(l.TTLSeconds, int64(math.MaxInt64/time.Second))) * time.Second
+}
 
 // Age is the time since the last heartbeat; negative if that lies ahead of now.
 func (l *Lock) Age(now time.Time) time.Duration { return now.Sub(l.LastHeartbeatAt) }

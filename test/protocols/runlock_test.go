@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +37,15 @@ func awaitFile(t testing.TB, path string) {
 	})
 }
 
+// awaitEnd waits until a process has ended.
+func awaitEnd(t testing.TB, h *hosts.Host, pid string) {
+	t.Helper()
+	hosts.Eventually(t, "process "+pid+" ends", func() (string, bool) {
+		_, err := h.Run("kill", "-0", pid)
+		return fmt.Sprint(err), err != nil
+	})
+}
+
 // TestRunKilled kills `lockfs run` where the lock ends with it, and where that stays until it is stale. (That of tower
 // stays until it is stolen: see TestTowerHeartbeatsKeepTheLock.)
 func TestRunKilled(t *testing.T) {
@@ -55,10 +65,7 @@ func TestRunKilled(t *testing.T) {
 			run.Kill()
 			require.NoError(t, next.Wait(), next.Log())
 			require.Equal(t, "mine\n", next.Stdout())
-			hosts.Eventually(t, "the command ends with its lock", func() (string, bool) {
-				_, err := a.Run("kill", "-0", command)
-				return fmt.Sprint(err), err != nil
-			})
+			awaitEnd(t, a, command)
 		})
 	}
 	for lock, flags := range map[string][]string{"semaphore": nil, "swarm.lock": {"--format", "swarm", "--ttl", "15s"}} {
@@ -110,6 +117,24 @@ func TestRunHearsThatItsMountHangs(t *testing.T) {
 	g.Daemon.Thaw()
 	require.ErrorContains(t, run.Wait(), "exit status 124")
 	require.Contains(t, run.Log(), "the lock was lost while the command ran")
+}
+
+// TestRunIsGivenUp: whose command has ended can be ended though its lock cannot be released.
+func TestRunIsGivenUp(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	g := c.AddGuest(t, "guest")
+	g.Start(t)
+	run, dir := startRun(t, c, g.Host, "hung")
+	_, command, _ := strings.Cut(strings.TrimSpace(run.Stdout()), "pid=")
+	g.Daemon.Freeze()
+	defer g.Daemon.Thaw()
+	g.Host.MustRun(t, "touch", filepath.Join(dir, "end"))
+	awaitEnd(t, g.Host, command)
+	run.Signal(syscall.SIGTERM)
+	require.NoError(t, run.WaitOutput("the lock is not released"))
+	g.Daemon.Thaw() // the kernel does not let go of a process whose question has been read
+	require.ErrorContains(t, run.Wait(), "exit status 143")
 }
 
 // TestRunKeepsItsLock holds a lock for longer than its stale timeout, while the mount's daemon is killed and started

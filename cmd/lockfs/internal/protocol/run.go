@@ -295,9 +295,17 @@ func (f *runFlags) withNotice(cmd *cobra.Command, path string) func(*fileLock, e
 		if err != nil {
 			return nil, err
 		}
-		lock.notice = newNotice(cmd, f.answer.asJSON, removable(f.lookupOf(path)))
+		lock.notice = f.newNotice(cmd, removable(f.lookupOf(path)))
 		return lock, nil
 	}
+}
+
+func (f *runFlags) newNotice(cmd *cobra.Command, look lookup) *notice {
+	n := newNotice(cmd, f.answer.asJSON, look)
+	if f.oncePer != nil {
+		n.first = turnNoticeAfter
+	}
+	return n
 }
 
 // names are how a lock speaks of the command.
@@ -333,7 +341,7 @@ func (f *runFlags) tower(cmd *cobra.Command, path string, wait time.Duration, na
 	lock := &towerRun{
 		towerRequest: towerRequest{
 			intent: named.intent, intentVersion: f.intentVersion, actor: named.holder, ttl: f.ttl, wait: wait,
-			force: f.force, notice: newNotice(cmd, f.answer.asJSON, forcible(f.lookupOf(path), cmd.CommandPath())),
+			force: f.force, notice: f.newNotice(cmd, forcible(f.lookupOf(path), cmd.CommandPath())),
 		},
 		answer: &f.answer, locks: tower.Dir{Path: dir, Now: time.Now}, name: name, stderr: cmd.ErrOrStderr(),
 	}

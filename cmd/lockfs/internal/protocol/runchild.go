@@ -170,7 +170,7 @@ func descendants(of int) (pids []int) {
 const groupInterval = 20 * time.Millisecond
 
 // end ends the command and what it has started: TERM, and KILL for what is left after grace.
-func (c *child) end(grace time.Duration) *os.ProcessState {
+func (c *child) end(grace time.Duration) {
 	c.signalAll(syscall.SIGTERM)
 	c.signalAll(syscall.SIGCONT) // a stopped one would not notice
 	timer := time.NewTimer(grace)
@@ -183,10 +183,9 @@ func (c *child) end(grace time.Duration) *os.ProcessState {
 		case <-timer.C:
 			c.signalAll(syscall.SIGKILL)
 			<-c.done
-			return c.cmd.ProcessState
+			return
 		}
 	}
-	return c.cmd.ProcessState
 }
 
 // gone tells whether the command is, and what it has started.

@@ -13,6 +13,7 @@ import (
 
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats/beads"
+	"lockfs/formats/pause"
 	"lockfs/formats/pid"
 	"lockfs/formats/semaphore"
 	"lockfs/formats/swarm"
@@ -41,16 +42,23 @@ type fileLock struct {
 	life  func() (time.Duration, error) // how long after that the lock is stale; 0: never
 
 	lock     held
-	takenAt  time.Duration // by hostinfo.BootTime
+	since    time.Duration // of when its life is counted, by hostinfo.BootTime
 	lifetime time.Duration // as life said when it was taken
 }
 
 func (l *fileLock) acquire(ctx context.Context) (string, error) {
 	var lock held
+	l.since = hostinfo.BootTime()
 	err := l.notice.take(ctx, l.wait, func(ctx context.Context) (err error) {
 		lock, err = l.take(ctx)
 		return err
 	})
+	if err == nil {
+		l.lock = lock
+		if err = l.outlive(ctx); err != nil {
+			err = errors.Join(err, l.giveBack(context.WithoutCancel(ctx)))
+		}
+	}
 	switch {
 	case err != nil && (l.blocks(err) || cli.IsLost(err)): // lost before it was seen
 		return "", notAcquired(ctx, l.wait, fmt.Errorf("%w; %s", err, removeHint(err.Error(), l.path)))
@@ -59,22 +67,57 @@ func (l *fileLock) acquire(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("not acquired: %w", err)
 	}
-	l.lock, l.takenAt = lock, hostinfo.BootTime()
+	return lock.Token(), nil
+}
+
+// outlive has the lock live for long enough to run a command under it. It was taken at some time since it was asked for: while it was waited
+// for, or long before that was told.
+func (l *fileLock) outlive(ctx context.Context) (err error) {
 	if l.life == nil {
 		l.life = func() (time.Duration, error) { return 0, nil }
 	}
 	// A command that ran without that would not be ended when the lock goes stale, if it can never be told again.
 	if l.lifetime, err = l.life(); err != nil {
-		err = fmt.Errorf("not acquired: it cannot be told how long the lock lives: %w", err)
-		return "", errors.Join(err, lock.Release(context.WithoutCancel(ctx)))
+		return fmt.Errorf("it cannot be told how long the lock lives: %w", err)
 	}
-	return lock.Token(), nil
+	asked := hostinfo.BootTime()
+	if l.lifetime == 0 || asked-l.since < l.lifetime/10 {
+		return nil
+	}
+	if err := l.renew(ctx); err != nil {
+		return fmt.Errorf("the lock cannot be renewed before the command begins: %w", err)
+	}
+	if l.since = asked; hostinfo.BootTime()-asked >= l.lifetime {
+		return fmt.Errorf("it took longer than the lock lives, %v, to be told that it is renewed", l.lifetime)
+	}
+	return nil
+}
+
+// For so long it is tried to give back a lock that no command runs under.
+const (
+	giveBackTime  = 5 * time.Second
+	giveBackPause = 200 * time.Millisecond
+)
+
+// giveBack releases a lock that is not needed; one that is lost is nothing to give back.
+func (l *fileLock) giveBack(ctx context.Context) error {
+	deadline := time.Now().Add(giveBackTime)
+	for {
+		err := l.lock.Release(ctx)
+		switch {
+		case err == nil || cli.IsLost(err):
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("the lock is not released: %w", err)
+		}
+		_ = pause.For(ctx, giveBackPause)
+	}
 }
 
 func (l *fileLock) keep(ctx context.Context, warn io.Writer) error {
 	k := &keeper{
 		path: l.lock.Path(), every: l.every, check: l.lock.Check, renew: l.renew, life: l.life,
-		lifetime: l.lifetime, renewedAt: l.takenAt,
+		lifetime: l.lifetime, renewedAt: l.since,
 	}
 	return k.keep(ctx, warn)
 }

@@ -22,7 +22,7 @@ type keeper struct {
 	life  func() (time.Duration, error) // how long after it was renewed the lock is stale; 0: never
 
 	lifetime  time.Duration // as life was last seen, first when the lock was taken
-	renewedAt time.Duration // when the lock was last renewed, or taken, by hostinfo.BootTime
+	renewedAt time.Duration // when it was last asked to renew the lock, or for the lock, by hostinfo.BootTime
 	warned    bool
 }
 

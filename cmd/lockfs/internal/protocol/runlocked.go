@@ -41,7 +41,8 @@ const (
 	lostHelp = `When the lock is lost, because somebody removed, replaced or overwrote it, the command and the processes that it
 started get SIGTERM, and after --grace SIGKILL. That a mount cannot be read is no loss, unless the lock goes stale by
 time meanwhile, so that somebody may have it. SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1 and SIGUSR2 to lockfs are passed
-on to the command and what it started; if standard input is a terminal, to the command alone.
+on to the command and what it started; if standard input is a terminal, to the command alone. If the command has ended
+and its lock cannot be released, as its mount hangs, the first four end lockfs five seconds later, and the lock stays.
 
 On a mount of lockfs the command has the lock's fencing token in the variable LOCKFS_TOKEN.`
 
@@ -81,7 +82,7 @@ func runUnder(cmd *cobra.Command, a *answer, lock runLock, command []string, gra
 
 func (r *lockedRun) run(ctx context.Context) error {
 	// Whoever is told to stop while it waits for the lock does not get it.
-	waiting, stop := cli.UntilSignal(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	waiting, stop := untilEnded(ctx)
 	defer stop()
 	token, err := r.lock.acquire(waiting)
 	if err != nil {
@@ -97,29 +98,61 @@ func (r *lockedRun) run(ctx context.Context) error {
 		err = cannotRun(err)
 	}
 	if err != nil {
-		return r.answer(errors.Join(err, r.lock.release(ctx, nil)))
+		return r.answer(errors.Join(err, untilGivenUp(ctx, func() error { return r.lock.release(ctx, nil) })))
 	}
-	state, lost := r.hold(ctx)
-	if lost != nil {
-		return cli.Exit(cli.ExitLost, fmt.Errorf("the lock was lost while the command ran: %w", lost))
-	}
-	return r.release(ctx, state)
+	return r.hold(ctx)
 }
 
-// hold keeps the lock until the command has ended, or stops the command when the lock is lost. The lock is not being
-// kept any more when it is not lost.
-func (r *lockedRun) hold(ctx context.Context) (*os.ProcessState, error) {
-	ctx, stop := context.WithCancel(ctx)
+// untilEnded ends with a signal that tells a process to end.
+func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return cli.UntilSignal(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+}
+
+// hold keeps the lock until the command has ended and releases it, or stops the command when the lock is lost.
+func (r *lockedRun) hold(ctx context.Context) error {
+	keeping, stop := context.WithCancel(ctx)
 	defer stop()
-	lost := make(chan error, 1)
-	go func() { lost <- r.lock.keep(ctx, r.stderr) }()
-	state, err := r.child.await(lost)
-	if err != nil {
+	kept := make(chan error, 1)
+	go func() { kept <- r.lock.keep(keeping, r.stderr) }()
+	state, lost := r.child.await(kept)
+	if lost != nil {
 		fmt.Fprintln(r.stderr, "lockfs: somebody else may have the lock now; the command is told to stop") // why is said once it has ended
-		return r.child.end(r.grace), err
+		r.child.end(r.grace)
+		return lostMeanwhile(lost)
 	}
 	stop()
-	return state, <-lost
+	return untilGivenUp(ctx, func() error {
+		if lost := <-kept; lost != nil {
+			return lostMeanwhile(lost)
+		}
+		return r.release(ctx, state)
+	})
+}
+
+func lostMeanwhile(err error) error {
+	return cli.Exit(cli.ExitLost, fmt.Errorf("the lock was lost while the command ran: %w", err))
+}
+
+// signalGrace is for a signal that was meant for a command which had just ended.
+const signalGrace = 5 * time.Second
+
+// untilGivenUp calls what ends the use of a lock, which may hang with the file system of the lock. A while after a signal it is given up.
+func untilGivenUp(ctx context.Context, end func() error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- end() }()
+	told, stop := untilEnded(ctx)
+	defer stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-told.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(signalGrace):
+		return cli.Stopped(told, errors.New("the lock is not released: its file system does not answer"))
+	}
 }
 
 // release answers how the command ended, also when the lock cannot be removed; but one that ended well has still lost

@@ -15,6 +15,7 @@ import (
 
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats/lockfact"
+	"lockfs/formats/pause"
 )
 
 // turn is the lock of a command that is run once in each period. What became of the last turn is in a file, the stamp,
@@ -68,7 +69,14 @@ func (t *turn) acquire(ctx context.Context) (token string, err error) {
 	if err := t.check(); err != nil { // without waiting for who has it
 		return "", err
 	}
-	if token, err = t.runLock.acquire(ctx); err != nil {
+	waiting, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go t.awaitOver(waiting, stop)
+	token, err = t.runLock.acquire(waiting)
+	switch over := context.Cause(waiting); {
+	case err != nil && over != nil && ctx.Err() == nil:
+		return "", over
+	case err != nil:
 		return "", err
 	}
 	if err = t.check(); err == nil {
@@ -80,7 +88,24 @@ func (t *turn) acquire(ctx context.Context) (token string, err error) {
 	return token, nil
 }
 
-// check answers why there is no turn to be had.
+// turnNoticeAfter is for how long somebody waits who is not told for whom: whoever has the lock may be about to begin the turn, which is nothing
+// that cron should send.
+const turnNoticeAfter = 10 * time.Second
+
+// overInterval is how often who waits looks whether the turn is over.
+const overInterval = 200 * time.Millisecond
+
+// awaitOver ends the wait for the lock when its holder has begun the turn, so that nobody waits for the end of that.
+func (t *turn) awaitOver(ctx context.Context, stop context.CancelCauseFunc) {
+	for pause.For(ctx, overInterval) == nil {
+		var over *cli.ExitStatus
+		if err := t.check(); errors.As(err, &over) {
+			stop(over)
+		}
+	}
+}
+
+// check answers why there is no turn to be had; an [cli.ExitStatus] if it is over.
 func (t *turn) check() error {
 	last, err := readRecord(t.stamp)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -95,5 +96,21 @@ func TestRunOncePerArguments(t *testing.T) {
 		done := d.lockfs(call)
 		require.Equal(t, cli.ExitFailed, done.Code, call)
 		require.Contains(t, done.Stderr, problem, call)
+	}
+}
+
+// TestRunOncePerOfSomebodyElse: who waits for a lock whose holder begins the turn has nothing more to wait for, and nothing to say.
+func TestRunOncePerOfSomebodyElse(t *testing.T) {
+	for _, format := range []string{"semaphore", "tower", "swarm", "pid"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			d := newLockDir(t)
+			done := d.script(`chmod 700 "${LOCK%/*}"; stamp=${LOCK%.lock}; "$LOCKFS" run "$stamp" --once-per 24h -- true; mv "$stamp" "$stamp.begun"; mkfifo "$stamp.ready"
+				timeout 60 "$LOCKFS" run --format ` + format + ` "$LOCK" -- sh -c 'echo > "${LOCK%.lock}.ready"; exec sleep 1000' &
+				read _ < "$stamp.ready"; { sleep 1.5; cp "$stamp.begun" "$stamp"; } &
+				"$LOCKFS" run --format ` + format + ` "$stamp" --once-per 24h -- echo ran; echo $?; ls "$LOCK"; kill %1; wait`)
+			require.Equal(t, fmt.Sprintf("%d\n%s\n", cli.ExitTurnOver, d.path), done.Stdout)
+			require.Empty(t, done.Stderr, "cron would send it")
+		})
 	}
 }

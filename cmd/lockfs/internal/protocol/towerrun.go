@@ -145,10 +145,19 @@ func (r *towerRun) prepare() error {
 // acquire is part of [runLock]. The response to a request that is blocked is on standard error.
 func (r *towerRun) acquire(ctx context.Context) (string, error) {
 	taken, err := r.towerRequest.acquire(ctx, r.stderr, r.locks, r.name, os.Getpid())
+	if over := context.Cause(ctx); err != nil && errors.As(over, new(*cli.ExitStatus)) { // a turn is
+		return "", over
+	}
 	if err != nil {
 		return "", answerBlocked(r.answer, r.stderr, "", err)
 	}
 	r.taken = taken.Lock
+	if r.taken.Age(time.Now()) >= r.every { // it was told so late that the lock may be stale
+		if r.taken, err = r.locks.Heartbeat(r.name, r.requestID); err != nil {
+			err = fmt.Errorf("not acquired: the lock cannot be renewed before the command begins: %w", err)
+			return "", errors.Join(err, r.release(ctx, nil))
+		}
+	}
 	if taken.Token == 0 {
 		return "", nil
 	}

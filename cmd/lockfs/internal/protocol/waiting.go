@@ -31,6 +31,7 @@ type notice struct {
 	asJSON   bool
 	terminal bool
 	look     lookup
+	first    time.Duration // until anything is said
 
 	due  time.Time // zero: not any more
 	rows int       // that the notice on the terminal takes
@@ -39,7 +40,7 @@ type notice struct {
 func newNotice(cmd *cobra.Command, asJSON bool, look lookup) *notice {
 	out := cmd.ErrOrStderr()
 	_, err := unix.IoctlGetTermios(int(os.Stderr.Fd()), unix.TCGETS)
-	return &notice{out: out, asJSON: asJSON, terminal: out == os.Stderr && err == nil && !asJSON, look: look}
+	return &notice{out: out, asJSON: asJSON, terminal: out == os.Stderr && err == nil && !asJSON, look: look, first: noticeAfter}
 }
 
 // take calls attempt, which is to take a lock until its context ends, for as long as it may wait. The notice is given
@@ -64,7 +65,7 @@ func (n *notice) take(ctx context.Context, wait time.Duration, attempt func(cont
 
 func (n *notice) begin() {
 	if n != nil {
-		n.due = time.Now().Add(noticeAfter)
+		n.due = time.Now().Add(n.first)
 	}
 }
 

@@ -1,0 +1,88 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/formats/semaphore"
+)
+
+// lateLock is a lock of which it is told when some of its life is over.
+type lateLock struct {
+	renewals, releases int
+	renewal            func() error
+	refusals           int // of its release
+}
+
+func (l *lateLock) Path() string                { return "/locks/late" }
+func (l *lateLock) Token() string               { return "7" }
+func (l *lateLock) Check(context.Context) error { return nil }
+
+func (l *lateLock) Release(context.Context) error {
+	if l.releases++; l.releases <= l.refusals {
+		return errors.New("no answer")
+	}
+	return nil
+}
+
+// acquire takes the lock, which lives for a time after it was renewed, and of which is told late.
+func (l *lateLock) acquire(t testing.TB, late, lifetime time.Duration) error {
+	file := &fileLock{
+		path: l.Path(), wait: time.Minute, blocks: semaphore.Blocks,
+		take: func(context.Context) (held, error) {
+			time.Sleep(late)
+			return l, nil
+		},
+		renew: func(context.Context) error {
+			l.renewals++
+			return l.renewal()
+		},
+		life: func() (time.Duration, error) { return lifetime, nil },
+	}
+	token, err := file.acquire(t.Context())
+	if err == nil {
+		require.Equal(t, "7", token)
+	}
+	return err
+}
+
+// TestALockThatIsToldLateIsRenewedFirst: no command begins under a lock that may be stale by then.
+func TestALockThatIsToldLateIsRenewedFirst(t *testing.T) {
+	const late = 20 * time.Millisecond
+	soon := func() error { return nil }
+	prompt := lateLock{renewal: soon}
+	require.NoError(t, prompt.acquire(t, late, time.Hour))
+	require.Zero(t, prompt.renewals)
+	for _, lifetime := range []time.Duration{10 * late, late / 2} {
+		told := lateLock{renewal: soon}
+		require.NoError(t, told.acquire(t, late, lifetime))
+		require.Equal(t, 1, told.renewals)
+		require.Zero(t, told.releases)
+	}
+	for name, c := range map[string]struct {
+		renewal func() error
+		code    int // 0: any error's
+		said    string
+	}{
+		"not renewed": {func() error { return errors.New("no answer") }, 0, "cannot be renewed"},
+		"lost":        {func() error { return &semaphore.LostError{} }, cli.ExitTimedOut, "cannot be renewed"},
+		"late again":  {func() error { time.Sleep(late); return nil }, 0, "longer than the lock lives"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused := lateLock{renewal: c.renewal, refusals: 2}
+			err := refused.acquire(t, late, late)
+			require.ErrorContains(t, err, "not acquired")
+			require.ErrorContains(t, err, c.said)
+			var exit *cli.ExitStatus
+			if errors.As(err, &exit) || c.code != 0 {
+				require.Equal(t, c.code, exit.Code)
+			}
+			require.Equal(t, 3, refused.releases, "until it is released")
+		})
+	}
+}
