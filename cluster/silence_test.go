@@ -261,8 +261,19 @@ func TestWhatAGivenUpCallMayChangeIsNotTold(t *testing.T) {
 // lateRemovals is a node that does removals late.
 type lateRemovals struct {
 	*Node
-	late atomic.Bool
-	held chan *clusterpb.ExecuteRequest
+	late  atomic.Bool
+	held  chan *clusterpb.ExecuteRequest
+	asked chan struct{} // as removals are asked for from a position on
+}
+
+func (n *lateRemovals) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error) {
+	if req.GetEpoch() != 0 {
+		select {
+		case n.asked <- struct{}{}:
+		default:
+		}
+	}
+	return n.Node.Removals(ctx, req)
 }
 
 func (n *lateRemovals) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
@@ -292,11 +303,14 @@ func TestARemovalThatComesLateIsTold(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, judged %v", what, isJudged), func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), testWait)
 				defer cancel()
-				node := &lateRemovals{Node: startNodes(t, 1)[0], held: make(chan *clusterpb.ExecuteRequest, 1)}
+				node := &lateRemovals{Node: startNodes(t, 1)[0], held: make(chan *clusterpb.ExecuteRequest, 1), asked: make(chan struct{}, 1)}
 				client := openThrough(t, node, node.Node, testWait)
 				made, err := client.Mutate(ctx, &storepb.Caller{}, createOp("lock"))
 				require.NoError(t, err)
 				lock := made.GetAttr().GetIno()
+				removed := make(chan namespace.Removal, 1)
+				go client.FollowRemovals(ctx, func(r namespace.Removal) { removed <- r })
+				<-node.asked
 				removes := &storepb.Unlink{Parent: namespace.RootIno, Name: []byte("lock")}
 				if isJudged {
 					removes.Judged = &lock
@@ -333,6 +347,12 @@ func TestARemovalThatComesLateIsTold(t *testing.T) {
 				a := <-told
 				require.NoError(t, a.err)
 				require.Zero(t, a.result.GetAttr().GetNlink()) // if there is anything
+				select {
+				case r := <-removed: // for who watches the file on this host
+					require.EqualValues(t, lock, r.Ino)
+				case <-ctx.Done():
+					require.NoError(t, ctx.Err())
+				}
 			})
 		}
 	}

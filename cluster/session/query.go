@@ -23,6 +23,11 @@ import (
 // context.DeadlineExceeded (see Create), or why ctx has ended. The result may be shared: nobody changes it.
 func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
 	before := c.unsettled.now() // one of them may come between the answer and the look at it
+	if len(before) > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = c.patience(ctx, aCommand) // of all that is asked for it
+		defer cancel()
+	}
 	result, err := c.ask(ctx, query)
 	if call := mayChange(before, query, result); err == nil && call != nil {
 		return c.askAgain(ctx, newest(query), call)
@@ -32,8 +37,6 @@ func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Resu
 
 // askAgain asks once a call is settled that may have changed what was answered.
 func (c *Client) askAgain(ctx context.Context, query *storepb.Query, call *givenUp) (result *storepb.Result, err error) {
-	ctx, cancel := c.patience(ctx, aCommand)
-	defer cancel()
 	for call != nil {
 		if err := c.awaitSettled(ctx, call); err != nil {
 			return nil, fmt.Errorf("what was given up before is not settled: %w", err)

@@ -18,7 +18,7 @@ const (
 	removalsRetry = time.Second
 )
 
-// FollowRemovals tells of what others have removed, soon after, until ctx ends or the client is closed. When
+// FollowRemovals tells of what others have removed, and calls of this mount that were given up, soon after, until ctx ends or the client is closed. When
 // the node that is asked fails, or too much happens at once, some are never told of. removed may be called by several at once, and be told
 // of one twice.
 func (c *Client) FollowRemovals(ctx context.Context, removed func(namespace.Removal)) {
@@ -64,7 +64,7 @@ func (c *Client) followRemovals(ctx context.Context, entrance func() rpc.Node, b
 				gone := namespace.Removal{
 					Session: ids.Session(r.GetSession()), Parent: ids.Inode(r.GetParent()), Name: string(r.GetName()), Ino: ids.Inode(r.GetIno()),
 				}
-				if gone.Session != c.lastSession() {
+				if gone.Session != c.lastSession() || c.unsettled.lately() {
 					c.leases.Drop(gone.Parent, gone.Ino) // who is told of it and looks finds nothing
 					removed(gone)
 				}

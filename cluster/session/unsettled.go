@@ -6,7 +6,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/ids"
 )
 
@@ -22,6 +24,7 @@ type unsettled struct {
 	mu      sync.Mutex
 	calls   []*givenUp
 	settled chan struct{} // closed when there is none any more; nil: there is none
+	last    time.Duration // when one was settled last, by hostinfo.BootTime; 0: there was none
 }
 
 // givenUp is one of them.
@@ -49,12 +52,23 @@ func (u *unsettled) end(call *givenUp) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	close(call.settled)
+	u.last = hostinfo.BootTime()
 	u.calls = slices.DeleteFunc(slices.Clone(u.calls), func(other *givenUp) bool { return other == call })
 	if len(u.calls) == 0 {
 		close(u.settled)
 		u.settled = nil
 		u.some.Store(false)
 	}
+}
+
+// latelyFor is more than the cluster takes to tell of what it has done.
+const latelyFor = 10 * time.Second
+
+// lately tells whether there is one, or was one a while ago.
+func (u *unsettled) lately() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.calls) > 0 || u.last != 0 && hostinfo.BootTime()-u.last < latelyFor
 }
 
 func (u *unsettled) any() bool { return u.some.Load() }

@@ -75,7 +75,8 @@ Periods of a duration are counted from 1970 in UTC, so those of 1h begin with ea
 o'clock in UTC, day@03:00@Europe/Berlin there. The turn is that of the moment at which lockfs was started. PATH is a
 file that says who had the last turn and what became of it, for people to read and for lockfs to go by; PATH.lock is
 the lock that the command runs under. A turn is over when a run has begun; with --retry, when one has succeeded. Who
-comes when it is over ends with 77 at once, and says so on a terminal only, as cron sends mail of what is said.
+comes when it is over, or waits as it begins, ends with 77 at once, and says so on a terminal only, as cron sends mail
+of what is said. That one of before still runs is told after five seconds.
 
 ` + lostHelp + `
 

@@ -90,7 +90,7 @@ func (t *turn) acquire(ctx context.Context) (token string, err error) {
 
 // turnNoticeAfter is for how long somebody waits who is not told for whom: whoever has the lock may be about to begin the turn, which is nothing
 // that cron should send.
-const turnNoticeAfter = 10 * time.Second
+const turnNoticeAfter = 5 * time.Second
 
 // overInterval is how often who waits looks whether the turn is over.
 const overInterval = 200 * time.Millisecond

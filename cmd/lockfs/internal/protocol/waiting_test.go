@@ -53,7 +53,7 @@ func TestWaitingIsTold(t *testing.T) {
 			`held for as long as its process 1 lives; if it is nobody's: .rm DIR/beads/.exclusive-lock.`,
 		"run --format pid DIR/locks/pid --wait 3s -- true": `DIR/locks/pid: held by process 1 for \d+s; held for as long as its ` +
 			`process 1 lives; if it is nobody's: .rm DIR/locks/pid.`,
-		"run --format pid --once-per 1h DIR/slots/slot-1 --wait 3s -- true": `DIR/slots/slot-1.lock: held by process 1 .*; if it is nobody's: ` +
+		"run --format pid --once-per 1h DIR/slots/slot-1 --wait 6s -- true": `DIR/slots/slot-1.lock: held by process 1 .*; if it is nobody's: ` +
 			`.rm DIR/slots/slot-1.lock.`,
 		"run --format pid --slots 2 DIR/slots --wait 3s -- true": `DIR/slots/slot-2.lock: held by process 1 for 1h0m\d+s; .*; ` +
 			`all 2 slots are held, this one for longest; if it is nobody's: .rm DIR/slots/slot-2.lock.`,
