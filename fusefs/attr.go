@@ -16,7 +16,7 @@ import (
 // GetAttr answers fstat too: the kernel does not tell it from stat.
 func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
 	defer fs.observed("getattr", time.Now(), &code)
-	created, opens, fresh := fs.calls.justCreated(in.Pid, ids.Inode(in.NodeId))
+	created, age, opens, fresh := fs.calls.justCreated(in.Pid, ids.Inode(in.NodeId))
 	if fresh {
 		out.Attr = created
 		return fuse.OK
@@ -25,7 +25,7 @@ func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, o
 		fs.goesOn(in.Pid)
 	}
 	result, errno := fs.getAttr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
-	if opens && errno != 0 && errno != syscall.ESTALE && thread.BeginsAnew(in.Pid) { // it is not gone, and this is no fstat(2), later
+	if opens && errno != 0 && errno != syscall.ESTALE && mayOpen(in.Pid, age) { // it is not gone
 		out.Attr = created
 		return fuse.OK
 	}

@@ -149,15 +149,16 @@ func TestWhatWasCreatedIsToldThoughTheKernelAsksLate(t *testing.T) {
 	c := newCluster()
 	s := c.open()
 	fs := newFileSystem(s, Options{Logger: slog.New(slog.DiscardHandler)})
-	made, err := s.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
+	result, err := s.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
 		Parent: uint64(namespace.RootIno), Name: []byte("lock"), Mode: syscall.S_IFREG | 0o600, Exclusive: true,
 	}}})
 	require.NoError(t, err)
-	ino := made.GetAttr().GetIno()
+	ino := result.GetAttr().GetIno()
 	var attr fuse.Attr
-	kernel.FillAttr(&attr, made.GetAttr())
+	kernel.FillAttr(&attr, result.GetAttr())
+	before := false
 	askAs := func(by uint32, age time.Duration) (*fuse.AttrOut, syscall.Errno) {
-		fs.calls.created.Restore([]thread.Saved[fuse.Attr]{{Thread: by, Value: attr, At: hostinfo.BootTime() - age}})
+		fs.calls.created.Restore([]thread.Saved[made]{{Thread: by, Value: made{attr, before}, At: hostinfo.BootTime() - age}})
 		in, out := new(fuse.GetAttrIn), new(fuse.AttrOut)
 		in.NodeId, in.Pid = ino, by
 		return out, syscall.Errno(fs.GetAttr(nil, in, out))
@@ -180,6 +181,11 @@ func TestWhatWasCreatedIsToldThoughTheKernelAsksLate(t *testing.T) {
 	out, errno := ask(newFileAge)
 	require.Zero(t, errno)
 	require.EqualValues(t, syscall.S_IFREG|0o644, out.Mode, "what is newer is better")
+	before = true
+	out, errno = ask(0)
+	require.Zero(t, errno)
+	require.EqualValues(t, syscall.S_IFREG|0o644, out.Mode, "also just now, if it may have been told already")
+	before = false
 	answer = &storepb.Result{Code: storepb.Code_NOT_FOUND}
 	_, errno = ask(newFileAge)
 	require.Equal(t, syscall.ESTALE, errno, "somebody has removed it: the kernel begins anew")
@@ -188,11 +194,11 @@ func TestWhatWasCreatedIsToldThoughTheKernelAsksLate(t *testing.T) {
 	in.NodeId, in.Pid = ino, by
 	require.Equal(t, syscall.ETIMEDOUT, syscall.Errno(fs.GetAttr(nil, in, again)), "once")
 
-	fs.calls.created.Note(by, attr)
+	fs.calls.created.Note(by, made{attr: attr})
 	fs.asks(&fuse.InHeader{Opcode: opGetXAttr, NodeId: ino, Caller: fuse.Caller{Pid: by}})
 	require.Zero(t, fs.GetAttr(nil, in, again), "audit(7) asks for capabilities within that call")
 
-	fs.calls.created.Note(by, attr)
+	fs.calls.created.Note(by, made{attr: attr})
 	fs.asks(&fuse.InHeader{Opcode: opSetAttr, NodeId: ino, Caller: fuse.Caller{Pid: by}})
 	require.Equal(t, syscall.ETIMEDOUT, syscall.Errno(fs.GetAttr(nil, in, again)), "the call that made it is over")
 	other := exec.Command("sleep", "1h")

@@ -34,10 +34,7 @@ func stateOf(left []byte, answers [][]byte) (*state, error) {
 	s.Control = control.Forgotten(past)
 	s.seen = e.Seen
 	s.crashes, s.Began = e.Crashes, hostinfo.BootTime()
-	for _, c := range answer.Creations(answers) {
-		c.At = 0 // its thread may have asked that process already: it counts only if nobody has a newer answer
-		s.Made = append(s.Made, c)
-	}
+	s.MadeBefore = answer.Creations(answers)
 	if len(e.Crashes) > 0 {
 		s.Began = time.Duration(slices.Max(e.Crashes))
 	}

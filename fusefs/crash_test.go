@@ -24,6 +24,7 @@ import (
 	"lockfs/fusefs/estate"
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/serve"
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -149,18 +150,25 @@ func TestTheMakerOfALockIsKnownAfterACrash(t *testing.T) {
 // TestWhatWasMadeIsToldAfterACrash although the cluster is silent when the kernel asks the next process for the attributes: the process
 // that was killed had answered only the first request of an open(2).
 func TestWhatWasMadeIsToldAfterACrash(t *testing.T) {
-	ops := &mortal{session: newCluster().open(), answered: make(chan []byte, 1), killed: make(chan struct{})}
-	dir := t.TempDir()
-	m := mountAt(t, dir, ops, Options{})
-	lock, made := filepath.Join(dir, "f"), make(chan error, 1)
-	go func() {
+	require.NoError(t, makeAcrossACrash(t, 0, func(lock string) error {
 		fd, err := unix.Open(lock, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_CLOEXEC, 0o666)
 		if err == nil {
 			err = unix.Close(fd)
 		}
-		made <- err
-	}()
+		return err
+	}))
+}
+
+// makeAcrossACrash has a process be killed between the two questions, so long after it answered the first, and the cluster be silent since.
+func makeAcrossACrash(t *testing.T, age time.Duration, makeLock func(path string) error) error {
+	t.Helper()
+	ops := &mortal{session: newCluster().open(), answered: make(chan []byte, 1), killed: make(chan struct{})}
+	dir := t.TempDir()
+	m := mountAt(t, dir, ops, Options{})
+	lock, made := filepath.Join(dir, "f"), make(chan error, 1)
+	go func() { made <- makeLock(lock) }()
 	answer := <-ops.answered
+	binary.NativeEndian.PutUint64(answer, uint64(hostinfo.BootTime()-age))
 	var header struct {
 		At, Thread uint64
 		fuse.OutHeader
@@ -176,11 +184,12 @@ func TestWhatWasMadeIsToldAfterACrash(t *testing.T) {
 		return nil, false, nil
 	})
 	succeedWith(t, m, ops.session, Options{Logger: m.logger}, answer)
-	require.NoError(t, <-made)
+	err := <-made
 	close(ops.killed)
 	ops.intercept(nil)
 	require.EqualValues(t, 1, silent.Load())
 	require.NotZero(t, lstat(t, lock).Ino)
+	return err
 }
 
 // mortal is an Operator of a process that is killed when it is about to tell of a creation.

@@ -1,15 +1,20 @@
 package fusefs
 
 import (
+	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/serve"
+	"lockfs/fusefs/thread"
+	"lockfs/fusefs/watch"
 	"lockfs/raftstore/storepb"
 )
 
@@ -134,4 +139,25 @@ func TestAnotherAgreement(t *testing.T) {
 	options.EnableLocks = false
 	require.ErrorContains(t, m.init.Fits(options), "agreed upon")
 	require.Error(t, Fits([]byte(`{"Version": 0}`)))
+}
+
+// TestWhatAnEarlierProcessMadeIsKnownAsThat to each process after it.
+func TestWhatAnEarlierProcessMadeIsKnownAsThat(t *testing.T) {
+	noted := []thread.Saved[made]{
+		{Thread: 1, Value: made{attr: fuse.Attr{Ino: 10}}, At: time.Hour},
+		{Thread: 2, Value: made{attr: fuse.Attr{Ino: 20}, before: true}, At: time.Minute},
+	}
+	fresh := func() *dispatcher {
+		return newDispatcher(newFileSystem(newCluster().open(), Options{Logger: slog.New(slog.DiscardHandler)}), watch.NewKnown())
+	}
+	from, to := fresh(), fresh()
+	from.calls.created.Restore(noted)
+	s := new(state)
+	require.NoError(t, s.saveCalls(from))
+	packed, err := json.Marshal(s)
+	require.NoError(t, err)
+	s = new(state)
+	require.NoError(t, json.Unmarshal(packed, s))
+	require.NoError(t, s.restoreCalls(to))
+	require.ElementsMatch(t, noted, to.calls.created.Save())
 }

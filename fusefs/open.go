@@ -58,7 +58,7 @@ func (fs *fileSystem) Create(
 	}
 	kernel.FillEntry(&out.EntryOut, attr)
 	if result.GetCreated() {
-		fs.calls.created.Note(in.Pid, out.Attr)
+		fs.calls.created.Note(in.Pid, made{attr: out.Attr})
 	}
 	fs.opened(number, handle, &out.OpenOut)
 	return fuse.OK

@@ -43,6 +43,7 @@ type state struct {
 	Control      *control.Saved
 	Observations *observation.Saved
 	Made         []thread.Saved[fuse.Attr] // and opened, by the system calls that threads are in
+	MadeBefore   []thread.Saved[fuse.Attr] // likewise, by a process that was killed: its threads may have asked it already
 	Walked       []thread.Saved[savedWalk]
 	Judged       []thread.Saved[savedJudgement]
 	NotesLost    bool   // of threads, some of them
@@ -132,7 +133,14 @@ func (s *state) saveFiles(fs *dispatcher) error {
 }
 
 func (s *state) saveCalls(fs *dispatcher) error {
-	s.Made = fs.calls.created.Save()
+	for _, c := range fs.calls.created.Save() {
+		saved := thread.Saved[fuse.Attr]{Thread: c.Thread, Value: c.Value.attr, At: c.At}
+		if c.Value.before {
+			s.MadeBefore = append(s.MadeBefore, saved)
+		} else {
+			s.Made = append(s.Made, saved)
+		}
+	}
 	for _, w := range fs.calls.walked.Save() {
 		seen, err := marshalAll(w.Value.seen)
 		if err != nil {
@@ -205,7 +213,13 @@ func (s *state) restoreFiles(fs *dispatcher) error {
 }
 
 func (s *state) restoreCalls(fs *dispatcher) error {
-	fs.calls.created.Restore(s.Made)
+	restoreMade := func(all []thread.Saved[fuse.Attr], before bool) {
+		for _, c := range all {
+			fs.calls.created.Restore([]thread.Saved[made]{{Thread: c.Thread, Value: made{c.Value, before}, At: c.At}})
+		}
+	}
+	restoreMade(s.Made, false)
+	restoreMade(s.MadeBefore, true)
 	var walks []thread.Saved[walked]
 	for _, w := range s.Walked {
 		seen, err := unmarshalAll(w.Value.Seen)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/answer"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -18,7 +19,7 @@ const newFileAge = time.Second
 // calls remember of each thread what it was told in the system call that it is in: the kernel makes several requests of one, and
 // does not say so.
 type calls struct {
-	created *thread.Notes[fuse.Attr]
+	created *thread.Notes[made]
 	walked  *thread.Notes[walked]
 	entered *thread.Notes[entered]
 	lost    bool // some may have been noted by a process that was killed
@@ -26,21 +27,33 @@ type calls struct {
 
 func newCalls() *calls {
 	return &calls{
-		created: thread.NewNotes[fuse.Attr](0),
+		created: thread.NewNotes[made](0),
 		walked:  thread.NewNotes[walked](0),
 		entered: thread.NewNotes[entered](enterLimit),
 	}
+}
+
+// made is what a thread was told of a file that it created.
+type made struct {
+	attr   fuse.Attr
+	before bool // by a process that was killed, which may have been asked for it already
 }
 
 // justCreated answers the attributes of what a thread has created in the open(2) that it is in the middle
 // of. Before the open returns, the kernel judges permissions once more, and as it keeps no attributes it
 // asks for them. Should that fail, the open would fail with a file left behind that nobody was told of. So
 // this one request is answered with what the creation answered. The thread cannot ask anything else
-// before, and the kernel does not keep what it is told, so nobody gets to see an old answer. If it is no longer fresh, it is for
-// when nobody has a newer one.
-func (c *calls) justCreated(thread uint32, ino ids.Inode) (attr fuse.Attr, found, fresh bool) {
-	attr, age, found := c.created.Take(thread, func(attr fuse.Attr) bool { return ids.Inode(attr.Ino) == ino })
-	return attr, found, found && age < newFileAge
+// before, and the kernel does not keep what it is told, so nobody gets to see an old answer. If it is no longer fresh, or may have been
+// told already, it is for when nobody has a newer one (mayOpen).
+func (c *calls) justCreated(thread uint32, ino ids.Inode) (attr fuse.Attr, age time.Duration, found, fresh bool) {
+	m, age, found := c.created.Take(thread, func(m made) bool { return ids.Inode(m.attr.Ino) == ino })
+	return m.attr, age, found, found && !m.before && age < newFileAge
+}
+
+// mayOpen tells whether a thread may be in the open(2) still in which it created something so long ago, and not in an fstat(2), later. That of
+// one whose call has a number that says nothing is told by the time.
+func mayOpen(by uint32, age time.Duration) bool {
+	return thread.BeginsAnew(by) || age < answer.Fresh && thread.MayBegin(by)
 }
 
 // walked is a name that a thread has just looked up, and what it was: the kernel opens by inode.

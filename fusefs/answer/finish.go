@@ -14,14 +14,15 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
+// Fresh is how old an answer can be whose open(2) may still be under way, also while another program takes over.
+const Fresh = 3 * time.Second
+
 const (
 	opGetAttr    = 3 // FUSE_GETATTR
 	notifyResend = 7 // FUSE_NOTIFY_RESEND, Linux 6.9
 
 	// quiet is how long the kernel may take to ask again before it is seen whether anything is left to finish.
 	quiet = 20 * time.Millisecond
-	// freshAnswer is how old an answer can be whose open(2) may still be under way, also while another program takes over.
-	freshAnswer = 3 * time.Second
 	// oldAnswer is how old that of a thread can be which is seen to be in such a call still: its host may have stood still.
 	oldAnswer = time.Minute
 	// lateAsk is how long a thread is waited for that may still be in its open(2), and longest how long others are answered meanwhile.
@@ -113,7 +114,7 @@ func answerAttributes(device *os.File, created []Creation) {
 			continue // it ends with the mount
 		}
 		by := func(c Creation) bool { return c.Thread == header.Pid && c.Value.Ino == header.NodeId }
-		if at := slices.IndexFunc(created, by); at >= 0 && (age(created[at]) < freshAnswer || mayAsk(created[at])) { // else it is an fstat(2), later
+		if at := slices.IndexFunc(created, by); at >= 0 && (age(created[at]) < Fresh || mayAsk(created[at])) { // else it is an fstat(2), later
 			out := fuse.AttrOut{Attr: created[at].Value} // for this call only: they are as old as the answer
 			_, _ = unix.Write(fd, render(header.Unique, &out))
 			created = slices.Delete(created, at, at+1)
@@ -124,13 +125,13 @@ func answerAttributes(device *os.File, created []Creation) {
 func age(c Creation) time.Duration { return hostinfo.BootTime() - c.At }
 
 // mayAsk tells whether a thread may still be in the open(2) that created something, as one is that waits for a processor; some time later one
-// that may not be looked at does not count. What /proc tells of a thread can wait for an answer of this mount, if its process executes a
-// program: then the thread is not in an open(2).
+// does not count that may not be looked at, or whose call has a number that says nothing. What /proc tells of a thread can wait for an answer of
+// this mount, if its process executes a program: then the thread is not in an open(2).
 func mayAsk(c Creation) bool {
 	if c.Thread == 0 || thread.HasEnded(c.Thread) {
 		return false
 	}
-	isOpening := thread.BeginsAnew
+	isOpening := thread.MayBegin
 	if age(c) >= lateAsk {
 		isOpening = thread.IsSeenToBegin
 	}

@@ -52,6 +52,22 @@ func IsSeenToBegin(thread uint32) bool {
 	return known && mayWalk(call)
 }
 
+// MayBegin is BeginsAnew for who judges by the time what cannot be seen: it is true also of a thread whose call has a number of another table, as
+// that of a program of 32 bits has, or is none of its own, as what a worker of io_uring(7) does.
+func MayBegin(thread uint32) bool {
+	call, arguments, known := systemCall(thread)
+	return !known || mayWalk(call) || isForeign(arguments)
+}
+
+// isForeign tells that by the stack pointer, the last but one of what the kernel tells of a thread that waits: it is below 4 GiB, or 0.
+func isForeign(arguments [][]byte) bool {
+	if len(arguments) < 2 {
+		return false
+	}
+	stack, err := strconv.ParseUint(string(arguments[len(arguments)-2]), 0, 64)
+	return err == nil && stack < 1<<32
+}
+
 func mayWalk(call int) bool { return call == running || slices.Contains(walking, call) }
 
 // walking are the system calls of which BeginsAnew tells.
