@@ -18,15 +18,15 @@ func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, o
 	defer fs.observed("getattr", time.Now(), &code)
 	created, age, opens, fresh := fs.calls.justCreated(in.Pid, ids.Inode(in.NodeId))
 	if fresh {
-		out.Attr = created
+		out.Attr = created.attr
 		return fuse.OK
 	}
 	if !opens {
 		fs.goesOn(in.Pid)
 	}
 	result, errno := fs.getAttr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
-	if opens && errno != 0 && errno != syscall.ESTALE && mayOpen(in.Pid, age) { // it is not gone
-		out.Attr = created
+	if opens && errno != 0 && errno != syscall.ESTALE && mayOpen(in.Pid, created.before, age) { // it is not gone
+		out.Attr = created.attr
 		return fuse.OK
 	}
 	if errno == 0 {

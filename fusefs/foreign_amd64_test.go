@@ -54,6 +54,7 @@ func programOf32Bits(t *testing.T, flags uint32) (path string) {
 	}
 	path = filepath.Join(t.TempDir(), "program")
 	require.NoError(t, os.WriteFile(path, program.Bytes(), 0o700))
+	require.NotErrorIs(t, exec.Command(path).Run(), unix.ENOEXEC, "this kernel runs no programs of 32 bits (CONFIG_IA32_EMULATION)")
 	return path
 }
 
@@ -62,7 +63,7 @@ func programOf32Bits(t *testing.T, flags uint32) (path string) {
 func TestAMakerOf32BitsIsToldAfterACrash(t *testing.T) {
 	program := programOf32Bits(t, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY)
 	makeLock := func(path string) error { return exec.Command(program, path).Run() }
-	require.NoError(t, makeAcrossACrash(t, 0, makeLock))
+	require.NoError(t, makeAcrossACrash(t, -time.Hour, makeLock))
 	exit := new(exec.ExitError)
 	require.ErrorAs(t, makeAcrossACrash(t, time.Hour, makeLock), &exit)
 	require.Equal(t, int(unix.ETIMEDOUT), exit.ExitCode())
@@ -89,8 +90,8 @@ func TestAMakerOf32BitsIsWaitedFor(t *testing.T) {
 			call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", header.Pid))
 			return err == nil && bytes.HasPrefix(call, []byte("5 "))
 		})
-		binary.NativeEndian.PutUint64(told, uint64(hostinfo.BootTime()-row.age))
 		began := time.Now()
+		binary.NativeEndian.PutUint64(told, uint64(hostinfo.BootTime()-row.age))
 		answer.Finish(m.connection.Device, [][]byte{told})
 		require.Equal(t, row.waits, time.Since(began) >= time.Second, row.age)
 		require.NoError(t, maker.Process.Kill())

@@ -45,15 +45,15 @@ type made struct {
 // this one request is answered with what the creation answered. The thread cannot ask anything else
 // before, and the kernel does not keep what it is told, so nobody gets to see an old answer. If it is no longer fresh, or may have been
 // told already, it is for when nobody has a newer one (mayOpen).
-func (c *calls) justCreated(thread uint32, ino ids.Inode) (attr fuse.Attr, age time.Duration, found, fresh bool) {
-	m, age, found := c.created.Take(thread, func(m made) bool { return ids.Inode(m.attr.Ino) == ino })
-	return m.attr, age, found, found && !m.before && age < newFileAge
+func (c *calls) justCreated(thread uint32, ino ids.Inode) (m made, age time.Duration, found, fresh bool) {
+	m, age, found = c.created.Take(thread, func(m made) bool { return ids.Inode(m.attr.Ino) == ino })
+	return m, age, found, found && !m.before && age < newFileAge
 }
 
 // mayOpen tells whether a thread may be in the open(2) still in which it created something so long ago, and not in an fstat(2), later. That of
 // one whose call has a number that says nothing is told by the time.
-func mayOpen(by uint32, age time.Duration) bool {
-	return thread.BeginsAnew(by) || age < answer.Fresh && thread.MayBegin(by)
+func mayOpen(by uint32, before bool, age time.Duration) bool {
+	return !before && thread.BeginsAnew(by) || thread.IsSeenToBegin(by) || age < answer.Fresh && thread.MayBegin(by)
 }
 
 // walked is a name that a thread has just looked up, and what it was: the kernel opens by inode.
@@ -79,7 +79,7 @@ func (c *calls) cameBy(thread uint32, ino ids.Inode) []*storepb.Observation {
 // It is told to the program if the process is killed for a second time during that call.
 func (c *calls) surelyCameBy(by uint32, ino ids.Inode) ([]*storepb.Observation, syscall.Errno) {
 	if c.lost && by != 0 {
-		if _, _, isKnown := c.walked.Get(by); !isKnown && thread.BeginsAnew(by) {
+		if _, _, isKnown := c.walked.Get(by); !isKnown && thread.MayBegin(by) {
 			c.walked.Note(by, walked{})
 			return nil, syscall.ESTALE
 		}

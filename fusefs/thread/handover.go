@@ -24,6 +24,8 @@ func (t *Notes[V]) Restore(saved []Saved[V]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range saved {
-		t.byThread[s.Thread] = noted[V]{s.Value, s.At}
+		if s.Thread != 0 { // see Note
+			t.byThread[s.Thread] = noted[V]{s.Value, s.At}
+		}
 	}
 }
