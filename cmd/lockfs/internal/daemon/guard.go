@@ -269,8 +269,7 @@ type guard struct {
 }
 
 // run waits until the process of a mount has ended, has the answers finished that it left, and ends the mount, unless another process is
-// to go on: a thread of it may be left that waits for the lock of a directory, which a program has that waits for an answer. If none comes, who
-// was told of a creation and has asked for its attributes since is told an error: the session has ended by then, and the lock may be another's.
+// to go on: a thread of it may be left that waits for the lock of a directory, which a program has that waits for an answer.
 func (g *guard) run() error {
 	ended := func() error {
 		if err := awaitEnd(g.alive, g.pid); err != nil {
