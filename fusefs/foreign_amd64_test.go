@@ -77,9 +77,9 @@ func TestAMakerOf32BitsIsWaitedFor(t *testing.T) {
 	_, err := m.HandOver(5 * time.Second)
 	require.NoError(t, err)
 	for _, row := range []struct {
-		age   time.Duration
-		waits bool
-	}{{0, true}, {time.Second, false}} {
+		age, pause time.Duration
+		waits      bool
+	}{{0, 0, true}, {time.Second, 0, false}, {time.Hour, time.Hour, true}} {
 		maker := exec.Command(programOf32Bits(t, unix.O_RDONLY), fifo)
 		require.NoError(t, maker.Start())
 		t.Cleanup(func() { _ = maker.Process.Kill() })
@@ -92,7 +92,7 @@ func TestAMakerOf32BitsIsWaitedFor(t *testing.T) {
 		})
 		began := time.Now()
 		binary.NativeEndian.PutUint64(told, uint64(hostinfo.BootTime()-row.age))
-		answer.Finish(m.connection.Device, [][]byte{told})
+		answer.FinishAfter(row.pause, m.connection.Device, [][]byte{told})
 		require.Equal(t, row.waits, time.Since(began) >= time.Second, row.age)
 		require.NoError(t, maker.Process.Kill())
 		require.Error(t, maker.Wait())

@@ -3,6 +3,7 @@ package fusefs
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,13 +81,14 @@ func TestACreationIsToldHoweverLateItsMakerAsks(t *testing.T) {
 	for _, row := range []struct {
 		asks, says string
 		answered   int // of its requests for attributes, before the mount ends
-		age        time.Duration
+		age, pause time.Duration
 	}{
-		{"open", "opened", 0, 10 * time.Second},
-		{"open", strconv.Itoa(int(unix.ECONNABORTED)), 0, time.Hour}, // of another boot, or nearly
-		{"fstat", "opened\n" + strconv.Itoa(int(unix.ECONNABORTED)), 1, 10 * time.Second},
+		{"open", "opened", 0, 10 * time.Second, 0},
+		{"open", "opened", 0, time.Hour, time.Hour - time.Second},       // for which somebody waited who would have answered
+		{"open", strconv.Itoa(int(unix.ECONNABORTED)), 0, time.Hour, 0}, // of another boot, or nearly
+		{"fstat", "opened\n" + strconv.Itoa(int(unix.ECONNABORTED)), 1, 10 * time.Second, 0},
 	} {
-		t.Run(row.asks+" after "+row.age.String(), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s after %s less %s", row.asks, row.age, row.pause), func(t *testing.T) {
 			dir := t.TempDir()
 			m := mountAt(t, dir, newCluster().open(), Options{})
 			_, err := m.HandOver(5 * time.Second)
@@ -156,7 +158,7 @@ except OSError as e:
 			}
 			awaitRequest()
 			binary.NativeEndian.PutUint64(told, uint64(hostinfo.BootTime()-row.age))
-			answer.Finish(device, [][]byte{told})
+			answer.FinishAfter(row.pause, device, [][]byte{told})
 			require.NoError(t, m.connection.End())
 			require.NoError(t, maker.Wait())
 			require.Equal(t, row.says+"\n", said.String())

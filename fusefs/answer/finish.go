@@ -37,16 +37,20 @@ const (
 // them. If the process was killed between the two, the file is there and its maker would be told of an
 // error. So attributes are answered too, to the thread that created the inode and is in that call still. Linux before
 // 6.9 cannot repeat a request that the process had read; there, that gap remains.
-func Finish(device *os.File, answers [][]byte) {
+func Finish(device *os.File, answers [][]byte) { FinishAfter(0, device, answers) }
+
+// FinishAfter is Finish for who has waited so long for another process that was to go on with the mount: nothing gets older by that, as nobody
+// was answered meanwhile.
+func FinishAfter(pause time.Duration, device *os.File, answers [][]byte) {
 	Tell(device, answers)
 	var created []Creation
 	for _, c := range Creations(answers) {
-		if age(c) < oldAnswer {
+		if age(c)-pause < oldAnswer {
 			created = append(created, c)
 		}
 	}
 	if len(created) > 0 {
-		answerAttributes(device, created)
+		answerAttributes(pause, device, created)
 	}
 }
 
@@ -88,7 +92,7 @@ func Creations(answers [][]byte) (created []Creation) {
 }
 
 // answerAttributes answers who asks for the attributes of what it has created, until nobody can who has not, or for too long.
-func answerAttributes(device *os.File, created []Creation) {
+func answerAttributes(pause time.Duration, device *os.File, created []Creation) {
 	_ = AskAgain(device)
 	fd := int(device.Fd())
 	if unix.SetNonblock(fd, true) != nil {
@@ -96,6 +100,7 @@ func answerAttributes(device *os.File, created []Creation) {
 	}
 	request := make([]byte, kernel.MaxWrite+kernel.BlockSize)
 	began := time.Now()
+	mayAsk := func(c Creation) bool { return mayAsk(c, age(c)-pause) }
 	mayCome := func(c Creation) bool { return time.Since(began) < lateAsk && mayAsk(c) }
 	for len(created) > 0 && time.Since(began) < longest {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -124,15 +129,15 @@ func answerAttributes(device *os.File, created []Creation) {
 
 func age(c Creation) time.Duration { return hostinfo.BootTime() - c.At }
 
-// mayAsk tells whether a thread may still be in the open(2) that created something, as one is that waits for a processor; some time later one
-// does not count that may not be looked at, or whose call has a number that says nothing. What /proc tells of a thread can wait for an answer of
-// this mount, if its process executes a program: then the thread is not in an open(2).
-func mayAsk(c Creation) bool {
+// mayAsk tells whether a thread may still be in the open(2) that created something, which is so old, as one is that waits for a processor; some
+// time later one does not count that may not be looked at, or whose call has a number that says nothing. What /proc tells of a thread can wait
+// for an answer of this mount, if its process executes a program: then the thread is not in an open(2).
+func mayAsk(c Creation, age time.Duration) bool {
 	if c.Thread == 0 || thread.HasEnded(c.Thread) {
 		return false
 	}
 	isOpening := thread.MayBegin
-	if age(c) >= lateAsk {
+	if age >= lateAsk {
 		isOpening = thread.IsSeenToBegin
 	}
 	opens := make(chan bool, 1)

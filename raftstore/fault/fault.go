@@ -51,9 +51,10 @@
 //
 //	flip-bit          a bit flips in this node's memory when the voters are about to compare theirs
 //
-// Two are no mistakes, but moments that a test cannot meet otherwise:
+// Three are no mistakes, but moments that a test cannot meet otherwise:
 //
 //	die-answering     the process is killed when a creation's result is on its way to the kernel
+//	die-asked         the process is killed when the kernel asks for the attributes of what was created just now, in the same open(2)
 //	lose-answers      a name that begins with "untold" is created, and the answer to that never comes
 //
 // LOCKFS_TEST_COMPARE_INTERVAL says how often the voters compare their states, LOCKFS_TEST_CERTIFICATE_VALIDITY how long the

@@ -85,3 +85,6 @@ func LoseAnswer(context.Context, []byte) error { return nil }
 
 // DieAnswering does nothing.
 func DieAnswering() {}
+
+// DieAsked does nothing.
+func DieAsked() {}

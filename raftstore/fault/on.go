@@ -166,8 +166,13 @@ func LoseAnswer(ctx context.Context, name []byte) error {
 }
 
 // DieAnswering kills this process when a creation's result is on its way to the kernel.
-func DieAnswering() {
-	if chosen == "die-answering" {
+func DieAnswering() { dieAt("die-answering") }
+
+// DieAsked kills this process when the kernel has been told of a creation, and asks for its attributes.
+func DieAsked() { dieAt("die-asked") }
+
+func dieAt(moment string) {
+	if chosen == moment {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	}

@@ -39,3 +39,18 @@ func TestKilledWhileAnswering(t *testing.T) {
 		})
 	}
 }
+
+// TestKilledAsItIsAsked kills a mount's process between the two questions of an open(2) that creates, where another process is to go on with
+// the mount, and none does. Whoever waits is told all the same, once the guard has given that up.
+func TestKilledAsItIsAsked(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	c.Program = suite.FaultyProgram(t)
+	g := c.AddGuest(t, "m")
+	g.Environment = []string{"LOCKFS_SUPERVISED=1", "LOCKFS_TEST_FAULT=die-asked"}
+	g.Start(t)
+	g.Host.MustRun(t, "python3", "-c", "import os; os.open('"+c.Path("lock")+"', os.O_CREAT | os.O_EXCL)") // says that it has the lock
+	require.Error(t, g.Daemon.Wait(), "killed")
+	c.AwaitDeadMount(t, g.Host)
+	c.Nodes[0].Host.MustRun(t, "stat", c.Path("lock"))
+}

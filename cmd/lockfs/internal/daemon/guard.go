@@ -291,13 +291,24 @@ func (g *guard) run() error {
 	if err != nil {
 		return err // the process may be alive, and starts another guard then
 	}
-	if goesOn && (isUnattended() && g.succeed() || !isUnattended() && g.giveToNext()) {
-		return nil
+	if goesOn {
+		left := hostinfo.BootTime()
+		if isUnattended() && g.succeed() || !isUnattended() && g.giveToNext() {
+			return nil
+		}
+		err = g.finishAfter(hostinfo.BootTime() - left)
 	}
 	if g.told {
-		err = g.connection.Detach(true)
+		err = errors.Join(err, g.connection.Detach(true))
 	}
 	return errors.Join(err, g.connection.End())
+}
+
+// finishAfter is for a mount with which nobody goes on after all, for which it has waited so long. Who was told of a creation, and has asked for
+// its attributes since, has no answer yet.
+func (g *guard) finishAfter(pause time.Duration) error {
+	over := func() error { return nil } // those that were to go on have served nobody
+	return session.FinishAnswers(over, g.journal, func(answers [][]byte) { answer.FinishAfter(pause, g.connection.Device, answers) })
 }
 
 // take takes the token, of which there is one for all guards that watch a process: during an upgrade there may be two, of which one has
