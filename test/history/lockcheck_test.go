@@ -206,6 +206,9 @@ var lockHistories = []struct {
 		{client: 0, start: 7, end: 8, kind: Read, opened: 2, era: 1},
 	}},
 
+	{"a process does not see what it has closed, of which the cluster does not know yet", true, closedInSilence(0)},
+	{"another process does not see that, and then it does", false, closedInSilence(1)},
+
 	{"its session was lost, and the lock delay is over", true, afterLoss(2 + handDelay)},
 	{"its session was lost, and the lock delay is not over", false, afterLoss(handDelay - 3)},
 	{"it shows that it still has it", false, append(afterLoss(2+handDelay),
@@ -287,6 +290,17 @@ func closedBy(kind Kind, then syscall.Errno) []locked {
 		{client: 0, start: 3, end: 4, kind: Close},
 		{client: 0, start: 5, end: 6, kind: Read, opened: 2, era: 1},
 		{client: 2, start: 7, end: 8, kind: kind, mode: WriteLock, errno: then},
+	}
+}
+
+// closedInSilence has a process see no lock where another one sees what the first has closed.
+func closedInSilence(sees int) []locked {
+	return []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, 3}},
+		{client: 0, start: 3, end: 4, kind: Read, errno: timedOut},
+		{client: 0, start: 5, end: 6, kind: Close},
+		{client: sees, start: 7, end: 8, kind: TestPosix, mode: ReadLock, in: Range{2, 3}, opened: 2, era: 1 - sees},
+		{client: 1, start: 9, end: 10, kind: TestPosix, mode: ReadLock, in: Range{2, 3}, got: LockSeen{Mode: WriteLock, Range: Range{0, 3}, Pid: 100}},
 	}
 }
 

@@ -109,7 +109,7 @@ func (s lockState) with(h holding) lockState {
 // giveWay ends all others that exclude what is wanted; false if one of them cannot have ended yet.
 func (s lockState) giveWay(a *lockAction) (after lockState, possible bool) {
 	for _, h := range s {
-		if h.excludes(a) {
+		if h.excludes(a) && !h.isOwn(a) {
 			if h.owner.earliest > a.call.End {
 				return s, false
 			}
@@ -139,6 +139,13 @@ func (h *holding) excludes(a *lockAction) bool {
 		}
 	}
 	return false
+}
+
+// isOwn tells whether a process that tests for locks may still have had that itself: a file that it closed, and opened again, is
+// locked until the cluster knows, and by the same process.
+func (h *holding) isOwn(a *lockAction) bool {
+	return a.verb == seeNoLock && a.owner.kind == Posix && h.owner.kind == Posix && h.owner.closed != nil && !h.owner.gone &&
+		h.owner.first.Client == a.call.Client
 }
 
 func (h *holding) mayExclude(a *lockAction) bool {
