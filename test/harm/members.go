@@ -159,8 +159,8 @@ func (s *Site) comeBack(t testing.TB, r *replacement) {
 	case <-time.After(errandTime):
 		g.kill()
 	}
-	if daemon.Wait() != nil || strings.Contains(daemon.Log(), "closed before the outcome of a call was settled") {
-		s.Unsettled = append(s.Unsettled, g.name) // its mount was cut off, and what it knew goes now
+	if daemon.Wait() != nil || !g.ready() || strings.Contains(daemon.Log(), "closed before the outcome of a call was settled") {
+		s.Unsettled = append(s.Unsettled, g.name) // its mount was cut off, or killed and never came back, and what it knew goes now
 	}
 	g.host.MustRun(t, "sh", "-c", `rm -rf "$1"/* "$1"/.[!.]*`, "sh", g.node.Data)
 	g.node.Flags = []string{"--nonvoter", "--token", strings.TrimSpace(r.token)}
