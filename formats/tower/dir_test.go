@@ -565,7 +565,7 @@ func TestTower54KeepGoesOnAfterFailures(t *testing.T) {
 	defer cancel()
 	c.add(time.Hour) // stale, and still its own
 	counts := []int{}
-	require.NoError(t, failing.Keep(ctx, taken.Lock, time.Millisecond, func(failures int, err error) {
+	require.NoError(t, failing.Keep(ctx, taken.Lock, time.Now(), time.Millisecond, func(failures int, err error) {
 		require.ErrorIs(t, err, syscall.ENOSPC)
 		if counts = append(counts, failures); len(counts) == 5 {
 			cancel()
@@ -581,13 +581,13 @@ func TestKeepEndsWhenTheLockIsLost(t *testing.T) {
 	require.NoError(t, os.Remove(taken.Path))
 	take(t, d, "a", "req_2")
 	var lost *tower.LostError
-	require.ErrorAs(t, d.Keep(t.Context(), taken.Lock, time.Millisecond, never), &lost)
+	require.ErrorAs(t, d.Keep(t.Context(), taken.Lock, time.Now(), time.Millisecond, never), &lost)
 	require.Equal(t, "req_2", lost.Lock.RequestID)
 
 	// Nor does that take a heartbeat.
 	taken = take(t, d, "c", "req_1")
 	kept := make(chan error, 1)
-	go func() { kept <- d.Keep(t.Context(), taken.Lock, time.Hour, never) }()
+	go func() { kept <- d.Keep(t.Context(), taken.Lock, time.Now(), time.Hour, never) }()
 	require.NoError(t, os.Remove(taken.Path))
 	require.ErrorAs(t, <-kept, &lost)
 	require.ErrorContains(t, lost, "there is none")
@@ -596,7 +596,7 @@ func TestKeepEndsWhenTheLockIsLost(t *testing.T) {
 	taken = take(t, d, "b", "req_1")
 	require.NoError(t, os.WriteFile(taken.Path, []byte("{"), 0o600))
 	failures := 0
-	err := d.Keep(t.Context(), taken.Lock, time.Millisecond, func(n int, _ error) {
+	err := d.Keep(t.Context(), taken.Lock, time.Now(), time.Millisecond, func(n int, _ error) {
 		if failures = n; n == 3 {
 			c.add(901 * time.Second)
 		}
@@ -604,6 +604,18 @@ func TestKeepEndsWhenTheLockIsLost(t *testing.T) {
 	require.ErrorAs(t, err, &lost)
 	require.ErrorContains(t, err, "longer than its ttl")
 	require.Equal(t, 3, failures)
+}
+
+// TestKeepCountsFromWhenTheLockWasAskedFor: though the clock of the lock's times was set back since.
+func TestKeepCountsFromWhenTheLockWasAskedFor(t *testing.T) {
+	d, c := newDir(t)
+	taken := take(t, d, "a", "req_1")
+	c.add(-time.Hour)
+	require.NoError(t, os.WriteFile(taken.Path, []byte("{"), 0o600))
+	asked := time.Now().Add(-time.Duration(taken.Lock.TTLSeconds) * time.Second)
+	var lost *tower.LostError
+	never := func(int, error) { t.Error("it is no failure") }
+	require.ErrorAs(t, d.Keep(t.Context(), taken.Lock, asked, time.Millisecond, never), &lost)
 }
 
 func TestAuditLogAppendsLines(t *testing.T) {

@@ -10,8 +10,9 @@
 // [Dir] does all that in a directory, for programs that do not mind which files there are:
 //
 //	dir := tower.Dir{Path: "/locks/tower", Now: time.Now}
+//	asked := time.Now()
 //	taken, err := dir.Acquire(lock, false)
-//	go func() { lost <- dir.Keep(ctx, taken.Lock, tower.RecommendedInterval(lock.TTLSeconds), warn) }()
+//	go func() { lost <- dir.Keep(ctx, taken.Lock, asked, tower.RecommendedInterval(lock.TTLSeconds), warn) }()
 //	... work until it is done or lost; end ctx and wait for Keep ...
 //	_, err = dir.Release(lock.LockName, lock.RequestID)
 //

@@ -9,20 +9,21 @@ import (
 )
 
 // Keep renews a request's lock at each interval, which is at most a third of its ttl (section 5.2),
-// until ctx ends: then it gives nil, and no heartbeat is under way any more. failed is told of each
-// failure and how many there were in a row; they do not end it (section 5.4).
+// until ctx ends: then it gives nil, and no heartbeat is under way any more. renewed is before the lock
+// was asked for, or last to be renewed, by time.Now: its life may be counted from then. failed is told of
+// each failure and how many there were in a row; they do not end it (section 5.4).
 //
 // A [LostError] ends it: another lock is there, or none, or the lock could be neither renewed nor read
 // for longer than its ttl, so that somebody may have stolen it. It does not take a heartbeat to notice
 // the first two: the lock is looked at when the system tells that it has changed, and now and then.
-func (d Dir) Keep(ctx context.Context, l *Lock, every time.Duration, failed func(failures int, err error)) error {
+func (d Dir) Keep(ctx context.Context, l *Lock, renewed time.Time, every time.Duration, failed func(failures int, err error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	changed := d.changes(ctx, l.LockName)
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	for failures, renewed := 0, time.Now(); ; {
-		act, beats := d.look, false
+	for failures := 0; ; {
+		act, beats := d.Own, false
 		select {
 		case <-ctx.Done():
 			return nil
@@ -67,7 +68,8 @@ func (d Dir) changes(ctx context.Context, lockName string) <-chan struct{} {
 	return changed
 }
 
-func (d Dir) look(lockName, requestID string) (*Lock, error) {
+// Own gives the lock of a request. A [LostError] says that the request does not have it.
+func (d Dir) Own(lockName, requestID string) (*Lock, error) {
 	l, _, err := d.own(lockName, requestID)
 	return l, err
 }

@@ -13,7 +13,6 @@ import (
 
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats/beads"
-	"lockfs/formats/pause"
 	"lockfs/formats/pid"
 	"lockfs/formats/semaphore"
 	"lockfs/formats/swarm"
@@ -47,27 +46,35 @@ type fileLock struct {
 }
 
 func (l *fileLock) acquire(ctx context.Context) (string, error) {
-	var lock held
-	l.since = hostinfo.BootTime()
-	err := l.notice.take(ctx, l.wait, func(ctx context.Context) (err error) {
-		lock, err = l.take(ctx)
-		return err
-	})
-	if err == nil {
-		l.lock = lock
-		if err = l.outlive(ctx); err != nil {
-			err = errors.Join(err, l.giveBack(context.WithoutCancel(ctx)))
-		}
+	deadline := time.Now().Add(l.wait)
+	err := l.acquireWithin(ctx, l.wait)
+	for cli.IsLost(err) && !errors.Is(err, errNotReleased) && ctx.Err() == nil && time.Now().Before(deadline) { // lost before it was seen
+		err = l.acquireWithin(ctx, time.Until(deadline))
 	}
 	switch {
-	case err != nil && (l.blocks(err) || cli.IsLost(err)): // lost before it was seen
+	case err != nil && (l.blocks(err) || cli.IsLost(err)):
 		return "", notAcquired(ctx, l.wait, fmt.Errorf("%w; %s", err, removeHint(err.Error(), l.path)))
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("not acquired: %w; make the directory %s first", err, cli.Word(filepath.Dir(l.path)))
 	case err != nil:
 		return "", fmt.Errorf("not acquired: %w", err)
 	}
-	return lock.Token(), nil
+	return l.lock.Token(), nil
+}
+
+func (l *fileLock) acquireWithin(ctx context.Context, wait time.Duration) error {
+	l.since = hostinfo.BootTime()
+	err := l.notice.take(ctx, wait, func(ctx context.Context) (err error) {
+		l.lock, err = l.take(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err = l.outlive(ctx); err != nil {
+		return errors.Join(err, l.giveBack(ctx))
+	}
+	return nil
 }
 
 // outlive has the lock live for long enough to run a command under it. It was taken at some time since it was asked for: while it was waited
@@ -93,25 +100,16 @@ func (l *fileLock) outlive(ctx context.Context) (err error) {
 	return nil
 }
 
-// For so long it is tried to give back a lock that no command runs under.
-const (
-	giveBackTime  = 5 * time.Second
-	giveBackPause = 200 * time.Millisecond
-)
-
-// giveBack releases a lock that is not needed; one that is lost is nothing to give back.
-func (l *fileLock) giveBack(ctx context.Context) error {
-	deadline := time.Now().Add(giveBackTime)
-	for {
-		err := l.lock.Release(ctx)
-		switch {
-		case err == nil || cli.IsLost(err):
-			return nil
-		case time.Now().After(deadline):
-			return fmt.Errorf("the lock is not released: %w", err)
-		}
-		_ = pause.For(ctx, giveBackPause)
+// confirm is part of [runLock].
+func (l *fileLock) confirm(ctx context.Context) error {
+	if err := l.lock.Check(ctx); err != nil {
+		return err
 	}
+	return l.outlive(ctx) // last, as the look may have taken long
+}
+
+func (l *fileLock) giveBack(ctx context.Context) error {
+	return notReleased(persistently(ctx, l.lock.Release))
 }
 
 func (l *fileLock) keep(ctx context.Context, warn io.Writer) error {

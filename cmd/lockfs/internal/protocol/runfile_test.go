@@ -17,6 +17,7 @@ type lateLock struct {
 	renewals, releases int
 	renewal            func() error
 	refusals           int // of its release
+	wait               time.Duration
 }
 
 func (l *lateLock) Path() string                { return "/locks/late" }
@@ -33,7 +34,7 @@ func (l *lateLock) Release(context.Context) error {
 // acquire takes the lock, which lives for a time after it was renewed, and of which is told late.
 func (l *lateLock) acquire(t testing.TB, late, lifetime time.Duration) error {
 	file := &fileLock{
-		path: l.Path(), wait: time.Minute, blocks: semaphore.Blocks,
+		path: l.Path(), wait: l.wait, blocks: semaphore.Blocks,
 		take: func(context.Context) (held, error) {
 			time.Sleep(late)
 			return l, nil
@@ -55,11 +56,11 @@ func (l *lateLock) acquire(t testing.TB, late, lifetime time.Duration) error {
 func TestALockThatIsToldLateIsRenewedFirst(t *testing.T) {
 	const late = 20 * time.Millisecond
 	soon := func() error { return nil }
-	prompt := lateLock{renewal: soon}
+	prompt := lateLock{renewal: soon, wait: time.Minute}
 	require.NoError(t, prompt.acquire(t, late, time.Hour))
 	require.Zero(t, prompt.renewals)
 	for _, lifetime := range []time.Duration{10 * late, late / 2} {
-		told := lateLock{renewal: soon}
+		told := lateLock{renewal: soon, wait: time.Minute}
 		require.NoError(t, told.acquire(t, late, lifetime))
 		require.Equal(t, 1, told.renewals)
 		require.Zero(t, told.releases)
@@ -74,7 +75,7 @@ func TestALockThatIsToldLateIsRenewedFirst(t *testing.T) {
 		"late again":  {func() error { time.Sleep(late); return nil }, 0, "longer than the lock lives"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused := lateLock{renewal: c.renewal, refusals: 2}
+			refused := lateLock{renewal: c.renewal, refusals: 2, wait: late}
 			err := refused.acquire(t, late, late)
 			require.ErrorContains(t, err, "not acquired")
 			require.ErrorContains(t, err, c.said)
@@ -85,4 +86,24 @@ func TestALockThatIsToldLateIsRenewedFirst(t *testing.T) {
 			require.Equal(t, 3, refused.releases, "until it is released")
 		})
 	}
+}
+
+// TestALockThatIsLostAtOnceIsTakenAgain: who may wait does not end because of that.
+func TestALockThatIsLostAtOnceIsTakenAgain(t *testing.T) {
+	const late = 20 * time.Millisecond
+	again := lateLock{wait: forEver}
+	again.renewal = func() error {
+		if again.renewals < 3 {
+			return &semaphore.LostError{}
+		}
+		return nil
+	}
+	require.NoError(t, again.acquire(t, late, 5*late))
+	require.Equal(t, 3, again.renewals)
+
+	kept := lateLock{wait: forEver, refusals: 1000, renewal: func() error { return &semaphore.LostError{} }}
+	err := kept.acquire(t, late, 5*late)
+	require.ErrorIs(t, err, errNotReleased, "it would wait for itself")
+	require.False(t, waitedInVain(err), "nothing hides that")
+	require.Equal(t, 1, kept.renewals)
 }

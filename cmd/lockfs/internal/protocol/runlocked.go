@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/formats/pause"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,8 +24,12 @@ type runLock interface {
 	acquire(ctx context.Context) (token string, err error)
 	// keep keeps the lock fresh until ctx ends, and answers why it is lost if it is.
 	keep(ctx context.Context, warn io.Writer) error
-	// release releases it; state is how the command ended, nil if it was not started.
+	// confirm answers why the lock, which was acquired a while ago, may not live for long enough to run a command under it.
+	confirm(ctx context.Context) error
+	// release releases it; state is how the command ended.
 	release(ctx context.Context, state *os.ProcessState) error
+	// giveBack releases one that no command was started under, and tries for a while; a lock that is lost is nothing to give back.
+	giveBack(ctx context.Context) error
 }
 
 // lockedRun is a command that runs while it has a lock.
@@ -98,7 +103,7 @@ func (r *lockedRun) run(ctx context.Context) error {
 		err = cannotRun(err)
 	}
 	if err != nil {
-		return r.answer(errors.Join(err, untilGivenUp(ctx, func() error { return r.lock.release(ctx, nil) })))
+		return r.answer(errors.Join(err, untilGivenUp(ctx, func() error { return r.lock.giveBack(ctx) })))
 	}
 	return r.hold(ctx)
 }
@@ -178,6 +183,42 @@ func ended(state *os.ProcessState, err error) error {
 
 // forEver is how long to wait for a lock without a limit.
 const forEver = time.Duration(math.MaxInt64)
+
+// waitedInVain tells that somebody has the lock, or that the wait was ended, from all else that may be wrong.
+func waitedInVain(err error) bool {
+	var exit *cli.ExitStatus
+	blocked := errors.As(err, &exit) && (exit.Code == cli.ExitBlocked || exit.Code == cli.ExitTimedOut)
+	return (blocked || errors.Is(err, context.Canceled)) && !errors.Is(err, errNotReleased)
+}
+
+// For so long it is tried to give back a lock that no command runs under.
+const (
+	giveBackTime  = 5 * time.Second
+	giveBackPause = 200 * time.Millisecond
+)
+
+var errNotReleased = errors.New("the lock is not released")
+
+// notReleased says so of an error that is not the loss of the lock.
+func notReleased(err error) error {
+	if err == nil || cli.IsLost(err) {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errNotReleased, err)
+}
+
+// persistently does what belongs to giving a lock back, also when ctx has ended. Once the lock is lost it tries no more.
+func persistently(ctx context.Context, try func(context.Context) error) error {
+	ctx = context.WithoutCancel(ctx)
+	deadline := time.Now().Add(giveBackTime)
+	for {
+		err := try(ctx)
+		if err == nil || cli.IsLost(err) || time.Now().After(deadline) {
+			return err
+		}
+		_ = pause.For(ctx, giveBackPause)
+	}
+}
 
 // notAcquired tells apart that somebody has the lock, that this was so for as long as it was waited for, and that a signal
 // ended the wait.

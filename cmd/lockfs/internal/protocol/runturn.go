@@ -30,7 +30,8 @@ type turn struct {
 	retry   bool // after a run that failed
 	command []string
 	now     time.Time // when lockfs was started, by the clock of the stamp's file system
-	mine    record
+	former  []byte    // the stamp before it; nil: there was none
+	mine    record    // zero: nothing was written yet
 }
 
 // turnLock is the lock of a stamp.
@@ -44,24 +45,29 @@ func newTurn(warn io.Writer, stamp string, p *period, retry bool, command []stri
 	return &turn{runLock: lock, warn: warn, stamp: stamp, period: p, retry: retry, command: command, now: now}, nil
 }
 
-// timeOn is the time by the clock of a file system, on a mount of lockfs the cluster's: that of a new file. It is not made
-// exclusively, as a lock would be.
+// timeOn is the time by the clock of a file system, on a mount of lockfs the cluster's: that of a new file.
 func timeOn(stamp string) (time.Time, error) {
-	path := filepath.Join(filepath.Dir(stamp), lockfact.TemporaryName())
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	var of *fs.PathError
-	if errors.As(err, &of) { // nobody has heard of that file
-		err = &fs.PathError{Op: of.Op, Path: stamp, Err: of.Err}
-	}
+	f, err := createBeside(stamp, 0o600)
 	if err != nil {
 		return time.Time{}, explainNoDir(err)
 	}
 	info, err := f.Stat()
-	err = errors.Join(err, f.Close(), os.Remove(path))
+	err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 	if err != nil {
 		return time.Time{}, err
 	}
 	return info.ModTime(), nil
+}
+
+// createBeside makes a file that is there for a moment. It is not made exclusively, as a lock would be.
+func createBeside(stamp string, mode fs.FileMode) (*os.File, error) {
+	path := filepath.Join(filepath.Dir(stamp), lockfact.TemporaryName())
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	var of *fs.PathError
+	if errors.As(err, &of) { // nobody has heard of that file
+		err = &fs.PathError{Op: of.Op, Path: stamp, Err: of.Err}
+	}
+	return f, err
 }
 
 // acquire is part of [runLock]. It takes the turn.
@@ -74,18 +80,30 @@ func (t *turn) acquire(ctx context.Context) (token string, err error) {
 	go t.awaitOver(waiting, stop)
 	token, err = t.runLock.acquire(waiting)
 	switch over := context.Cause(waiting); {
-	case err != nil && over != nil && ctx.Err() == nil:
+	case over != nil && ctx.Err() == nil && waitedInVain(err):
 		return "", over
 	case err != nil:
 		return "", err
 	}
 	if err = t.check(); err == nil {
-		err = t.begin()
+		err = t.begin(ctx)
+	}
+	if err == nil { // that may have taken longer than the lock lives
+		err = t.confirm(ctx)
 	}
 	if err != nil {
-		return "", errors.Join(err, t.runLock.release(ctx, nil))
+		return "", errors.Join(err, t.giveBack(ctx))
 	}
 	return token, nil
+}
+
+// confirm is part of [runLock].
+func (t *turn) confirm(ctx context.Context) error {
+	err := t.runLock.confirm(ctx)
+	if err == nil {
+		return nil
+	}
+	return cli.Stopped(ctx, fmt.Errorf("the command is not started: %w", err))
 }
 
 // turnNoticeAfter is for how long somebody waits who is not told for whom: whoever has the lock may be about to begin the turn, which is nothing
@@ -126,9 +144,12 @@ func (t *turn) check() error {
 	return cli.Exit(cli.ExitTurnOver, said)
 }
 
-func (t *turn) begin() error {
+func (t *turn) begin(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
+		return err
+	}
+	if t.former, err = os.ReadFile(t.stamp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	from, until := t.period.at(t.now)
@@ -136,7 +157,7 @@ func (t *turn) begin() error {
 		period: t.period.text, from: from, until: until, state: started, host: host, pid: os.Getpid(),
 		command: strings.Join(t.command, " "), began: t.now,
 	}
-	return t.mine.write(t.stamp)
+	return replaceStamp(t.stamp, []byte(t.mine.render()), func() error { return t.confirm(ctx) })
 }
 
 // Until a turn's end is noted it is tried for so long, while the lock is held.
@@ -147,18 +168,15 @@ const (
 
 // release is part of [runLock].
 func (t *turn) release(ctx context.Context, state *os.ProcessState) error {
-	t.mine.state, t.mine.code = ranBadly, cli.ExitCannotRun
-	if state != nil {
-		t.mine.code = exitOf(state)
-	}
+	t.mine.state, t.mine.code = ranBadly, exitOf(state)
 	if t.mine.code == 0 {
 		t.mine.state = succeeded
 	}
 	deadline := time.Now().Add(noteTime)
-	err := t.end()
+	err := t.end(ctx)
 	for err != nil && time.Now().Before(deadline) {
 		time.Sleep(notePause)
-		err = t.end()
+		err = t.end(ctx)
 	}
 	if err != nil {
 		fmt.Fprintf(t.warn, "lockfs: %s does not say that the command %s: %v\n", cli.Word(t.stamp), t.mine.state, err)
@@ -166,21 +184,69 @@ func (t *turn) release(ctx context.Context, state *os.ProcessState) error {
 	return t.runLock.release(ctx, state)
 }
 
-// end leaves the stamp alone if it is another turn's, whose holder took the lock away.
-func (t *turn) end() error {
-	now, err := timeOn(t.stamp)
-	if err != nil {
-		return err
+// giveBack is part of [runLock]. As nothing was run, the turn has not begun.
+func (t *turn) giveBack(ctx context.Context) error {
+	err := persistently(ctx, t.undo)
+	switch {
+	case cli.IsLost(err): // the stamp is for who has the lock to write
+		err = nil
+	case err != nil:
+		err = fmt.Errorf("%s still says that the command was started: %w", cli.Word(t.stamp), err)
 	}
-	last, err := readRecord(t.stamp)
-	if err != nil {
-		return err
-	}
-	if last.host != t.mine.host || last.pid != t.mine.pid || !last.from.Equal(t.mine.from) {
+	return errors.Join(err, t.runLock.giveBack(ctx))
+}
+
+// undo puts the stamp of before back.
+func (t *turn) undo(ctx context.Context) error {
+	if t.mine == (record{}) {
 		return nil
 	}
-	t.mine.ended = now
-	return t.mine.write(t.stamp)
+	err := t.ours()
+	switch {
+	case errors.Is(err, errAnothers) || errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case t.former != nil:
+		return replaceStamp(t.stamp, t.former, func() error { return t.runLock.confirm(ctx) })
+	}
+	if err := t.runLock.confirm(ctx); err != nil {
+		return err
+	}
+	return os.Remove(t.stamp)
+}
+
+// end leaves the stamp alone if it is another turn's, whose holder took the lock away.
+func (t *turn) end(ctx context.Context) error {
+	mayEnd := func() error {
+		err := t.ours()
+		if errors.Is(err, errAnothers) && t.runLock.confirm(ctx) == nil { // its holder lost the lock, and wrote late
+			return nil
+		}
+		return err
+	}
+	err := mayEnd()
+	if err == nil {
+		t.mine.ended, err = timeOn(t.stamp)
+	}
+	if err == nil {
+		err = replaceStamp(t.stamp, []byte(t.mine.render()), mayEnd)
+	}
+	if errors.Is(err, errAnothers) {
+		return nil
+	}
+	return err
+}
+
+var errAnothers = errors.New("the stamp is another turn's")
+
+// ours is nil if the stamp is of this turn.
+func (t *turn) ours() error {
+	last, err := readRecord(t.stamp)
+	if err == nil && (last.host != t.mine.host || last.pid != t.mine.pid || !last.from.Equal(t.mine.from)) {
+		err = errAnothers
+	}
+	return err
 }
 
 // What became of a turn.
@@ -221,18 +287,25 @@ func (r *record) render() string {
 	return text.String()
 }
 
-// write replaces a stamp by a rename, so that there is always one that is whole.
-func (r *record) write(path string) error {
-	next := path + ".new"
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+// replaceStamp does it by a rename, so that there is always a stamp that is whole, and asks just before whether it still may:
+// what comes late does not replace another's.
+func replaceStamp(path string, content []byte, may func() error) error {
+	f, err := createBeside(path, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(r.render())
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = may()
 	}
-	return os.Rename(next, path)
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
 }
 
 // readRecord reads a stamp.

@@ -1,7 +1,11 @@
 package protocol
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -10,6 +14,7 @@ import (
 
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/cli/clitest"
+	"lockfs/formats/semaphore"
 
 	"github.com/stretchr/testify/require"
 )
@@ -37,6 +42,14 @@ func TestRunOncePer(t *testing.T) {
 	require.NoFileExists(t, d.path+".ran")
 	turn("--once-per 24h --retry --format swarm -- touch LOCK.ran", 0)
 	require.FileExists(t, d.path+".ran")
+
+	before := d.content()
+	require.NoError(t, os.WriteFile(d.path+".cannot", []byte("#!/none\n"), 0o700))
+	require.Equal(t, cli.ExitNotFound, d.lockfs("run LOCK --once-per 1s -- LOCK.cannot").Code)
+	require.Equal(t, before, d.content(), "nothing was run")
+	d.put("")
+	require.Equal(t, cli.ExitNotFound, d.lockfs("run LOCK --once-per 24h -- LOCK.cannot").Code)
+	require.NoFileExists(t, d.path)
 
 	d.put("precious\n")
 	done := d.lockfs("run LOCK --once-per 24h -- touch LOCK.ran2")
@@ -112,5 +125,142 @@ func TestRunOncePerOfSomebodyElse(t *testing.T) {
 			require.Equal(t, fmt.Sprintf("%d\n%s\n", cli.ExitTurnOver, d.path), done.Stdout)
 			require.Empty(t, done.Stderr, "cron would send it")
 		})
+	}
+}
+
+// turnsLock is the lock of a turn, which tells of its life what it was told to.
+type turnsLock struct {
+	runLock
+
+	lives    []func() error // one after the other; then it lives
+	released int
+	taking   func(context.Context) error
+}
+
+func (l *turnsLock) acquire(ctx context.Context) (string, error) {
+	if l.taking != nil {
+		return "", l.taking(ctx)
+	}
+	return "7", nil
+}
+
+func (l *turnsLock) confirm(context.Context) error {
+	if len(l.lives) == 0 {
+		return nil
+	}
+	life := l.lives[0]
+	l.lives = l.lives[1:]
+	return life()
+}
+
+func (l *turnsLock) giveBack(context.Context) error {
+	l.released++
+	return nil
+}
+
+// TestATurnIsBegunUnderItsLockOnly: a stamp that was written late does not replace another's, and no command is started then.
+func TestATurnIsBegunUnderItsLockOnly(t *testing.T) {
+	hour, err := parsePeriod("1h")
+	require.NoError(t, err)
+	lives := func() error { return nil }
+	lost := func() error { return &semaphore.LostError{Path: "x.lock", How: "replaced"} }
+	silent := func() error { return errors.New("no answer") }
+	const another = "run      succeeded\non       another\nprocess  1\nfrom     2999-01-01T00:00:00Z\n"
+	const former = "run      succeeded\non       another\nprocess  1\nfrom     1999-01-01T00:00:00Z\n"
+	for name, c := range map[string]struct {
+		lives  func(stamp string) []func() error
+		former string // empty: none
+		left   string // a regular expression
+		is     error
+	}{
+		"another's": {lives: func(stamp string) []func() error {
+			return []func() error{func() error {
+				require.NoError(t, os.WriteFile(stamp, []byte(another), 0o600))
+				return lost()
+			}}
+		}, left: "^" + another + "$"},
+		"lost before the stamp": {lives: func(string) []func() error { return []func() error{lost} }, former: former, left: "^" + former + "$"},
+		"lost after it":         {lives: func(string) []func() error { return []func() error{lives, lost, lost} }, former: former, left: "started"},
+		"silent":                {lives: func(string) []func() error { return []func() error{lives, silent} }, former: former, left: "^" + former + "$"},
+		"silent for the first":  {lives: func(string) []func() error { return []func() error{lives, silent, silent} }, left: "^none$"},
+		"not started":           {former: former, left: "^" + former + "$"},
+		"not started at first":  {left: "^none$"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stamp := filepath.Join(t.TempDir(), "x")
+			if c.former != "" {
+				require.NoError(t, os.WriteFile(stamp, []byte(c.former), 0o600))
+			}
+			lock := &turnsLock{}
+			turn, err := newTurn(io.Discard, stamp, hour, false, []string{"true"}, lock)
+			require.NoError(t, err)
+			if c.lives != nil {
+				lock.lives = c.lives(stamp)
+				_, err = turn.acquire(t.Context())
+				require.ErrorContains(t, err, "the command is not started")
+			} else {
+				_, err = turn.acquire(t.Context())
+				require.NoError(t, err)
+				require.NoError(t, turn.giveBack(t.Context()))
+			}
+			require.Equal(t, 1, lock.released)
+			left, err := os.ReadFile(stamp)
+			if errors.Is(err, os.ErrNotExist) {
+				left, err = []byte("none"), nil
+			}
+			require.NoError(t, err)
+			require.Regexp(t, c.left, string(left))
+			files, err := os.ReadDir(filepath.Dir(stamp))
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(files), 1, "%v", files)
+		})
+	}
+}
+
+// TestTheHolderOfATurnsLockEndsIt: a stamp that another wrote late does not stay, and that of who has the lock now does.
+func TestTheHolderOfATurnsLockEndsIt(t *testing.T) {
+	hour, err := parsePeriod("1h")
+	require.NoError(t, err)
+	const another = "run      started\non       another\nprocess  1\nfrom     1999-01-01T00:00:00Z\n"
+	lost := func() error { return &semaphore.LostError{Path: "x.lock", How: "replaced"} }
+	for state, lives := range map[string][]func() error{succeeded: nil, started: {lost, lost}} {
+		stamp := filepath.Join(t.TempDir(), "x")
+		lock := &turnsLock{}
+		turn, err := newTurn(io.Discard, stamp, hour, true, []string{"true"}, lock)
+		require.NoError(t, err)
+		_, err = turn.acquire(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(stamp, []byte(another), 0o600))
+		lock.lives, turn.mine.state = lives, succeeded
+		require.NoError(t, turn.end(t.Context()))
+		last, err := readRecord(stamp)
+		require.NoError(t, err)
+		require.Equal(t, state, last.state)
+	}
+}
+
+// TestATurnThatIsOverHidesNoLock: that nobody waits for a turn does not hide that the lock is still there.
+func TestATurnThatIsOverHidesNoLock(t *testing.T) {
+	hour, err := parsePeriod("1h")
+	require.NoError(t, err)
+	blocked := cli.Exit(cli.ExitBlocked, errors.New("held"))
+	for said, over := range map[error]bool{
+		blocked: true, context.Canceled: true, fmt.Errorf("%w: busy", errNotReleased): false,
+		cli.Exit(cli.ExitBlocked, fmt.Errorf("%w: busy", errNotReleased)): false, errors.New("no such directory"): false,
+	} {
+		stamp := filepath.Join(t.TempDir(), "x")
+		lock := &turnsLock{taking: func(ctx context.Context) error {
+			require.NoError(t, os.WriteFile(stamp, []byte("run      started\non       another\nprocess  1\nfrom     2999-01-01T00:00:00Z\n"), 0o600))
+			<-ctx.Done()
+			return said
+		}}
+		turn, err := newTurn(io.Discard, stamp, hour, false, []string{"true"}, lock)
+		require.NoError(t, err)
+		_, err = turn.acquire(t.Context())
+		var exit *cli.ExitStatus
+		require.Equal(t, over, errors.As(err, &exit) && exit.Code == cli.ExitTurnOver, "%v: %v", said, err)
+		if !over {
+			require.ErrorIs(t, err, said)
+		}
 	}
 }

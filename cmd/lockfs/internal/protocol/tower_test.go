@@ -379,7 +379,7 @@ func TestTowerHeartbeatFailures(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		done <- keepTower(t.Context(), writerFunc(func(line []byte) { warned <- string(line) }),
-			tower.Dir{Path: c.dir, Now: time.Now}, lock, time.Millisecond, &auditor{path: c.audit})
+			tower.Dir{Path: c.dir, Now: time.Now}, lock, time.Now(), time.Millisecond, &auditor{path: c.audit})
 	}()
 	for i := range 4 {
 		require.Contains(t, <-warned, fmt.Sprintf("heartbeat of a failed, %d in a row", i+1))

@@ -112,6 +112,10 @@ Its events are lock_released, and lock_release_failed if the lock could not be r
 // releaseTower removes the lock and writes the event of that, or of its failure (section 8.3).
 func releaseTower(dir tower.Dir, name, requestID string, outcome *towerOutcome, audit *auditor) error {
 	lock, err := dir.Release(name, requestID)
+	return releasedTower(dir, name, requestID, lock, err, outcome, audit)
+}
+
+func releasedTower(dir tower.Dir, name, requestID string, lock *tower.Lock, err error, outcome *towerOutcome, audit *auditor) error {
 	var lost *tower.LostError
 	switch {
 	case err == nil:
@@ -170,6 +174,7 @@ nor read for longer than its ttl, for then anybody may have stolen it. So end it
 			if err := errors.Join(checkRequestID(requestID), audit.check(cmd.ErrOrStderr())); err != nil {
 				return err
 			}
+			asked := time.Now()
 			lock, err := dir.Heartbeat(name, requestID)
 			if err != nil || !cmd.Flags().Changed("every") {
 				return explainBusy(err)
@@ -177,7 +182,7 @@ nor read for longer than its ttl, for then anybody may have stolen it. So end it
 			if err := checkEvery(every, lock.TTLSeconds); err != nil {
 				return err
 			}
-			return keepTower(cmd.Context(), cmd.ErrOrStderr(), dir, lock, every, &audit)
+			return keepTower(cmd.Context(), cmd.ErrOrStderr(), dir, lock, asked, every, &audit)
 		}),
 	}
 	answer.add(cmd.Flags())
@@ -212,13 +217,13 @@ func checkEvery(every time.Duration, ttl int64) error {
 	return nil
 }
 
-// keepTower renews the lock until ctx ends, and tells of failures (section 5.4). That the lock is lost is
+// keepTower renews the lock, which was last asked for or renewed at some time, until ctx ends, and tells of failures (section 5.4). That the lock is lost is
 // an event too: nothing else in the audit log would say why the request stopped.
 func keepTower(
-	ctx context.Context, warn io.Writer, dir tower.Dir, lock *tower.Lock, every time.Duration, audit *auditor,
+	ctx context.Context, warn io.Writer, dir tower.Dir, lock *tower.Lock, renewed time.Time, every time.Duration, audit *auditor,
 ) error {
 	path, missed := dir.LockPath(lock.LockName), 0
-	err := dir.Keep(ctx, lock, every, func(failures int, err error) {
+	err := dir.Keep(ctx, lock, renewed, every, func(failures int, err error) {
 		missed = failures
 		fmt.Fprintf(warn, "lockfs: warning: heartbeat of %s failed, %d in a row: %v\n", lock.LockName, failures, explainBusy(err))
 		if failures == tower.MaxHeartbeatFailures {

@@ -16,6 +16,7 @@ import (
 
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats/tower"
+	"lockfs/raftstore/hostinfo"
 )
 
 // towerRun is the lock of an execution.
@@ -29,6 +30,7 @@ type towerRun struct {
 	locks  tower.Dir
 	name   string
 	taken  *tower.Lock
+	since  time.Duration // of when its life is counted, by hostinfo.BootTime: when it was asked for, or to be renewed
 }
 
 func towerRunCommand() *cobra.Command {
@@ -144,19 +146,17 @@ func (r *towerRun) prepare() error {
 
 // acquire is part of [runLock]. The response to a request that is blocked is on standard error.
 func (r *towerRun) acquire(ctx context.Context) (string, error) {
+	asked := hostinfo.BootTime()
 	taken, err := r.towerRequest.acquire(ctx, r.stderr, r.locks, r.name, os.Getpid())
-	if over := context.Cause(ctx); err != nil && errors.As(over, new(*cli.ExitStatus)) { // a turn is
+	if over := context.Cause(ctx); errors.As(over, new(*cli.ExitStatus)) && waitedInVain(err) { // a turn is
 		return "", over
 	}
 	if err != nil {
 		return "", answerBlocked(r.answer, r.stderr, "", err)
 	}
-	r.taken = taken.Lock
-	if r.taken.Age(time.Now()) >= r.every { // it was told so late that the lock may be stale
-		if r.taken, err = r.locks.Heartbeat(r.name, r.requestID); err != nil {
-			err = fmt.Errorf("not acquired: the lock cannot be renewed before the command begins: %w", err)
-			return "", errors.Join(err, r.release(ctx, nil))
-		}
+	r.taken, r.since = taken.Lock, asked
+	if err := r.outlive(); err != nil {
+		return "", errors.Join(fmt.Errorf("not acquired: %w", err), r.giveBack(ctx))
 	}
 	if taken.Token == 0 {
 		return "", nil
@@ -164,15 +164,58 @@ func (r *towerRun) acquire(ctx context.Context) (string, error) {
 	return strconv.FormatUint(taken.Token, 10), nil
 }
 
+// outlive has the lock live for long enough to run a command under it, as that of a fileLock: it may have been told of so late
+// that it is stale.
+func (r *towerRun) outlive() error {
+	asked, life := hostinfo.BootTime(), safely(3*tower.HeartbeatInterval(r.ttl))
+	if asked-r.since < r.every {
+		return nil
+	}
+	renewed, err := r.locks.Heartbeat(r.name, r.requestID)
+	if err != nil {
+		return fmt.Errorf("the lock cannot be renewed before the command begins: %w", err)
+	}
+	if r.taken, r.since = renewed, asked; hostinfo.BootTime()-asked >= life {
+		return fmt.Errorf("it took longer than the lock lives, %v, to be told that it is renewed", life)
+	}
+	return nil
+}
+
+// confirm is part of [runLock].
+func (r *towerRun) confirm(context.Context) error {
+	if _, err := r.locks.Own(r.name, r.requestID); err != nil {
+		return err
+	}
+	return r.outlive()
+}
+
 func (r *towerRun) keep(ctx context.Context, warn io.Writer) error {
-	return keepTower(ctx, warn, r.locks, r.taken, r.every, &r.auditor)
+	since := time.Now().Add(r.since - hostinfo.BootTime())
+	return keepTower(ctx, warn, r.locks, r.taken, since, r.every, &r.auditor)
 }
 
 // release tells the command's result, also when the lock cannot be removed (section 8.3).
 func (r *towerRun) release(_ context.Context, state *os.ProcessState) error {
+	return r.end(state, r.locks.Release)
+}
+
+// giveBack is part of [runLock]. However often it is tried, there is one event.
+func (r *towerRun) giveBack(ctx context.Context) error {
+	err := r.end(nil, func(name, requestID string) (lock *tower.Lock, err error) {
+		err = persistently(ctx, func(context.Context) (err error) {
+			lock, err = r.locks.Release(name, requestID)
+			return err
+		})
+		return lock, err
+	})
+	return notReleased(err)
+}
+
+func (r *towerRun) end(state *os.ProcessState, release func(name, requestID string) (*tower.Lock, error)) error {
 	outcome := towerOutcome{result: resultFailure, step: r.step}
 	if state != nil && state.Success() {
 		outcome = towerOutcome{result: resultSuccess}
 	}
-	return releaseTower(r.locks, r.name, r.requestID, &outcome, &r.auditor)
+	lock, err := release(r.name, r.requestID)
+	return releasedTower(r.locks, r.name, r.requestID, lock, err, &outcome, &r.auditor)
 }
