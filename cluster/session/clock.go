@@ -17,5 +17,18 @@ func (c *Client) ClusterTime() time.Time {
 	return time.Unix(0, int64(hostinfo.BootTime())+c.ahead.Load())
 }
 
-// Offset is how far this host's clock is ahead of cluster time, as last measured.
-func (c *Client) Offset() time.Duration { return time.Duration(c.offset.Load()) }
+// Offset is how far this host's clock is ahead of cluster time. A clock that was set back since the last keepalive is not as far
+// ahead as that measured, and by that a lock which is written now would be stale at once, while its holder, who counts by
+// no clock that is set, knew of nothing. Of the two that is meant which makes a lock stale later: if it is the host that
+// stood still, and its clock that was put right, the one measured is.
+func (c *Client) Offset() time.Duration {
+	return time.Duration(min(c.offset.Load(), wallClock(time.Now())-c.ClusterTime().UnixNano()))
+}
+
+// likelyTime is cluster time as likely as not, and this host's before a keepalive was answered.
+func (c *Client) likelyTime() int64 {
+	if ahead := c.ahead.Load(); ahead != 0 {
+		return int64(hostinfo.BootTime()) + ahead - c.took.Load()/2
+	}
+	return wallClock(time.Now())
+}

@@ -49,8 +49,22 @@ func TestClientKnowsClusterTime(t *testing.T) {
 		return status.GetClusterTime()
 	}
 	require.InDelta(t, clusterTime(), client.ClusterTime().UnixNano(), float64(time.Minute))
+	require.Eventually(t, func() bool { return client.Status().GetLeader() != "" }, testWait, 10*time.Millisecond, "a keepalive")
 	client.MoveOffset(time.Hour) // whatever becomes of the wall clock
 	require.InDelta(t, clusterTime(), client.ClusterTime().UnixNano(), float64(time.Minute))
+	require.InDelta(t, clusterTime(), client.Status().GetClusterTime(), float64(time.Minute))
+}
+
+// TestAClockThatIsSetBackMakesNoLockStale: what is written before that is measured is not taken for old.
+func TestAClockThatIsSetBackMakesNoLockStale(t *testing.T) {
+	node := startServers(t, 1)[0]
+	client := openClient(t, node, "")
+	require.NotZero(t, client.Session())
+	require.Eventually(t, func() bool { return client.Status().GetLeader() != "" }, testWait, 10*time.Millisecond, "a keepalive")
+	client.MoveOffset(time.Hour) // set back by an hour since
+	require.InDelta(t, 0, client.Offset(), float64(time.Minute))
+	client.MoveOffset(-time.Hour) // set right since, maybe
+	require.Equal(t, -time.Hour, client.Offset())
 }
 
 // crossing is a node that is asked for a keepalive once it has done a farewell.
