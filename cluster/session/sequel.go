@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -76,16 +77,20 @@ func (c *Client) keepSequel(ticket lease.Ticket, next []*storepb.Query, reply *c
 }
 
 // isUnforeseen tells of operations that change inodes which the mount does not know: of those whose names they take away, where it is not
-// known what the caller's kernel has found there.
+// known what the caller's kernel has found there, or not any more. (Root may take a name away that has become another inode's since: what is told
+// of that through a descriptor is not held back.)
 func isUnforeseen(op *storepb.Op) bool {
 	switch op := op.GetOp().(type) {
 	case *storepb.Op_Unlink:
-		return op.Unlink.Judged == nil
+		return isUnknown(op.Unlink.Judged)
 	case *storepb.Op_Rename:
-		return op.Rename.Judged == nil || op.Rename.NewJudged == nil
+		return isUnknown(op.Rename.Judged) || isUnknown(op.Rename.NewJudged)
 	}
 	return false
 }
+
+// isUnknown tells that of an inode that was judged; the last number is that of none, after a process that knew it was killed.
+func isUnknown(judged *uint64) bool { return judged == nil || *judged == math.MaxUint64 }
 
 // foresee tells which inodes an operation changes, as far as the mount can, and what the kernel asks after it: to judge who may use the
 // directory, to find the name, and for what is there. Inode 0 is the one of the result (lease.OfMade). None: nothing is known. What is

@@ -61,6 +61,18 @@ func TestWhatIsAskedAfterEachCommand(t *testing.T) {
 	}
 }
 
+func TestWhatIsTakenAwayMayBeUnknown(t *testing.T) {
+	for text, unknown := range map[string]bool{
+		`unlink {judged: 9}`: false, `unlink {}`: true, `unlink {judged: 18446744073709551615}`: true,
+		`rename {judged: 9 new_judged: 0}`: false, `rename {judged: 9}`: true, `rename {new_judged: 9}`: true,
+		`create {exclusive: true}`: false,
+	} {
+		op := new(storepb.Op)
+		require.NoError(t, prototext.Unmarshal([]byte(text), op))
+		require.Equal(t, unknown, isUnforeseen(op), text)
+	}
+}
+
 // TestQuestionsThatWereUsedGoWithACommand after its own, as many as there is room for.
 func TestQuestionsThatWereUsedGoWithACommand(t *testing.T) {
 	own := ofName(5, []byte("a"))
