@@ -37,9 +37,6 @@ type judgements struct {
 
 func newJudgements() judgements { return judgements{Notes: thread.NewNotes[judged](0)} }
 
-// noInode is the number of none.
-const noInode = ^ids.Inode(0)
-
 // resolve notes what a thread has looked up.
 func (js judgements) resolve(thread uint32, parent ids.Inode, of string, ino ids.Inode) {
 	now := resolved{name{parent, of}, ino}
@@ -77,7 +74,7 @@ func (js judgements) judgedAs(at place) *ids.Inode {
 		}
 	}
 	if js.lost && at.caller.GetPid() != 0 {
-		return new(noInode)
+		return new(ids.UnknownInode)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -89,8 +88,8 @@ func isUnforeseen(op *storepb.Op) bool {
 	return false
 }
 
-// isUnknown tells that of an inode that was judged; the last number is that of none, after a process that knew it was killed.
-func isUnknown(judged *uint64) bool { return judged == nil || *judged == math.MaxUint64 }
+// isUnknown tells that of an inode that was judged.
+func isUnknown(judged *uint64) bool { return judged == nil || ids.Inode(*judged) == ids.UnknownInode }
 
 // foresee tells which inodes an operation changes, as far as the mount can, and what the kernel asks after it: to judge who may use the
 // directory, to find the name, and for what is there. Inode 0 is the one of the result (lease.OfMade). None: nothing is known. What is

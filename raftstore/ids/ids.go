@@ -18,3 +18,6 @@ type (
 	// Term is a term of raft's.
 	Term uint64
 )
+
+// UnknownInode is no inode's number: whoever removes a name says by it that it is not known any more which inode the caller has found there.
+const UnknownInode = ^Inode(0)

@@ -33,18 +33,16 @@ func (l *lateLock) Release(context.Context) error {
 
 // acquire takes the lock, which lives for a time after it was renewed, and of which is told late.
 func (l *lateLock) acquire(t testing.TB, late, lifetime time.Duration) error {
-	file := &fileLock{
-		path: l.Path(), wait: l.wait, blocks: semaphore.Blocks,
-		take: func(context.Context) (held, error) {
-			time.Sleep(late)
-			return l, nil
-		},
-		renew: func(context.Context) error {
-			l.renewals++
-			return l.renewal()
-		},
-		life: func() (time.Duration, error) { return lifetime, nil },
+	file := &fileLock{path: l.Path(), wait: l.wait, blocks: semaphore.Blocks}
+	file.take = func(context.Context) (held, error) {
+		file.since -= late
+		return l, nil
 	}
+	file.renew = func(context.Context) error {
+		l.renewals++
+		return l.renewal()
+	}
+	file.life = func() (time.Duration, error) { return lifetime, nil }
 	token, err := file.acquire(t.Context())
 	if err == nil {
 		require.Equal(t, "7", token)
@@ -54,10 +52,10 @@ func (l *lateLock) acquire(t testing.TB, late, lifetime time.Duration) error {
 
 // TestALockThatIsToldLateIsRenewedFirst: no command begins under a lock that may be stale by then.
 func TestALockThatIsToldLateIsRenewedFirst(t *testing.T) {
-	const late = 20 * time.Millisecond
+	const late = time.Hour
 	soon := func() error { return nil }
 	prompt := lateLock{renewal: soon, wait: time.Minute}
-	require.NoError(t, prompt.acquire(t, late, time.Hour))
+	require.NoError(t, prompt.acquire(t, late, 20*late))
 	require.Zero(t, prompt.renewals)
 	for _, lifetime := range []time.Duration{10 * late, late / 2} {
 		told := lateLock{renewal: soon, wait: time.Minute}
@@ -66,17 +64,18 @@ func TestALockThatIsToldLateIsRenewedFirst(t *testing.T) {
 		require.Zero(t, told.releases)
 	}
 	for name, c := range map[string]struct {
-		renewal func() error
-		code    int // 0: any error's
-		said    string
+		renewal  func() error
+		lifetime time.Duration
+		code     int // 0: any error's
+		said     string
 	}{
-		"not renewed": {func() error { return errors.New("no answer") }, 0, "cannot be renewed"},
-		"lost":        {func() error { return &semaphore.LostError{} }, cli.ExitTimedOut, "cannot be renewed"},
-		"late again":  {func() error { time.Sleep(late); return nil }, 0, "longer than the lock lives"},
+		"not renewed": {func() error { return errors.New("no answer") }, late, 0, "cannot be renewed"},
+		"lost":        {func() error { return &semaphore.LostError{} }, late, cli.ExitTimedOut, "cannot be renewed"},
+		"late again":  {soon, time.Nanosecond, 0, "longer than the lock lives"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused := lateLock{renewal: c.renewal, refusals: 2, wait: late}
-			err := refused.acquire(t, late, late)
+			refused := lateLock{renewal: c.renewal, refusals: 2, wait: time.Nanosecond}
+			err := refused.acquire(t, late, c.lifetime)
 			require.ErrorContains(t, err, "not acquired")
 			require.ErrorContains(t, err, c.said)
 			var exit *cli.ExitStatus
@@ -90,7 +89,7 @@ func TestALockThatIsToldLateIsRenewedFirst(t *testing.T) {
 
 // TestALockThatIsLostAtOnceIsTakenAgain: who may wait does not end because of that.
 func TestALockThatIsLostAtOnceIsTakenAgain(t *testing.T) {
-	const late = 20 * time.Millisecond
+	const late = time.Hour
 	again := lateLock{wait: forEver}
 	again.renewal = func() error {
 		if again.renewals < 3 {

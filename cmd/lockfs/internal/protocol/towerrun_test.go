@@ -12,12 +12,12 @@ import (
 	"lockfs/formats/tower"
 )
 
-func newTowerRun(t *testing.T, now func() time.Time) *towerRun {
+func newTowerRun(t *testing.T, ttl int64, now func() time.Time) *towerRun {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, tower.DirMode))
 	r := &towerRun{
-		towerRequest: towerRequest{intent: "i", intentVersion: "1", ttl: 2, wait: time.Minute, mode: string(tower.Mutate)},
+		towerRequest: towerRequest{intent: "i", intentVersion: "1", ttl: ttl, wait: time.Minute, mode: string(tower.Mutate)},
 		answer:       &answer{}, locks: tower.Dir{Path: dir, Now: now}, name: "x", stderr: io.Discard,
 	}
 	require.NoError(t, r.prepare())
@@ -27,11 +27,7 @@ func newTowerRun(t *testing.T, now func() time.Time) *towerRun {
 // TestATowerLockThatIsToldLateIsRenewedFirst: what is late is told by no clock that somebody sets.
 func TestATowerLockThatIsToldLateIsRenewedFirst(t *testing.T) {
 	t.Parallel()
-	late := time.Duration(0)
-	r := newTowerRun(t, func() time.Time {
-		time.Sleep(late)
-		return time.Now()
-	})
+	r := newTowerRun(t, 600, time.Now)
 	_, err := r.acquire(t.Context())
 	require.NoError(t, err)
 	since := r.since
@@ -42,7 +38,10 @@ func TestATowerLockThatIsToldLateIsRenewedFirst(t *testing.T) {
 	require.Greater(t, r.since, since)
 	require.NoError(t, r.giveBack(t.Context()))
 
-	late = 1100 * time.Millisecond
+	r = newTowerRun(t, 2, func() time.Time {
+		time.Sleep(1100 * time.Millisecond) // what counts is how long it takes
+		return time.Now()
+	})
 	_, err = r.acquire(t.Context())
 	require.ErrorContains(t, err, "not acquired: it took longer than the lock lives")
 	require.NoFileExists(t, r.locks.LockPath(r.name))
@@ -51,7 +50,7 @@ func TestATowerLockThatIsToldLateIsRenewedFirst(t *testing.T) {
 // TestATowerLockIsGivenBackForAWhile: one attempt may fail, and none is made at what is lost.
 func TestATowerLockIsGivenBackForAWhile(t *testing.T) {
 	t.Parallel()
-	r := newTowerRun(t, time.Now)
+	r := newTowerRun(t, 600, time.Now)
 	_, err := r.acquire(t.Context())
 	require.NoError(t, err)
 	path := r.locks.LockPath(r.name)
