@@ -60,40 +60,18 @@ func oneFamily(uint32) iter.Seq[observation.Process] {
 // TestWhatAnOpenSawIsKnownAfterACrash that comes while a file is being opened: who reads it then sees that lock, and removes no other.
 // Files that no name is looked up of are opened at once.
 func TestWhatAnOpenSawIsKnownAfterACrash(t *testing.T) {
-	c := newCluster()
-	there, elsewhere := mountFor(t, c)
-	describeContent(elsewhere)
-	writeFile(t, there, "f", swarmLock)
-	dir, ops := t.TempDir(), c.open()
-	m := mountAt(t, dir, ops, Options{Family: oneFamily})
-	writeFile(t, dir, "g", "content")
-	path, err := unix.Open(filepath.Join(dir, "g"), unix.O_PATH|unix.O_CLOEXEC, 0)
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(fmt.Sprintf("/proc/self/fd/%d", path), filepath.Join(dir, "link")))
-	asked, killed, opened := make(chan struct{}), make(chan struct{}), make(chan *os.File, 1)
-	ops.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
-		if query.GetGetAttr().GetIno() > namespace.RootIno { // between the look for the name and the open
-			close(asked)
-			<-killed
-		}
-		return nil, false, nil
+	path := -1
+	dir := readAcrossACrash(t, func(dir string) {
+		var err error
+		writeFile(t, dir, "g", "content")
+		path, err = unix.Open(filepath.Join(dir, "g"), unix.O_PATH|unix.O_CLOEXEC, 0)
+		require.NoError(t, err)
+		require.NoError(t, os.Symlink(fmt.Sprintf("/proc/self/fd/%d", path), filepath.Join(dir, "link")))
+	}, func(path string) error {
+		content, err := os.ReadFile(path)
+		assert.Equal(t, swarmLock, string(content))
+		return err
 	})
-	go func() {
-		file, err := os.Open(filepath.Join(dir, "f"))
-		assert.NoError(t, err)
-		opened <- file
-	}()
-	<-asked
-	ops.intercept(nil)
-	succeedWith(t, m, ops, Options{Logger: m.logger, Family: oneFamily})
-	close(killed)
-
-	file := <-opened
-	requireContent(t, file, swarmLock)
-	require.NoError(t, file.Close())
-	require.NoError(t, os.Remove(filepath.Join(there, "f")))
-	writeFile(t, there, "f", strings.Replace(swarmLock, "worker 1", "another", 1))
-	require.ErrorIs(t, os.Remove(filepath.Join(dir, "f")), syscall.ENOENT)
 
 	without := []string{fmt.Sprintf("/proc/self/fd/%d", path), filepath.Join(dir, "link")}
 	if os.Geteuid() == 0 {
@@ -109,6 +87,36 @@ func TestWhatAnOpenSawIsKnownAfterACrash(t *testing.T) {
 		}
 	}
 	require.NoError(t, unix.Close(path))
+}
+
+// readAcrossACrash has the daemon die as somebody opens a lock to read it. Another is there then, and is not removed.
+func readAcrossACrash(t *testing.T, before func(dir string), read func(path string) error) (dir string) {
+	t.Helper()
+	c := newCluster()
+	there, elsewhere := mountFor(t, c)
+	describeContent(elsewhere)
+	writeFile(t, there, "f", swarmLock)
+	dir, ops := t.TempDir(), c.open()
+	m := mountAt(t, dir, ops, Options{Family: oneFamily})
+	before(dir)
+	asked, killed, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	ops.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
+		if query.GetGetAttr().GetIno() > namespace.RootIno { // between the look for the name and the open
+			close(asked)
+			<-killed
+		}
+		return nil, false, nil
+	})
+	go func() { done <- read(filepath.Join(dir, "f")) }()
+	<-asked
+	ops.intercept(nil)
+	succeedWith(t, m, ops, Options{Logger: m.logger, Family: oneFamily})
+	close(killed)
+	require.NoError(t, <-done)
+	require.NoError(t, os.Remove(filepath.Join(there, "f")))
+	writeFile(t, there, "f", strings.Replace(swarmLock, "worker 1", "another", 1))
+	require.ErrorIs(t, os.Remove(filepath.Join(dir, "f")), syscall.ENOENT)
+	return dir
 }
 
 // TestTheMakerOfALockIsKnownAfterACrash that comes before its process is told, which its guard does then.

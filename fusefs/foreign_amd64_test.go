@@ -20,7 +20,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// programOf32Bits opens the file that it is told, and exits with the error number.
+// programOf32Bits opens the file that it is told, reads it if that is what it is opened for, and exits with the error number.
 func programOf32Bits(t *testing.T, flags uint32) (path string) {
 	t.Helper()
 	code := []byte{0x8b, 0x5c, 0x24, 0x08, 0xb9} // mov ebx, [esp+8]; mov ecx, flags
@@ -29,6 +29,18 @@ func programOf32Bits(t *testing.T, flags uint32) (path string) {
 		0xba, 0xa4, 0x01, 0, 0, // mov edx, 0644
 		0xb8, 5, 0, 0, 0, // mov eax, open
 		0xcd, 0x80, // int 0x80
+	)
+	if flags == unix.O_RDONLY {
+		code = append(code,
+			0x89, 0xc3, // mov ebx, eax
+			0x81, 0xec, 0, 4, 0, 0, // sub esp, 0x400
+			0x89, 0xe1, // mov ecx, esp
+			0xba, 0, 4, 0, 0, // mov edx, 0x400
+			0xb8, 3, 0, 0, 0, // mov eax, read
+			0xcd, 0x80, // int 0x80
+		)
+	}
+	code = append(code,
 		0x31, 0xdb, // xor ebx, ebx
 		0x85, 0xc0, // test eax, eax
 		0x79, 0x04, // jns over the next two
@@ -67,6 +79,12 @@ func TestAMakerOf32BitsIsToldAfterACrash(t *testing.T) {
 	exit := new(exec.ExitError)
 	require.ErrorAs(t, makeAcrossACrash(t, time.Hour, makeLock), &exit)
 	require.Equal(t, int(unix.ETIMEDOUT), exit.ExitCode())
+}
+
+// TestWhatAProgramOf32BitsSawIsKnownAfterACrash as what others did: it removes no other lock than that.
+func TestWhatAProgramOf32BitsSawIsKnownAfterACrash(t *testing.T) {
+	program := programOf32Bits(t, unix.O_RDONLY)
+	readAcrossACrash(t, func(string) {}, func(path string) error { return exec.Command(program, path).Run() })
 }
 
 // TestAMakerOf32BitsIsWaitedFor when a mount ends, as long as it may be in its open(2) still.

@@ -51,7 +51,7 @@ func (c *calls) justCreated(thread uint32, ino ids.Inode) (m made, age time.Dura
 }
 
 // mayOpen tells whether a thread may be in the open(2) still in which it created something so long ago, and not in an fstat(2), later. That of
-// one whose call has a number that says nothing is told by the time.
+// one whose call has a number that says nothing is told by the time, and after a crash that of one which may not be looked at.
 func mayOpen(by uint32, before bool, age time.Duration) bool {
 	return !before && thread.BeginsAnew(by) || thread.IsSeenToBegin(by) || age < answer.Fresh && thread.MayBegin(by)
 }
