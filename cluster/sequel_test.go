@@ -174,6 +174,7 @@ func TestWhatHasJustChangedIsLeasedToWhoIsAlone(t *testing.T) {
 // TestLeasesWithACommandLastFromWhenItCame, which its commit has confirmed, however long the answer was held back.
 func TestLeasesWithACommandLastFromWhenItCame(t *testing.T) {
 	node, here, _ := leasing(t)
+	require.Eventually(t, func() bool { return monotonic() > lease.Duration }, testWait, time.Millisecond, "which counts from when the program began")
 	q := node.shown.expect(at(here, 1), changing())
 	q.came -= lease.Duration * 9 / 10
 	require.NotNil(t, node.shown.follow(q, new(storepb.Result), yes))
