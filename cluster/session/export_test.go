@@ -22,6 +22,17 @@ func (c *Client) Hurry() { c.hurry() }
 // MoveOffset says that this host's clock is wrong.
 func (c *Client) MoveOffset(offset time.Duration) { c.offset.Store(int64(offset)) }
 
+// MeasuredOffset is how far this host's clock was ahead when a keepalive was answered.
+func (c *Client) MeasuredOffset() time.Duration { return time.Duration(c.offset.Load()) }
+
+// Oversleep has this host have slept until the cluster may have given the session in use up.
+func (c *Client) Oversleep() {
+	session, _ := c.current.get()
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	session.until = 0
+}
+
 // Probed is the voter that the client probes; empty: nobody.
 func (c *Client) Probed() string {
 	c.probed.mu.Lock()

@@ -1,0 +1,114 @@
+package session_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
+	"lockfs/cluster/session"
+	"lockfs/raftstore/storepb"
+)
+
+// quiet is a node that can be silent, and late.
+type quiet struct {
+	server
+	silent     atomic.Bool               // it answers waits at most
+	late       time.Duration             // is what answers a keepalive
+	created    func()                    // is called before a creation is answered
+	asked      atomic.Pointer[time.Time] // when, for the first keepalive
+	keepalives atomic.Int32              // answered
+}
+
+func (q *quiet) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	if q.silent.Load() && req.GetQuery().GetAwaitLock() == nil && req.GetQuery().GetAwaitChange() == nil {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	reply, err := q.server.Execute(ctx, req)
+	if q.created != nil && req.GetCommand().GetOp().GetCreate() != nil {
+		q.created()
+	}
+	return reply, err
+}
+
+func (q *quiet) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
+	if q.silent.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	q.asked.CompareAndSwap(nil, new(time.Now()))
+	reply, err := q.server.KeepAlive(ctx, req)
+	time.Sleep(q.late)
+	q.keepalives.Add(1)
+	return reply, err
+}
+
+func openQuiet(t *testing.T, q *quiet, timeout time.Duration) *session.Client {
+	t.Helper()
+	q.server = startServers(t, 1)[0]
+	client, err := session.Open(t.Context(), q, rpc.NewPeers(nil), session.Config{Host: "h", OpTimeout: timeout, Logger: quietLogger()})
+	require.NoError(t, err)
+	t.Cleanup(func() { q.silent.Store(false); _ = client.Close(context.Background()) })
+	return client
+}
+
+// TestASilenceLastsUntilAMajorityAnswers: neither a query in vain ends it, nor what one node may say by itself.
+func TestASilenceLastsUntilAMajorityAnswers(t *testing.T) {
+	const timeout = time.Second
+	q := new(quiet)
+	client := openQuiet(t, q, timeout)
+	ask := func(query *storepb.Query) error {
+		_, err := client.Query(t.Context(), query)
+		return err
+	}
+	statFs := &storepb.Query{Query: &storepb.Query_StatFs{StatFs: new(storepb.StatFs)}}
+	inVain := func() (took time.Duration) {
+		began := time.Now()
+		require.ErrorIs(t, ask(statFs), context.DeadlineExceeded)
+		return time.Since(began)
+	}
+	require.NoError(t, ask(statFs))
+	q.silent.Store(true)
+	for range 2 { // the first time a keepalive may have been answered at the last moment
+		if inVain() < timeout {
+			break
+		}
+	}
+	for range 10 {
+		require.Less(t, inVain(), timeout)
+		require.NoError(t, ask(&storepb.Query{
+			Query: &storepb.Query_AwaitLock{AwaitLock: &storepb.AwaitLock{Session: uint64(client.Session())}},
+		}), "whoever waits asks again and again")
+	}
+	require.NoError(t, ask(&storepb.Query{Query: &storepb.Query_AwaitChange{AwaitChange: new(storepb.AwaitChange)}}))
+	q.silent.Store(false)
+	client.Hurry()
+	require.Eventually(t, func() bool { return ask(statFs) == nil }, testWait, time.Millisecond)
+}
+
+// TestAHostThatSleptLooksAround before a call is answered: its session may be over, and its lock another's.
+func TestAHostThatSleptLooksAround(t *testing.T) {
+	q := new(quiet)
+	client := openQuiet(t, q, testWait)
+	require.Equal(t, storepb.Code_OK, create(t, client, "before"))
+	var before int32
+	q.created = func() {
+		client.Oversleep()
+		before = q.keepalives.Load()
+	}
+	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
+	require.Greater(t, q.keepalives.Load(), before)
+}
+
+// TestAClockIsComparedInTheMiddleOfAKeepalive: the cluster's may have been read at any moment of it.
+func TestAClockIsComparedInTheMiddleOfAKeepalive(t *testing.T) {
+	q := &quiet{late: 300 * time.Millisecond}
+	client := openQuiet(t, q, testWait)
+	require.Eventually(t, func() bool { return client.Status().GetLeader() != "" }, testWait, time.Millisecond, "a keepalive")
+	require.Less(t, client.MeasuredOffset().Abs(), time.Since(*q.asked.Load()))
+}
