@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -80,4 +81,15 @@ func (c *Client) BeginUntold(t testing.TB, op *storepb.Op) {
 func (c *Client) Die(t testing.TB) {
 	c.cancel()
 	require.NoError(t, c.journal.close())
+}
+
+// StandStill is for a host that stands still, with all of its clocks, until the cluster has ended its session.
+func (c *Client) StandStill(t testing.TB, pause time.Duration, ended func(ids.Session)) {
+	before, _ := c.current.get()
+	id := newSessionID() // nobody keeps it alive
+	require.NoError(t, c.propose(t.Context(), id, false))
+	ended(id)
+	c.ahead.Add(-int64(pause))
+	c.offset.Add(int64(pause))
+	require.True(t, c.current.set(before, &clientSession{id: id, numbers: newNumbers(0), until: hostinfo.BootTime() + time.Minute}))
 }

@@ -3,6 +3,8 @@ package session
 import (
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"lockfs/cluster/process"
 	"lockfs/formats"
 	"lockfs/formats/pid"
@@ -33,7 +35,7 @@ func (h *holders) describe(caller *storepb.Caller, content []byte) *storepb.Fact
 	if format == formats.None {
 		return h.evidence(caller, content)
 	}
-	origin := formats.Origin{Host: h.host, Hostname: h.hostname, ClockOffset: h.cluster.Offset()}
+	origin := h.origin()
 	if format == formats.Beads {
 		origin.Hostname = h.hostnameOf(caller)
 	}
@@ -49,6 +51,28 @@ func (h *holders) describe(caller *storepb.Caller, content []byte) *storepb.Fact
 		message.Process = h.introduce(holder)
 	}
 	return message
+}
+
+// origin is that of what is written on this host now.
+func (h *holders) origin() formats.Origin {
+	return formats.Origin{Host: h.host, Hostname: h.hostname, ClockOffset: h.cluster.Offset()}
+}
+
+// dated is a change whose content was described a while ago: how wrong this host's clock is may have been measured since, as after a session
+// that ended while the host stood still. As with Offset, that counts by which the lock is stale later.
+func (h *holders) dated(op *storepb.Op) *storepb.Op {
+	facts := op.GetSetContent().GetFacts()
+	if facts.GetFormat() == storepb.Format_NONE {
+		return op
+	}
+	says := formats.FactsOf(op.GetSetContent().GetContent(), h.origin())
+	if says.IssuedAt <= facts.GetIssuedAt() && says.ExpiresAt <= facts.GetExpiresAt() {
+		return op
+	}
+	op = proto.CloneOf(op) // an attempt that nobody waits for may still read it
+	facts = op.GetSetContent().GetFacts()
+	facts.IssuedAt, facts.ExpiresAt = max(says.IssuedAt, facts.GetIssuedAt()), max(says.ExpiresAt, facts.GetExpiresAt())
+	return op
 }
 
 // evidence is for a content of no format, and for the target of a symbolic link: it can be judged if it tells of its writer.

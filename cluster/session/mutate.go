@@ -38,6 +38,10 @@ func (c *Client) Create(
 	defer cancel()
 	write, names := op.GetSetContent(), makesName(op)
 	if write != nil {
+		if _, err := c.live(ctx); err != nil { // before a keepalive was answered it is not known how wrong the clock is
+			result, _, err := notAsked(err)
+			return result, err
+		}
 		write.Facts = c.holders.describe(caller, write.GetContent())
 	}
 	if target := op.GetCreate().GetTarget(); len(target) > 0 {
@@ -101,6 +105,7 @@ func (c *Client) createIn(
 			c.slots <- slot
 			return &storepb.Result{Code: storepb.Code_SESSION_LOST}, 0, nil
 		}
+		op = c.holders.dated(op)
 		seq, acked := session.numbers.take(func(seq ids.Sequence) {
 			if lock := op.GetTakeLock(); lock.GetWait() {
 				c.journal.beginWait(session.id, seq, lock)
