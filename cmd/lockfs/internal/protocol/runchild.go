@@ -57,10 +57,12 @@ func withToken(environment []string, token string) []string {
 	return with
 }
 
-// handedOn are the signals that are meant for the command.
-var handedOn = []os.Signal{
-	syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
-}
+var (
+	// ending are the signals that tell a process to end.
+	ending = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+	// handedOn are those that are meant for the command.
+	handedOn = append([]os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}, ending...)
+)
 
 // child is a command that runs under a lock.
 type child struct {
@@ -109,6 +111,12 @@ func (c *child) start() error {
 
 // listen keeps signals for the command. They do not end this process any more.
 func (c *child) listen() { signal.Notify(c.signals, handedOn...) }
+
+// listenForEnd does so with those only that tell a process to end.
+func (c *child) listenForEnd() { signal.Notify(c.signals, ending...) }
+
+// isTold tells whether a signal has come.
+func (c *child) isTold() bool { return len(c.signals) > 0 }
 
 func (c *child) stopListening() { signal.Stop(c.signals) }
 

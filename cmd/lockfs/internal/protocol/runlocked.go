@@ -89,14 +89,18 @@ func (r *lockedRun) run(ctx context.Context) error {
 	// Whoever is told to stop while it waits for the lock does not get it.
 	waiting, stop := untilEnded(ctx)
 	defer stop()
+	r.child.listenForEnd()
+	defer r.child.stopListening()
 	token, err := r.lock.acquire(waiting)
 	if err != nil {
 		return r.answer(err)
 	}
 	ctx = context.WithoutCancel(ctx) // also while a command ends that was told to
 	r.child.setToken(token)
+	if r.child.isTold() {
+		<-waiting.Done() // of the same signal
+	}
 	r.child.listen()
-	defer r.child.stopListening()
 	if waiting.Err() != nil {
 		err = cli.Stopped(waiting, errors.New("the command was not started"))
 	} else if err = r.child.start(); err != nil {
@@ -110,7 +114,7 @@ func (r *lockedRun) run(ctx context.Context) error {
 
 // untilEnded ends with a signal that tells a process to end.
 func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return cli.UntilSignal(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	return cli.UntilSignal(ctx, ending...)
 }
 
 // hold keeps the lock until the command has ended and releases it, or stops the command when the lock is lost.
