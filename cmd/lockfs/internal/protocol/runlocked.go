@@ -47,7 +47,8 @@ const (
 started get SIGTERM, and after --grace SIGKILL. That a mount cannot be read is no loss, unless the lock goes stale by
 time meanwhile, so that somebody may have it. SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1 and SIGUSR2 to lockfs are passed
 on to the command and what it started; if standard input is a terminal, to the command alone. If the command has ended
-and its lock cannot be released, as its mount hangs, the first four end lockfs five seconds later, and the lock stays.
+and its lock cannot be released, as its mount hangs, the first four end lockfs five seconds later, and the lock stays. While
+it takes the lock they do so fifteen seconds later, if its mount hangs.
 
 On a mount of lockfs the command has the lock's fencing token in the variable LOCKFS_TOKEN.`
 
@@ -91,7 +92,11 @@ func (r *lockedRun) run(ctx context.Context) error {
 	defer stop()
 	r.child.listenForEnd()
 	defer r.child.stopListening()
-	token, err := r.lock.acquire(waiting)
+	var token string
+	err := whileItMay(waiting, takingGrace, func() (err error) {
+		token, err = r.lock.acquire(waiting)
+		return err
+	}, "it is not known whether the lock was taken")
 	if err != nil {
 		return r.answer(err)
 	}
@@ -145,12 +150,21 @@ func lostMeanwhile(err error) error {
 // signalGrace is for a signal that was meant for a command which had just ended.
 const signalGrace = 5 * time.Second
 
+// takingGrace is for who is told to end while it takes a lock, and may have to give it back and say that nothing was run.
+const takingGrace = signalGrace + 2*giveBackTime
+
 // untilGivenUp calls what ends the use of a lock, which may hang with the file system of the lock. A while after a signal it is given up.
 func untilGivenUp(ctx context.Context, end func() error) error {
-	ended := make(chan error, 1)
-	go func() { ended <- end() }()
 	told, stop := untilEnded(ctx)
 	defer stop()
+	return whileItMay(told, signalGrace, end, "the lock is not released")
+}
+
+// whileItMay calls what may hang with the file system of the lock. A while after somebody was told to end it is given up, and its
+// error says what that leaves.
+func whileItMay(told context.Context, grace time.Duration, act func() error, leaves string) error {
+	ended := make(chan error, 1)
+	go func() { ended <- act() }()
 	select {
 	case err := <-ended:
 		return err
@@ -159,8 +173,8 @@ func untilGivenUp(ctx context.Context, end func() error) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(signalGrace):
-		return cli.Stopped(told, errors.New("the lock is not released: its file system does not answer"))
+	case <-time.After(grace):
+		return cli.Stopped(told, fmt.Errorf("%s: its file system does not answer", leaves))
 	}
 }
 

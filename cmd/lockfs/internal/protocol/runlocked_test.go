@@ -51,3 +51,17 @@ func TestASignalJustBeforeTheCommandIsNotLost(t *testing.T) {
 		require.Error(t, r.run(t.Context()))
 	}
 }
+
+// TestWhoIsToldToEndWaitsForNoFileSystem: a mount that hangs as a lock is taken keeps nobody.
+func TestWhoIsToldToEndWaitsForNoFileSystem(t *testing.T) {
+	told, tell := context.WithCancel(t.Context())
+	tell()
+	hangs := make(chan struct{})
+	defer close(hangs)
+	err := whileItMay(told, time.Millisecond, func() error {
+		<-hangs
+		return nil
+	}, "it is not known")
+	require.ErrorContains(t, err, "it is not known: its file system does not answer")
+	require.NoError(t, whileItMay(told, time.Minute, func() error { return nil }, "it is not known"))
+}
