@@ -73,6 +73,29 @@ func TestClockOfTwoLeavesOutTheOneThatIsFarBehind(t *testing.T) {
 	require.Equal(t, hand.wall, c.Now())
 }
 
+// TestClockOfTwoTakesTheEarlierThoughItIsLate: only one that is far behind is surely wrong.
+func TestClockOfTwoTakesTheEarlierThoughItIsLate(t *testing.T) {
+	t.Parallel()
+	hand, c := newHandClocks()
+	last := hand.wall
+	c.measured("b", hand.wall-int64(lateness/2))
+	c.start(last)
+	hand.pass(10 * time.Second)
+	require.Equal(t, last+int64(5*time.Second), c.Now(), "at half speed until b has caught up")
+}
+
+func TestClockOffsets(t *testing.T) {
+	t.Parallel()
+	hand, c := newHandClocks()
+	c.measured("b", hand.wall-int64(time.Hour))
+	c.measured("c", hand.wall+int64(time.Minute))
+	c.start(0)
+	hand.pass(time.Second)
+	require.Equal(t, map[string]time.Duration{"a": 0, "b": -time.Hour, "c": time.Minute}, c.offsets("a"))
+	hand.wall += int64(time.Second)
+	require.Equal(t, time.Second, c.offsets("a")["a"])
+}
+
 func TestClockAheadRunsAtHalfSpeed(t *testing.T) {
 	t.Parallel()
 	hand, c := newHandClocks()

@@ -56,3 +56,15 @@ func TestLeasesANewLeaderGivesFullTTLs(t *testing.T) {
 	leases.reset(now)
 	require.True(t, leases.renew(1, now, 5, 0))
 }
+
+func TestLeasesExtremes(t *testing.T) {
+	t.Parallel()
+	leases := newSessionLeases(time.Minute)
+	leases.reset(0)
+	require.True(t, leases.renew(1, 2*time.Second, 5, time.Second))
+	require.True(t, leases.renew(2, 4*time.Second, 5, -time.Minute))
+	require.True(t, leases.renew(3, 6*time.Second, 5, 2*time.Second))
+	silent, offset := leases.extremes(10 * time.Second)
+	require.Equal(t, 8*time.Second, silent)
+	require.Equal(t, -time.Minute, offset)
+}
