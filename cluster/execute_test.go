@@ -139,6 +139,66 @@ func TestALeaseEndsWithItsLock(t *testing.T) {
 	require.Zero(t, given(overdue).generation)
 }
 
+// TestNothingIsLeasedThatASuccessorCouldForget: not before all servers know of leases, nor to a session that is over.
+func TestNothingIsLeasedThatASuccessorCouldForget(t *testing.T) {
+	give := func(node *Node, to lease.Request) (given leased) {
+		question := getAttrOf(namespace.RootIno)
+		node.fsm.View(func(ns *namespace.Namespace) {
+			a := &answered{question, ns.Query(question), []ids.Inode{namespace.RootIno}}
+			given = node.shown.give(ns, to, a, 0, monotonic())
+		})
+		return given
+	}
+	node, here, _ := leasing(t)
+	require.NotZero(t, give(node, at(here, 1)).generation)
+	over := here
+	over.Session++
+	require.Zero(t, give(node, at(over, 1)).generation)
+
+	node = nodesThatLease(t, 1, false)[0]
+	here = lease.Request{Holder: lease.Holder{Session: openTestClient(t, node, "").Session(), Client: 1}}
+	require.Zero(t, give(node, at(here, 1)).generation)
+}
+
+// TestALeaderWaitsForItsOwnLeases of the term before, about which it need ask nobody.
+func TestALeaderWaitsForItsOwnLeases(t *testing.T) {
+	node, here, _ := leasing(t)
+	l, term := node.leaderLoop(), node.leadership.term()
+	_, granted := node.shown.table.Grant(here, []ids.Inode{namespace.RootIno}, monotonic()+time.Hour)
+	require.True(t, granted)
+	now := monotonic()
+	require.False(t, l.awaitLeases(term+1, now, now+2*time.Hour), "what is to be waited for is to come, and it does not lead in that term")
+
+	node, _, _ = leasing(t)
+	l, term = node.leaderLoop(), node.leadership.term()
+	now = monotonic()
+	require.True(t, l.awaitLeases(term+1, now, now+2*time.Hour), "there are none")
+}
+
+// TestALeaseTakesAMajoritysWord, also where an answer would not: a leader that has just lost the others gives none.
+func TestALeaseTakesAMajoritysWord(t *testing.T) {
+	nodes := leasingNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	awaitMayLease(t, leader)
+	by := lease.Holder{Session: openTestClient(t, leader, "").Session(), Client: 1}
+	term := leader.leadership.term()
+	query := getAttrOf(namespace.RootIno)
+	query.Since = uint64(leader.fsm.State().Index())
+	time.Sleep(lease.Quiet)
+	var gone sync.WaitGroup
+	for _, other := range nodes {
+		if other != leader {
+			gone.Go(func() { _ = other.Close() })
+		}
+	}
+	gone.Wait()
+	_, given, err := leader.query(t.Context(), term, query, false, lease.Request{Holder: by, Asked: 1})
+	require.ErrorIs(t, err, errNotConfirmed)
+	require.Zero(t, given.generation)
+	_, err = leader.awaitLock(t.Context(), term, &storepb.AwaitLock{Session: uint64(by.Session), Seq: 5, Ino: 1})
+	require.ErrorIs(t, err, errNotConfirmed)
+}
+
 // TestOnlyWhatIsLittleIsLeased up to its bounds.
 func TestOnlyWhatIsLittleIsLeased(t *testing.T) {
 	read := &storepb.Query{Query: &storepb.Query_Read{}}

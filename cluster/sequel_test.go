@@ -197,6 +197,7 @@ func TestWhatWaitsForOthersDoesNotComeWithACommand(t *testing.T) {
 		told <- err
 	}()
 	require.Eventually(t, func() bool { return len(node.shown.table.All(1<<40)) > 0 }, testWait, time.Millisecond)
+	node.fsm.View(func(ns *namespace.Namespace) { require.Nil(t, node.shown.answer(ns, getAttrOf(namespace.RootIno))) })
 	require.Nil(t, node.shown.follow(q, &storepb.Result{}, yes))
 	require.NoError(t, <-told)
 	node.shown.end()

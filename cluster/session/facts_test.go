@@ -24,6 +24,20 @@ func TestANumberIsNoPIDOfStrangers(t *testing.T) {
 	require.Nil(t, h.describe(writer, []byte("1\n")))
 }
 
+// TestAProcessOfAnotherHostIsNotWatched, nor one of another boot, or another pid namespace.
+func TestAProcessOfAnotherHostIsNotWatched(t *testing.T) {
+	h := &holders{bootID: "boot", namespace: 7}
+	id, ok := h.ours(&storepb.Process{Pid: 3, Start: 5, PidNamespace: 7, BootId: "boot"})
+	require.True(t, ok)
+	require.Equal(t, process.ID{PID: 3, Start: 5}, id)
+	for _, other := range []*storepb.Process{
+		nil, {Start: 5, PidNamespace: 7, BootId: "boot"}, {Pid: 3, PidNamespace: 8, BootId: "boot"}, {Pid: 3, PidNamespace: 7, BootId: "other"},
+	} {
+		_, ok := h.ours(other)
+		require.False(t, ok, "%v", other)
+	}
+}
+
 // exactClock is a cluster whose time is this host's.
 type exactClock struct{ asker }
 

@@ -52,6 +52,35 @@ func TestNumbersOfAKilledProcess(t *testing.T) {
 	}
 }
 
+// TestAJournalOfAnotherBoot has nothing for this one: its processes are gone, and with them what they had open.
+func TestAJournalOfAnotherBoot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j, _, _, err := openJournal(path, "boot")
+	require.NoError(t, err)
+	j.adopt(7, 41)
+	require.NoError(t, j.letGo())
+	j, left, _, err := openJournal(path, "another boot")
+	require.NoError(t, err)
+	require.Equal(t, new(journalState), left)
+	require.Zero(t, j.word(8).Load())
+	require.NoError(t, j.letGo())
+}
+
+// TestAJournalOfAnEarlierProgramGrows to what this one writes.
+func TestAJournalOfAnEarlierProgramGrows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	require.NoError(t, os.WriteFile(path, make([]byte, journalCluster), 0o600))
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	j := &journal{file: file}
+	require.NoError(t, j.grow())
+	info, err := file.Stat()
+	require.NoError(t, err)
+	require.EqualValues(t, journalSize, info.Size())
+	j.clearWaits()
+	require.NoError(t, j.letGo())
+}
+
 // TestWaitsOfAKilledProcess has a journal be full of waits. Its successor finds those that were not struck off, and strikes them off.
 func TestWaitsOfAKilledProcess(t *testing.T) {
 	const session = ids.Session(7)
@@ -143,4 +172,10 @@ func TestAnAnswerFillsItsSlot(t *testing.T) {
 	j.goesOn(2)
 	_, slots = j.promises()
 	require.Equal(t, []int{1, 3}, slots)
+
+	successor := &journal{data: j.data}
+	require.Equal(t, map[int]bool{1: true, 3: true}, successor.keepPromises())
+	successor.goesOn(3)
+	_, slots = j.promises()
+	require.Equal(t, []int{1}, slots)
 }
