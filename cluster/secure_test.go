@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
@@ -537,6 +538,15 @@ func TestRootOfASquashedHostIsNobody(t *testing.T) {
 	}}})
 	require.NoError(t, err)
 	require.NotEqual(t, storepb.Code_OK, reply.GetResult().GetCode(), "nor does leaving out who asks help")
+	for uid, want := range map[uint32]*storepb.Viewer{
+		0: {Uid: namespace.Nobody, Gid: namespace.Nobody, Groups: []uint32{4}}, 3: {Uid: 3, Gid: 3, Groups: []uint32{0, 4}},
+	} {
+		for host, want := range map[string]*storepb.Viewer{"guest": want, "web1": {Uid: uid, Gid: uid, Groups: []uint32{0, 4}}} {
+			list := &storepb.ListEvents{Viewer: &storepb.Viewer{Uid: uid, Gid: uid, Groups: []uint32{0, 4}}}
+			node.binding.viewer(rpc.Caller{Role: rpc.RoleClient, Host: host}, &storepb.Query{Query: &storepb.Query_ListEvents{ListEvents: list}})
+			require.True(t, proto.Equal(want, list.GetViewer()), "%s: %v", host, list)
+		}
+	}
 	result, err = other.Mutate(ctx, new(storepb.Caller), remove)
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
