@@ -116,9 +116,10 @@ func (s *slots) try(ctx context.Context) (token string, err error) {
 	return "", cli.Exit(cli.ExitBlocked, fmt.Errorf("not acquired: all %d slots in %s are held", s.count, cli.Word(s.dir)))
 }
 
+// isBlocked tells whether others hold a slot. A lock that could not be given back is one's own.
 func isBlocked(err error) bool {
 	var exit *cli.ExitStatus
-	return errors.As(err, &exit) && exit.Code == cli.ExitBlocked
+	return errors.As(err, &exit) && exit.Code == cli.ExitBlocked && !errors.Is(err, errNotReleased)
 }
 
 // awaitOne waits until a slot may be free, or ctx ends. Nobody looks at a slot any more when it returns: on a mount of lockfs

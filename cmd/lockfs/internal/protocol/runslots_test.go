@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -77,6 +78,22 @@ func TestNobodyLooksAtSlotsAfterTheWait(t *testing.T) {
 }
 
 // TestRunSlotsWait: who finds no slot waits as it was told, and the slot of whoever was killed is free.
+// keptSlot is a lock that was taken and could not be given back.
+type keptSlot struct{ runLock }
+
+func (keptSlot) acquire(context.Context) (string, error) {
+	return "", cli.Exit(cli.ExitBlocked, fmt.Errorf("lost: %w", errNotReleased))
+}
+
+// TestASlotThatIsNotReleasedIsTold and not passed over for the next.
+func TestASlotThatIsNotReleasedIsTold(t *testing.T) {
+	opened := 0
+	s := &slots{dir: t.TempDir(), count: 3, wait: forEver, open: func(string) (runLock, error) { opened++; return keptSlot{}, nil }}
+	_, err := s.acquire(t.Context())
+	require.ErrorIs(t, err, errNotReleased)
+	require.Equal(t, 1, opened)
+}
+
 func TestRunSlotsWait(t *testing.T) {
 	d := newLockDir(t)
 	flags := []string{"--slots", "2", "--format", "pid"}
