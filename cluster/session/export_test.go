@@ -26,6 +26,25 @@ func (c *Client) MoveOffset(offset time.Duration) { c.offset.Store(int64(offset)
 // MeasuredOffset is how far this host's clock was ahead when a keepalive was answered.
 func (c *Client) MeasuredOffset() time.Duration { return time.Duration(c.offset.Load()) }
 
+// LivesUntil is until when the client relies on the session in use, by hostinfo.BootTime.
+func (c *Client) LivesUntil() time.Duration {
+	session, _ := c.current.get()
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	return session.until
+}
+
+// ClearLeases gives up what is leased to the client, and Leased is in which generation anything is; 0: nothing is.
+func (c *Client) ClearLeases() { c.leases.Clear() }
+
+func (c *Client) Leased() uint64 {
+	_, generation, isUsed := c.leases.Lease(hostinfo.BootTime())
+	if !isUsed {
+		return 0
+	}
+	return generation
+}
+
 // Oversleep has this host have slept until the cluster may have given the session in use up.
 func (c *Client) Oversleep() {
 	session, _ := c.current.get()

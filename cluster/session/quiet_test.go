@@ -6,22 +6,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
 	"lockfs/cluster/session"
+	"lockfs/raftstore/hostinfo"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
 // quiet is a node that can be silent, and late.
 type quiet struct {
 	server
-	silent     atomic.Bool               // it answers waits at most
-	late       time.Duration             // is what answers a keepalive
-	created    func()                    // is called before a creation is answered
-	asked      atomic.Pointer[time.Time] // when, for the first keepalive
-	keepalives atomic.Int32              // answered
+	silent     atomic.Bool                                          // it answers waits at most
+	late       time.Duration                                        // is what answers a keepalive
+	created    func()                                               // is called before a creation is answered
+	leased     func(*clusterpb.LeaseRequest, *clusterpb.LeaseReply) // and before an extension is
+	asked      atomic.Pointer[time.Time]                            // when, for the first keepalive
+	askedLast  atomic.Int64                                         // by hostinfo.BootTime
+	ttl        atomic.Int64
+	keepalives atomic.Int32 // answered
 }
 
 func (q *quiet) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
@@ -42,9 +48,19 @@ func (q *quiet) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) 
 		return nil, ctx.Err()
 	}
 	q.asked.CompareAndSwap(nil, new(time.Now()))
+	q.askedLast.Store(int64(hostinfo.BootTime()))
 	reply, err := q.server.KeepAlive(ctx, req)
+	q.ttl.Store(reply.GetTtl())
 	time.Sleep(q.late)
 	q.keepalives.Add(1)
+	return reply, err
+}
+
+func (q *quiet) Lease(ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
+	reply, err := q.server.Lease(ctx, req)
+	if q.leased != nil && err == nil {
+		q.leased(req, reply)
+	}
 	return reply, err
 }
 
@@ -111,4 +127,58 @@ func TestAClockIsComparedInTheMiddleOfAKeepalive(t *testing.T) {
 	client := openQuiet(t, q, testWait)
 	require.Eventually(t, func() bool { return client.Status().GetLeader() != "" }, testWait, time.Millisecond, "a keepalive")
 	require.Less(t, client.MeasuredOffset().Abs(), time.Since(*q.asked.Load()))
+}
+
+// TestWhatWasDroppedIsOfItsLease: the leader is told in each how far the mount has dropped what it was asked to in that one.
+func TestWhatWasDroppedIsOfItsLease(t *testing.T) {
+	const number = 1_000_000
+	q := new(quiet)
+	var client *session.Client
+	root := &storepb.Query{Query: &storepb.Query_GetAttr{GetAttr: &storepb.GetAttr{Ino: namespace.RootIno}}}
+	ask := func() {
+		_, err := client.Query(t.Context(), root)
+		assert.NoError(t, err)
+	}
+	var first, second atomic.Uint64 // generations
+	told := make(chan uint64, 1)
+	q.leased = func(req *clusterpb.LeaseRequest, reply *clusterpb.LeaseReply) {
+		switch generation := req.GetGeneration(); {
+		case !reply.GetKnown() || req.GetRelease():
+		case generation == first.Load() && req.GetDropped() == number: // another lease takes its place
+			client.ClearLeases()
+			for client.Leased() == 0 {
+				ask()
+			}
+			second.Store(client.Leased())
+		case generation == second.Load():
+			select {
+			case told <- req.GetDropped():
+			default:
+			}
+		default:
+			first.Store(generation)
+			reply.Number = number
+		}
+	}
+	client = openQuiet(t, q, testWait)
+	for {
+		ask()
+		select {
+		case dropped := <-told:
+			require.Zero(t, dropped)
+			require.NotEqual(t, first.Load(), second.Load())
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// TestAMountReliesOnItsSessionForLessThanIsPromised, from when it asked.
+func TestAMountReliesOnItsSessionForLessThanIsPromised(t *testing.T) {
+	q := new(quiet)
+	client := openQuiet(t, q, testWait)
+	require.Eventually(t, func() bool { return client.Status().GetLeader() != "" }, testWait, time.Millisecond, "a keepalive")
+	until := client.LivesUntil() // before it asks again
+	require.Positive(t, until)
+	require.Less(t, int64(until), q.askedLast.Load()+q.ttl.Load())
 }
