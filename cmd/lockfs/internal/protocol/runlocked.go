@@ -47,8 +47,8 @@ const (
 started get SIGTERM, and after --grace SIGKILL. That a mount cannot be read is no loss, unless the lock goes stale by
 time meanwhile, so that somebody may have it. SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1 and SIGUSR2 to lockfs are passed
 on to the command and what it started; if standard input is a terminal, to the command alone. If the command has ended
-and its lock cannot be released, as its mount hangs, the first four end lockfs five seconds later, and the lock stays. While
-it takes the lock they do so fifteen seconds later, if its mount hangs.
+and its lock cannot be released, as its mount hangs, the first four end lockfs five seconds later, and the lock stays.
+While it takes the lock they do so fifteen seconds later, if its mount hangs.
 
 On a mount of lockfs the command has the lock's fencing token in the variable LOCKFS_TOKEN.`
 
