@@ -131,6 +131,7 @@ func TestAClockIsComparedInTheMiddleOfAKeepalive(t *testing.T) {
 
 // TestWhatWasDroppedIsOfItsLease: the leader is told in each how far the mount has dropped what it was asked to in that one.
 func TestWhatWasDroppedIsOfItsLease(t *testing.T) {
+	t.Setenv("LOCKFS_TEST_LEASES", "on")
 	const number = 1_000_000
 	q := new(quiet)
 	var client *session.Client
