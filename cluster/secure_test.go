@@ -286,6 +286,29 @@ func TestARevokedHostIsShutOutAtOnce(t *testing.T) {
 	require.Equal(t, uint32(7), revoked.GetBy().GetUid())
 }
 
+// TestSessionsOfARevokedHostAreEnded, which would live for long, and no other's.
+func TestSessionsOfARevokedHostAreEnded(t *testing.T) {
+	t.Parallel()
+	node := foundSecure(t, func(cfg *Config) { cfg.SessionTTL = time.Hour })
+	for _, name := range []string{"web1", "web2", "web3"} {
+		credentials, _ := join(t, node, name)
+		require.Equal(t, storepb.Code_OK, create(t, mountAt(t, credentials).Client, name))
+	}
+	hosts := func() (live []string) {
+		for _, record := range node.sessions.live() {
+			live = append(live, record.GetHost())
+		}
+		slices.Sort(live)
+		return live
+	}
+	require.Equal(t, []string{"web1", "web2", "web3"}, hosts())
+	change(t, node, revokeHost("web2"))
+	require.Eventually(t, func() bool { return slices.Equal([]string{"web1", "web3"}, hosts()) }, testWait, time.Millisecond)
+	require.False(t, node.sessions.speaks("web2", readClocks().mono))
+	require.True(t, node.sessions.speaks("web1", readClocks().mono))
+	require.False(t, node.sessions.speaks("web1", readClocks().mono+time.Hour/2+time.Minute), "it has not for long, then")
+}
+
 func TestAMemberIsRemovedBeforeItIsRevoked(t *testing.T) {
 	t.Parallel()
 	nodes := startSecureNodes(t, 3)
