@@ -134,10 +134,11 @@ func TestWhatWasDroppedIsOfItsLease(t *testing.T) {
 	t.Setenv("LOCKFS_TEST_LEASES", "on")
 	const number = 1_000_000
 	q := new(quiet)
-	var client *session.Client
-	root := &storepb.Query{Query: &storepb.Query_GetAttr{GetAttr: &storepb.GetAttr{Ino: namespace.RootIno}}}
+	var opened atomic.Pointer[session.Client]
 	ask := func() {
-		_, err := client.Query(t.Context(), root)
+		_, err := opened.Load().Query(t.Context(), &storepb.Query{
+			Query: &storepb.Query_GetAttr{GetAttr: &storepb.GetAttr{Ino: namespace.RootIno}},
+		})
 		assert.NoError(t, err)
 	}
 	var first, second atomic.Uint64 // generations
@@ -146,6 +147,7 @@ func TestWhatWasDroppedIsOfItsLease(t *testing.T) {
 		switch generation := req.GetGeneration(); {
 		case !reply.GetKnown() || req.GetRelease():
 		case generation == first.Load() && req.GetDropped() == number: // another lease takes its place
+			client := opened.Load()
 			client.ClearLeases()
 			for client.Leased() == 0 {
 				ask()
@@ -161,7 +163,7 @@ func TestWhatWasDroppedIsOfItsLease(t *testing.T) {
 			reply.Number = number
 		}
 	}
-	client = openQuiet(t, q, testWait)
+	opened.Store(openQuiet(t, q, testWait))
 	for {
 		ask()
 		select {
