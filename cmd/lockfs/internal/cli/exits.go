@@ -142,9 +142,18 @@ func (i *interruption) Is(err error) bool { return err == context.Canceled }
 
 // UntilSignal is signal.NotifyContext with an [interruption] as the cause.
 func UntilSignal(ctx context.Context, signals ...os.Signal) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, signals...)
+	ctx, cancel := UntilTold(ctx, told)
+	return ctx, func() {
+		signal.Stop(told)
+		cancel()
+	}
+}
+
+// UntilTold does so for signals that somebody else listens to.
+func UntilTold(ctx context.Context, told <-chan os.Signal) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
 		case s := <-told:
@@ -152,10 +161,7 @@ func UntilSignal(ctx context.Context, signals ...os.Signal) (context.Context, co
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, func() {
-		signal.Stop(told)
-		cancel(nil)
-	}
+	return ctx, func() { cancel(nil) }
 }
 
 // Stopped gives an error the exit code of the signal that ended ctx, if one did.

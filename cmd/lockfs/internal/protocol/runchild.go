@@ -60,15 +60,16 @@ func withToken(environment []string, token string) []string {
 var (
 	// ending are the signals that tell a process to end.
 	ending = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
-	// handedOn are those that are meant for the command.
-	handedOn = append([]os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}, ending...)
+	// others are those that are meant for the command besides.
+	others = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}
 )
 
 // child is a command that runs under a lock.
 type child struct {
 	cmd      *exec.Cmd
 	terminal bool // it shares the terminal with this process, and its process group
-	signals  chan os.Signal
+	ending   chan os.Signal
+	others   chan os.Signal
 	done     chan struct{} // closed when it has ended
 }
 
@@ -76,9 +77,10 @@ type child struct {
 // look after its lock any more.
 func newChild(cmd *cobra.Command, command []string, orphaned syscall.Signal) *child {
 	c := &child{
-		cmd:     exec.Command(command[0], command[1:]...),
-		signals: make(chan os.Signal, len(handedOn)),
-		done:    make(chan struct{}),
+		cmd:    exec.Command(command[0], command[1:]...),
+		ending: make(chan os.Signal, len(ending)),
+		others: make(chan os.Signal, len(others)),
+		done:   make(chan struct{}),
 	}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	c.setToken("")
@@ -110,52 +112,71 @@ func (c *child) start() error {
 }
 
 // listen keeps signals for the command. They do not end this process any more.
-func (c *child) listen() { signal.Notify(c.signals, handedOn...) }
+func (c *child) listen() {
+	c.listenForEnd()
+	signal.Notify(c.others, others...)
+}
 
 // listenForEnd does so with those only that tell a process to end.
-func (c *child) listenForEnd() { signal.Notify(c.signals, ending...) }
+func (c *child) listenForEnd() { signal.Notify(c.ending, ending...) }
 
-// isTold tells whether a signal has come.
-func (c *child) isTold() bool { return len(c.signals) > 0 }
+// isTold tells whether such a signal has come that was not handed on.
+func (c *child) isTold() bool { return len(c.ending) > 0 }
 
-func (c *child) stopListening() { signal.Stop(c.signals) }
+func (c *child) stopListening() {
+	signal.Stop(c.ending)
+	signal.Stop(c.others)
+}
 
-// await hands on signals until the command has ended or stop says why it should.
+// await hands on signals until the command has ended or stop says why it should. One that tells to end and came when the command
+// had ended is kept.
 func (c *child) await(stop <-chan error) (*os.ProcessState, error) {
+	var late os.Signal
 	for {
 		select {
 		case <-c.done:
+			if late != nil && !c.isTold() {
+				c.ending <- late
+			}
 			return c.cmd.ProcessState, nil
 		case err := <-stop:
 			return nil, err
-		case s := <-c.signals:
-			c.handOn(s.(syscall.Signal))
+		case s := <-c.ending:
+			if !c.handOn(s) {
+				late = s
+			}
+		case s := <-c.others:
+			c.handOn(s)
 		}
 	}
 }
 
-// handOn leaves out what the terminal has sent to the whole group itself.
-func (c *child) handOn(s syscall.Signal) {
+// handOn answers whether the command had not ended before. It leaves out what the terminal has sent to the whole group itself.
+func (c *child) handOn(s os.Signal) bool {
+	select {
+	case <-c.done:
+		return false
+	default:
+	}
 	if c.terminal && (s == syscall.SIGINT || s == syscall.SIGQUIT) {
-		return
+		return true
 	}
-	c.signal(s)
+	err := c.signal(s.(syscall.Signal))
+	return !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, syscall.ESRCH)
 }
 
-// signal reaches also what the command has started, if it has a group of its own. That there is
-// nothing left is no error.
-func (c *child) signal(s syscall.Signal) {
+// signal reaches also what the command has started, if it has a group of its own.
+func (c *child) signal(s syscall.Signal) error {
 	if c.terminal {
-		_ = c.cmd.Process.Signal(s)
-		return
+		return c.cmd.Process.Signal(s)
 	}
-	_ = syscall.Kill(-c.cmd.Process.Pid, s)
+	return syscall.Kill(-c.cmd.Process.Pid, s)
 }
 
-// signalAll reaches what the command has started in any case.
+// signalAll reaches what the command has started in any case. That there is nothing left is no error.
 func (c *child) signalAll(s syscall.Signal) {
 	if !c.terminal {
-		c.signal(s)
+		_ = c.signal(s)
 		return
 	}
 	for _, pid := range descendants(os.Getpid()) {

@@ -112,7 +112,9 @@ func (r *lockedRun) run(ctx context.Context) error {
 		err = cannotRun(err)
 	}
 	if err != nil {
-		return r.answer(errors.Join(err, untilGivenUp(ctx, func() error { return r.lock.giveBack(ctx) })))
+		again, stop := untilEnded(ctx)
+		defer stop()
+		return r.answer(errors.Join(err, untilGivenUp(again, func() error { return r.lock.giveBack(ctx) })))
 	}
 	return r.hold(ctx)
 }
@@ -135,7 +137,9 @@ func (r *lockedRun) hold(ctx context.Context) error {
 		return lostMeanwhile(lost)
 	}
 	stop()
-	return untilGivenUp(ctx, func() error {
+	told, stopTelling := cli.UntilTold(ctx, r.child.ending)
+	defer stopTelling()
+	return untilGivenUp(told, func() error {
 		if lost := <-kept; lost != nil {
 			return lostMeanwhile(lost)
 		}
@@ -153,10 +157,9 @@ const signalGrace = 5 * time.Second
 // takingGrace is for who is told to end while it takes a lock, and may have to give it back and say that nothing was run.
 const takingGrace = signalGrace + 2*giveBackTime
 
-// untilGivenUp calls what ends the use of a lock, which may hang with the file system of the lock. A while after a signal it is given up.
-func untilGivenUp(ctx context.Context, end func() error) error {
-	told, stop := untilEnded(ctx)
-	defer stop()
+// untilGivenUp calls what ends the use of a lock, which may hang with the file system of the lock. A while after somebody was told
+// to end it is given up.
+func untilGivenUp(told context.Context, end func() error) error {
 	return whileItMay(told, signalGrace, end, "the lock is not released")
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"lockfs/cmd/lockfs/internal/cli"
 )
 
 // toldLock is a lock that is taken just as a signal comes.
@@ -50,6 +52,30 @@ func TestASignalJustBeforeTheCommandIsNotLost(t *testing.T) {
 		}
 		require.Error(t, r.run(t.Context()))
 	}
+}
+
+// TestASignalJustAfterTheCommandIsNotLost: it is for the end of what is done then, which may hang.
+func TestASignalJustAfterTheCommandIsNotLost(t *testing.T) {
+	seen := make(chan os.Signal, 1)
+	signal.Notify(seen, syscall.SIGTERM)
+	defer signal.Stop(seen)
+	for range 50 {
+		c := newChild(new(cobra.Command), []string{"true"}, syscall.SIGTERM)
+		require.NoError(t, c.start())
+		<-c.done
+		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
+		<-seen
+		_, lost := c.await(nil)
+		require.NoError(t, lost)
+		told, stop := cli.UntilTold(t.Context(), c.ending)
+		<-told.Done()
+		stop()
+		c.stopListening()
+	}
+
+	reaped := newChild(new(cobra.Command), []string{"true"}, syscall.SIGTERM)
+	require.NoError(t, reaped.cmd.Run())
+	require.False(t, reaped.handOn(syscall.SIGTERM), "nobody is there, though that is not known yet")
 }
 
 // TestWhoIsToldToEndWaitsForNoFileSystem: a mount that hangs as a lock is taken keeps nobody.
