@@ -243,10 +243,15 @@ var errAnothers = errors.New("the stamp is another turn's")
 // ours is nil if the stamp is of this turn.
 func (t *turn) ours() error {
 	last, err := readRecord(t.stamp)
-	if err == nil && (last.host != t.mine.host || last.pid != t.mine.pid || !last.from.Equal(t.mine.from)) {
-		err = errAnothers
+	if err != nil {
+		return err
 	}
-	return err
+	ours := last.host == t.mine.host && last.pid == t.mine.pid && last.from.Equal(t.mine.from) &&
+		last.began.Unix() == t.mine.began.Unix() // for containers of one name have the same pids
+	if !ours {
+		return errAnothers
+	}
+	return nil
 }
 
 // What became of a turn.
@@ -328,5 +333,6 @@ func readRecord(path string) (*record, error) {
 		return nil, fmt.Errorf("%s is no stamp of lockfs run --once-per: give another path, or remove it if it is nobody's", cli.Word(filepath.Clean(path)))
 	}
 	r.from = from
+	r.began, _ = time.Parse(time.RFC3339, values["began"])
 	return r, nil
 }

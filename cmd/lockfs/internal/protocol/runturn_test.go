@@ -239,6 +239,22 @@ func TestTheHolderOfATurnsLockEndsIt(t *testing.T) {
 	}
 }
 
+// TestATurnOfAnotherContainerIsNotOurs: also when that has the same name and pids.
+func TestATurnOfAnotherContainerIsNotOurs(t *testing.T) {
+	hour, err := parsePeriod("1h")
+	require.NoError(t, err)
+	stamp := filepath.Join(t.TempDir(), "x")
+	turn, err := newTurn(io.Discard, stamp, hour, true, []string{"true"}, &turnsLock{})
+	require.NoError(t, err)
+	_, err = turn.acquire(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, turn.ours())
+	another := turn.mine
+	another.began = another.began.Add(-5 * time.Second)
+	require.NoError(t, os.WriteFile(stamp, []byte(another.render()), 0o600))
+	require.ErrorIs(t, turn.ours(), errAnothers)
+}
+
 // TestATurnThatIsOverHidesNoLock: that nobody waits for a turn does not hide that the lock is still there.
 func TestATurnThatIsOverHidesNoLock(t *testing.T) {
 	hour, err := parsePeriod("1h")
