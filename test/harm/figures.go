@@ -15,6 +15,8 @@ type Figure struct {
 	Applied                       float64 // index
 }
 
+const appliedIndex = "lockfs_raft_applied_index"
+
 // Figures asks all daemons.
 func (s *Site) Figures() (all []Figure) {
 	s.sample()
@@ -22,7 +24,7 @@ func (s *Site) Figures() (all []Figure) {
 		seen, _ := g.metrics.seen()
 		all = append(all, Figure{
 			Name: g.name, Memory: seen.values["process_resident_memory_bytes"], Descriptors: seen.values["process_open_fds"],
-			Goroutines: seen.values["go_goroutines"], Term: seen.values["lockfs_raft_term"], Applied: seen.values["lockfs_raft_applied_index"],
+			Goroutines: seen.values["go_goroutines"], Term: seen.values["lockfs_raft_term"], Applied: seen.values[appliedIndex],
 		})
 	}
 	return all

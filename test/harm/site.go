@@ -345,8 +345,8 @@ func (g *target) fault() string {
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
 
-// Settle waits until all that harm was done to is back: all daemons are ready, there is a leader whom all know, and those vote who
-// are meant to.
+// Settle waits until all that harm was done to is back: all daemons are ready, there is a leader whom all follow, and those vote who
+// are meant to. Somebody has to use the cluster meanwhile.
 func (s *Site) Settle(t testing.TB) {
 	t.Helper()
 	s.errands.Wait()
@@ -360,20 +360,26 @@ func (s *Site) Settle(t testing.TB) {
 		}
 		return strings.Join(names, ", "), len(again) == 0
 	})
-	hosts.Eventually(t, "a leader whom all servers know", func() (string, bool) {
-		s.supervise() // one may have been about to end
+	s.sample()
+	before := 0.0
+	for _, g := range s.servers {
+		seen, _ := g.metrics.seen()
+		before = max(before, seen.values[appliedIndex])
+	}
+	hosts.Eventually(t, "a leader whom all servers follow", func() (string, bool) {
+		s.supervise() // one may have been about to end, whose disk had failed: it knew the leader for a while, but followed it no more
 		s.sample()
-		known, leads := 0, 0
+		follow, leads := 0, 0
 		for _, g := range s.servers {
 			seen, fresh := g.metrics.seen()
-			if fresh && seen.values["lockfs_raft_leader_known"] == 1 || s.isReplaced(g) {
-				known++
+			if fresh && seen.values["lockfs_raft_leader_known"] == 1 && seen.values[appliedIndex] > before || s.isReplaced(g) {
+				follow++
 			}
 			if fresh && seen.values["lockfs_raft_is_leader"] == 1 {
 				leads++
 			}
 		}
-		return fmt.Sprintf("%d know one, %d lead", known, leads), known == len(s.servers) && leads == 1
+		return fmt.Sprintf("%d follow one, %d lead", follow, leads), follow == len(s.servers) && leads == 1
 	})
 	s.settleMembers(t)
 }
