@@ -52,9 +52,9 @@ func longest(rules porcupine.Model, operations []porcupine.Operation, within tim
 }
 
 // describe shows the calls in the order in which they began, and how far a search for an order got: the
-// numbers are places in the longest one found. Of a long history it shows what is around the first that is not in that.
+// numbers are places in the longest one found. Of a long history it shows what was before the first that is not in that, and a little more.
 func describe(operations, longest []porcupine.Operation) string {
-	const around = 30
+	const before, after = 300, 30 // what is there may have come about long before
 	place := make(map[any]int)
 	for i, operation := range longest {
 		place[operation.Input] = i + 1
@@ -69,7 +69,7 @@ func describe(operations, longest []porcupine.Operation) string {
 	}
 	var b strings.Builder
 	for i, operation := range sorted {
-		if operation.Return != Never && (i < stuck-around || i > stuck+around) {
+		if operation.Return != Never && (i < stuck-before || i > stuck+after) {
 			continue
 		}
 		at := "    -"
