@@ -72,9 +72,11 @@
 //
 //   - close(2) returns before the mount hears that an open file description is gone. Its locks may go at any time
 //     after; those of a process are gone when close returns, unless the cluster could not be told in time.
-//   - A session that is lost takes its locks with it, a lock delay later. When it ended nobody can see, but it was
-//     alive at the last call that succeeded through a descriptor by which something had been locked. So what such an
-//     owner had may go a lock delay after that call, and not before; there is nothing to come after it.
+//   - A session that is lost takes its locks with it, a lock delay later. When it ended nobody can see, but it was alive at the
+//     last call that succeeded through the descriptor by which something was locked, until the owner released all. So what was
+//     locked through that may go a lock delay after that call, and not before; nothing more is done through it until then.
+//   - A process may have locked through another descriptor in the session before or the next one. What it has in one that has ended
+//     is another one's to it: it may be refused that, and what it releases then stays for the lock delay.
 //   - Of a call of unknown outcome, the range may be locked or not until its owner's end. If its owner had something else,
 //     it is answered EIO, and what the owner had goes as with a session that is lost, though other descriptors of the process
 //     may still be good.
@@ -82,9 +84,7 @@
 // Clients write pids into what they have locked, their own or those of helpers that end at once, and leave them there; some are
 // killed. What a file says is nobody's lock: it stays the same file, and nobody is refused anything for its content.
 //
-// Both descriptors of a file are bound to their sessions before anything is locked, so one that is still alive shows
-// it for all locks that its process took since the last close. No client is ever told of a deadlock: it has several
-// threads, and lockfs does not count on such a process to go on waiting.
+// No client is ever told of a deadlock: it has several threads, and lockfs does not count on such a process to go on waiting.
 //
 // # Creations and locks
 //

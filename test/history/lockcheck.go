@@ -89,8 +89,8 @@ func (h *LockHistory) operations(calls []*LockCall, space []Kind) []porcupine.Op
 		}
 	}
 	for _, o := range owners {
-		if o.taken {
-			add(o.proof, seeSession, o)
+		for _, b := range o.bindings {
+			add(b.proof, seeSession, o)
 		}
 	}
 	return operations

@@ -198,6 +198,13 @@ var lockHistories = []struct {
 
 	{"a close drops the locks of a process", true, closedBy(Posix, 0)},
 	{"a close does not drop the locks of a process", false, closedBy(Posix, again)},
+	{"a close does not drop what was locked in a session that had ended", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock},
+		{client: 0, start: 3, end: 4, kind: OFD, mode: WriteLock, in: Range{7, 7}, opened: 2},
+		{client: 0, start: 5, end: 6, kind: Close},
+		{client: 0, start: 7, end: 8, kind: Read, opened: 2, era: 1},
+		{client: 2, start: 9, end: 10, kind: Posix, mode: WriteLock, errno: again},
+	}},
 	{"another close drops an open file description's lock late", true, closedBy(OFD, again)},
 	{"another descriptor's close drops the locks of an open file description", false, []locked{
 		{client: 0, start: 1, end: 2, kind: OFD, mode: WriteLock, opened: 2},
@@ -226,6 +233,42 @@ var lockHistories = []struct {
 	}},
 	{"its session was lost, and what it had is another's to it", true, testOfOwn(2)},
 	{"what it has is another's to it", false, testOfOwn(1)},
+	{"its session was lost, it releases all through another descriptor, and locks again", true, inTheNext(
+		locked{client: 0, start: 6 + handDelay, end: 7 + handDelay, kind: Posix, opened: 2, in: everything},
+		locked{client: 0, start: 8 + handDelay, end: 9 + handDelay, kind: Posix, mode: ReadLock, in: Range{0, 0}, opened: 2},
+	)},
+	{"it releases all through another descriptor, after another one has what it shows that it had", false, inTheNext(
+		locked{client: 0, start: 6 + handDelay, end: 7 + handDelay, kind: Read},
+		locked{client: 0, start: 8 + handDelay, end: 9 + handDelay, kind: Posix, opened: 2, in: everything},
+	)},
+	{"its session was lost, and it goes on with what it has in the next one", true, inTheNext(
+		locked{client: 0, start: 6 + handDelay, end: 7 + handDelay, kind: Posix, mode: ReadLock, in: Range{6, 7}, opened: 2},
+		locked{client: 2, start: 6 + handDelay, end: 7 + handDelay, kind: Posix, mode: WriteLock, in: Range{7, 7}, errno: again},
+		locked{client: 0, start: 8 + handDelay, end: 9 + handDelay, kind: TestOFD, mode: WriteLock, in: Range{3, 3}, opened: 2},
+	)},
+	{"its session was lost, and another one has what it has in the next one", false, inTheNext(
+		locked{client: 2, start: 6 + handDelay, end: 7 + handDelay, kind: Posix, mode: WriteLock, in: Range{7, 7}},
+		locked{client: 0, start: 8 + handDelay, end: 9 + handDelay, kind: Read, opened: 2},
+	)},
+	{"its session was lost, and what it had stays for the lock delay, also when it is released through another descriptor", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, 3}},
+		{client: 0, start: 3, end: 4, kind: Posix, mode: WriteLock, in: Range{2, 4}, opened: 2, errno: again},
+		{client: 0, start: 5, end: 6, kind: Posix, in: Range{0, 3}, opened: 2},
+		{client: 2, start: 7, end: 8, kind: Posix, mode: WriteLock, in: Range{0, 3}, errno: again},
+	}},
+	{"its session was lost, and what it has in the next one goes as it closes the file", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, 3}},
+		{client: 0, start: 3, end: 4, kind: Posix, mode: WriteLock, in: Range{7, 7}, opened: 2},
+		{client: 0, start: 5, end: 6, kind: Read, errno: lost},
+		{client: 0, start: 7, end: 8, kind: Close},
+		{client: 2, start: 9, end: 10, kind: Posix, mode: WriteLock, in: Range{7, 7}},
+	}},
+	{"what it shows that it had is released through another descriptor, and another one is refused it", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, 4}},
+		{client: 0, start: 3, end: 6, kind: Posix, in: Range{0, 3}, opened: 2},
+		{client: 2, start: 7, end: 8, kind: Posix, mode: WriteLock, in: Range{0, 3}, errno: again},
+		{client: 0, start: 9, end: 10, kind: Read},
+	}},
 	{"its session was lost, and it locks through the same descriptor", false, []locked{
 		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, 3}},
 		{client: 2, start: 2 + handDelay, end: 3 + handDelay, kind: Posix, mode: WriteLock, in: Range{0, 0}},
@@ -287,7 +330,8 @@ func closedBy(kind Kind, then syscall.Errno) []locked {
 	return []locked{
 		{client: 0, start: 1, end: 2, kind: kind, mode: WriteLock},
 		{client: 0, start: 2, end: 3, kind: OFD, mode: WriteLock, in: Range{7, 7}, opened: 2},
-		{client: 0, start: 3, end: 4, kind: Close},
+		{client: 0, start: 3, end: 4, kind: kind, mode: WriteLock},
+		{client: 0, start: 4, end: 5, kind: Close},
 		{client: 0, start: 5, end: 6, kind: Read, opened: 2, era: 1},
 		{client: 2, start: 7, end: 8, kind: kind, mode: WriteLock, errno: then},
 	}
@@ -311,6 +355,16 @@ func afterLoss(at int64) []locked {
 		{client: 2, start: 3, end: 4, kind: Flock, mode: WriteLock, errno: again},
 		{client: 2, start: at, end: at + 1, kind: Flock, mode: WriteLock},
 	}
+}
+
+// inTheNext has a session lost in which something was locked, while something else is locked through another descriptor in the next one,
+// and another one get the first.
+func inTheNext(then ...locked) []locked {
+	return append([]locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{3, 4}},
+		{client: 0, start: 3, end: 4, kind: Posix, mode: WriteLock, in: Range{7, 7}, opened: 2},
+		{client: 2, start: 4 + handDelay, end: 5 + handDelay, kind: Posix, mode: WriteLock, in: Range{4, 4}},
+	}, then...)
 }
 
 // testOfOwn has one told of its own lock, through a descriptor: the first is the one by which it has that.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/fnv"
 	"slices"
+	"strings"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -37,19 +38,16 @@ type lockState []holding
 type holding struct {
 	owner *lockOwner
 	sure  [places]Mode
-	doubt [places]bool // it may have that too, in any mode
-	ended bool         // all that it had is gone, and it can have nothing more through the same descriptors
+	by    [places]*binding // in which it took that
+	doubt [places]bool     // it may have that too, in any mode
+	ended string           // numbers of bindings whose session has ended: what it had in them is gone, and nothing more can be done in them
 }
 
 // step answers the state after an action; false if it cannot have happened in that state. What an owner had when
 // it ended goes when somebody gets it or finds it free, not before: that excludes nothing that can have happened.
 func (s lockState) step(a *lockAction) (after lockState, possible bool) {
 	own := s.of(a.owner)
-	if own.ended && a.owner.afresh[a.call] {
-		own = holding{owner: a.owner}
-		s = s.with(own)
-	}
-	if own.ended {
+	if own.hasEnded(a.within()) {
 		return s, a.verb == doDoubt // then it had no effect
 	}
 	want, in := a.call.Mode, a.call.Range
@@ -69,15 +67,15 @@ func (s lockState) step(a *lockAction) (after lockState, possible bool) {
 		if s, possible = s.giveWay(a); !possible {
 			return s, false
 		}
-		own.set(in, want)
+		own.set(a, in, want)
 	case doConvert:
 		if own.isOther(a) {
-			own.set(everything, NoLock)
+			own.set(a, everything, NoLock)
 		}
 	case doUnlock:
-		own.set(in, NoLock)
+		own.set(a, in, NoLock)
 	case doDoubt:
-		own.set(in, NoLock)
+		own.set(a, in, NoLock)
 		for at := in.First; at <= in.Last; at++ {
 			own.doubt[at] = true
 		}
@@ -106,23 +104,55 @@ func (s lockState) with(h holding) lockState {
 	return after
 }
 
-// giveWay ends all others that exclude what is wanted; false if one of them cannot have ended yet.
+// giveWay ends the sessions in which others have what excludes what is wanted; false if one of them cannot have ended yet.
 func (s lockState) giveWay(a *lockAction) (after lockState, possible bool) {
 	for _, h := range s {
-		if h.excludes(a) && !h.isOwn(a) {
-			if h.owner.earliest > a.call.End {
+		if h.owner == a.owner || h.isOwn(a) {
+			continue
+		}
+		for at := a.call.Range.First; at <= a.call.Range.Last; at++ {
+			if !h.sure[at].excludes(a.call.Mode) {
+				continue
+			}
+			if h.by[at].earliest > a.call.End {
 				return s, false
 			}
-			s = s.with(holding{owner: h.owner, ended: true})
+			h.end(h.by[at])
+			s = s.with(h)
 		}
 	}
 	return s, true
 }
 
-func (h *holding) set(in Range, mode Mode) {
+// set is what an action has its owner have. What that had in a session that may have ended may stay for the lock delay.
+func (h *holding) set(a *lockAction, in Range, mode Mode) {
 	for at := in.First; at <= in.Last; at++ {
-		h.sure[at] = mode
+		h.doubt[at] = h.doubt[at] || h.mayBeLost(at, a)
+		h.sure[at], h.by[at] = mode, nil
+		if mode != NoLock {
+			h.by[at] = a.within()
+		}
 	}
+}
+
+// mayBeLost tells whether what an owner has at a place may be of a session that has ended, and so another one's to who does something through
+// another descriptor.
+func (h *holding) mayBeLost(at int, a *lockAction) bool {
+	by := h.by[at]
+	return by != nil && by != a.within() && by.proof.Start < a.call.End
+}
+
+func (h *holding) end(b *binding) {
+	h.ended += string(b.number)
+	for at := range places {
+		if h.by[at] == b {
+			h.sure[at], h.by[at] = NoLock, nil
+		}
+	}
+}
+
+func (h *holding) hasEnded(b *binding) bool {
+	return b != nil && strings.ContainsRune(h.ended, b.number)
 }
 
 // isOther tells whether an flock has to be given up to get the one that is wanted (flock(2): converting is not
@@ -131,10 +161,11 @@ func (h *holding) isOther(a *lockAction) bool {
 	return a.call.Kind == Flock && h.sure[0] != NoLock && h.sure[0] != a.call.Mode
 }
 
-// excludes tells whether another owner surely has what excludes what is wanted, unless it has ended.
+// excludes tells whether an owner surely has what excludes what is wanted, unless its session has ended; the one that wants it: if that
+// may have.
 func (h *holding) excludes(a *lockAction) bool {
-	for at := a.call.Range.First; h.owner != a.owner && at <= a.call.Range.Last; at++ {
-		if h.sure[at].excludes(a.call.Mode) {
+	for at := a.call.Range.First; at <= a.call.Range.Last; at++ {
+		if h.sure[at].excludes(a.call.Mode) && (h.owner != a.owner || h.mayBeLost(at, a)) {
 			return true
 		}
 	}
@@ -150,8 +181,7 @@ func (h *holding) isOwn(a *lockAction) bool {
 
 func (h *holding) mayExclude(a *lockAction) bool {
 	in := a.call.Range
-	return h.owner != a.owner && h.owner.latest >= a.call.Start &&
-		(h.excludes(a) || slices.Contains(h.doubt[in.First:in.Last+1], true))
+	return h.owner.latest >= a.call.Start && (h.excludes(a) || slices.Contains(h.doubt[in.First:in.Last+1], true))
 }
 
 func (s lockState) mayExclude(a *lockAction) bool {
@@ -159,26 +189,25 @@ func (s lockState) mayExclude(a *lockAction) bool {
 	return !own.isOther(a) && slices.ContainsFunc(s, func(h holding) bool { return h.mayExclude(a) })
 }
 
-// maySee tells whether there may be a lock as a test has answered. Locks that touch may be told of as one. What a process had in a session
-// that has ended is another one's to it, through a descriptor by which it has locked nothing.
+// maySee tells whether there may be a lock as a test has answered. Locks that touch may be told of as one.
 func (s lockState) maySee(a *lockAction) bool {
 	got := a.call.Got
 	if !got.Range.valid() || !got.Range.overlaps(a.call.Range) || !got.Mode.excludes(a.call.Mode) {
 		return false
 	}
-	return slices.ContainsFunc(s, func(h holding) bool {
-		told := h.mayExclude(a) && h.owner.mayBeTold(a.call) || h.owner == a.owner && h.owner.mayBeTaken(a.call)
-		return told && h.mayHave(got)
-	})
+	return slices.ContainsFunc(s, func(h holding) bool { return h.mayExclude(a) && h.mayHave(a) })
 }
 
-func (h *holding) mayHave(got LockSeen) bool {
+// mayHave tells whether it may be this one's lock that a test was told of.
+func (h *holding) mayHave(a *lockAction) bool {
+	got, mayBeLost := a.call.Got, true
 	for at := got.Range.First; at <= got.Range.Last; at++ {
 		if h.sure[at] != got.Mode && !h.doubt[at] {
 			return false
 		}
+		mayBeLost = mayBeLost && (h.doubt[at] || h.mayBeLost(at, a))
 	}
-	return true
+	return h.owner.mayBeTold(a, mayBeLost)
 }
 
 var lockModel = porcupine.Model{
@@ -194,13 +223,16 @@ var lockModel = porcupine.Model{
 func (s lockState) hash() uint64 {
 	sum := fnv.New64a()
 	for _, h := range s {
-		_, _ = sum.Write([]byte{byte(h.owner.number), bit(h.ended)})
+		_, _ = sum.Write([]byte{byte(h.owner.number), byte(len(h.ended))})
 		for at := range places {
 			_, _ = sum.Write([]byte{byte(h.sure[at]), bit(h.doubt[at])})
 		}
 	}
 	return sum.Sum64()
 }
+
+// within is the binding of its owner in which it was; nil: none.
+func (a *lockAction) within() *binding { return a.owner.during[a.call] }
 
 func (a *lockAction) String() string {
 	switch a.verb {

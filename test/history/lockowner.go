@@ -12,20 +12,28 @@ type lockOwner struct {
 	number int
 	kind   Kind
 	first  *LockCall // of all that concern it
-	proof  *LockCall // by which its session was alive as late as is known; nil: none
 	closed *LockCall // that gave its locks up; nil: none
-	taken  bool      // it had something
 	gone   bool      // so surely that when closed returned
 	unsure bool      // the outcome of one of its calls is not known
-	lost   bool      // its session had ended before closed
 	over   bool      // a request of it was given up: no descriptor shows any more that it has what it had
 
-	has     [places]bool       // what it took and has not released
-	through []int              // descriptors by which it took that: to succeed through others shows nothing of its session
-	proofs  map[int]*LockCall  // the last of each of them
-	afresh  map[*LockCall]bool // its calls through others, which go on in another session when its own has ended
+	has      [places]bool           // what it took and has not released
+	through  map[int]*binding       // the descriptors by which it took that
+	bindings []*binding             // of all times
+	during   map[*LockCall]*binding // in which a call that concerns it was
 
-	earliest, latest int64 // when what it had can have gone
+	latest int64 // when all that it had is gone
+}
+
+// binding is a descriptor from when its owner takes something through it until the owner has nothing. What is taken through it is of one
+// session, in which all is done through it meanwhile. Other descriptors, and the same one later, may be of another session,
+// and to succeed through them shows nothing of this one.
+type binding struct {
+	number   rune      // among those of its owner
+	first    *LockCall // that took something
+	proof    *LockCall // by which the session was alive as late as is known
+	lost     bool      // its session had ended before the owner's close
+	earliest int64     // when what was taken in it can have gone
 }
 
 type ownerKey struct {
@@ -63,13 +71,13 @@ func (h *LockHistory) ownersOf(calls []*LockCall, space []Kind) map[ownerKey]*lo
 			if !found {
 				o = &lockOwner{
 					number: len(owners), kind: key.kind, first: call,
-					proofs: make(map[int]*LockCall), afresh: make(map[*LockCall]bool),
+					through: make(map[int]*binding), during: make(map[*LockCall]*binding),
 				}
 				owners[key] = o
 			}
 			o.learn(call, key, h)
 			if call.Kind == Close && key.kind == Posix && i > 0 && i+1 < len(calls) {
-				o.gone = h.droppedAll(calls[i-1], call, calls[i+1]) && someHoldsThrough(owners, calls[i+1])
+				o.gone = h.droppedAll(calls[i-1], call, calls[i+1]) && o.isOfSessionOf(owners, calls[i+1])
 			}
 		}
 	}
@@ -81,17 +89,16 @@ func (h *LockHistory) ownersOf(calls []*LockCall, space []Kind) map[ownerKey]*lo
 
 func (o *lockOwner) learn(call *LockCall, key ownerKey, h *LockHistory) {
 	own := keyOf(call) == key
+	done := own && call.locks() && call.proves() && call.Errno == 0
+	if done && call.Mode != NoLock && o.through[call.Opened] == nil {
+		o.bind(call)
+	}
+	within := o.through[call.Opened]
+	o.during[call] = within
 	switch {
 	case call.proves() && !o.over:
-		if own && !slices.Contains(o.through, call.Opened) {
-			o.afresh[call] = true
-		}
-		if own && call.Errno == 0 && call.locks() {
-			o.note(call)
-		}
-		if slices.Contains(o.through, call.Opened) {
-			o.proofs[call.Opened] = call
-			o.proof = o.oldestProof()
+		if within != nil {
+			within.proof = call
 		}
 	case call.Kind == Close && o.closed == nil:
 		o.closed = call
@@ -99,9 +106,18 @@ func (o *lockOwner) learn(call *LockCall, key ownerKey, h *LockHistory) {
 		o.unsure = true
 		o.over = o.over || call.Errno == syscall.EIO
 	}
-	if o.closed == nil && h.showsLoss(call) && slices.Contains(o.through, call.Opened) {
-		o.lost = true
+	if o.closed == nil && within != nil && h.showsLoss(call) {
+		within.lost = true
 	}
+	if done {
+		o.note(call)
+	}
+}
+
+func (o *lockOwner) bind(call *LockCall) {
+	b := &binding{number: rune(len(o.bindings)), first: call, proof: call}
+	o.through[call.Opened] = b
+	o.bindings = append(o.bindings, b)
 }
 
 // note follows what an owner takes and releases.
@@ -109,30 +125,24 @@ func (o *lockOwner) note(call *LockCall) {
 	for at := call.Range.First; at <= call.Range.Last; at++ {
 		o.has[at] = call.Mode != NoLock
 	}
-	switch {
-	case call.Mode != NoLock:
-		o.taken = true
-		o.through = append(o.through, call.Opened)
-	case !slices.Contains(o.has[:], true):
-		o.through = nil
-		clear(o.proofs)
+	if !slices.Contains(o.has[:], true) {
+		clear(o.through)
 	}
 }
 
-// oldestProof counts if locks were taken through several descriptors: nobody knows which of them are of the same session.
-func (o *lockOwner) oldestProof() (oldest *LockCall) {
-	for _, proof := range o.proofs {
-		if oldest == nil || proof.Start < oldest.Start {
-			oldest = proof
+// isOfSessionOf tells whether all that a process has is of the session of something that it, or a descriptor of it, has surely taken through
+// the descriptor of a call. A host is in one session at a time, so it is if it was alive after that was taken.
+func (o *lockOwner) isOfSessionOf(owners map[ownerKey]*lockOwner, call *LockCall) bool {
+	for key, other := range owners {
+		b := other.through[call.Opened]
+		if key.client != call.Client || b == nil {
+			continue
 		}
-	}
-	return oldest
-}
-
-// someHoldsThrough tells whether a client surely has locks through the descriptor of a call.
-func someHoldsThrough(owners map[ownerKey]*lockOwner, call *LockCall) bool {
-	for key, o := range owners {
-		if key.client == call.Client && slices.Contains(o.through, call.Opened) {
+		same := true
+		for opened, own := range o.through {
+			same = same && (opened == call.Opened || own.proof.Start >= b.first.End)
+		}
+		if same {
 			return true
 		}
 	}
@@ -148,7 +158,7 @@ func (h *LockHistory) showsLoss(c *LockCall) bool {
 // droppedAll tells whether a close is known to have been heard of by the cluster when it returned: it waits for
 // that as long as for any other call, which is not at all while the cluster does not answer. That takes the time of a call
 // after the last answer, so the call before must have had one. If the session had been lost, the locks would stay for the lock
-// delay; a call after it through the other descriptor, which was open before, shows that it was not.
+// delay; a call after it through the other descriptor, which was open before, shows that it was not (see isOfSessionOf).
 func (h *LockHistory) droppedAll(before, c, next *LockCall) bool {
 	return before.Client == c.Client && before.locks() && before.proves() &&
 		c.Errno == 0 && c.End != 0 && c.End-before.Start < int64(h.OpTimeout) &&
@@ -165,34 +175,33 @@ func (h *LockHistory) inDoubt(c *LockCall) bool {
 // judge works out when the locks can have gone: with the close, or a lock delay after the session ended, which was
 // alive at the last proof.
 func (o *lockOwner) judge(h *LockHistory) {
-	o.earliest, o.latest = o.first.Start, linear.Never
-	if o.proof != nil {
-		o.earliest = o.proof.Start + int64(h.LockDelay)
-	}
-	if o.closed == nil || o.lost {
-		return
-	}
-	o.earliest = min(o.earliest, o.closed.Start)
+	o.latest = linear.Never
 	if o.gone && !o.unsure {
 		o.latest = o.closed.End
+	}
+	for _, b := range o.bindings {
+		b.earliest = b.proof.Start + int64(h.LockDelay)
+		switch {
+		case b.lost:
+			o.latest = linear.Never
+		case o.closed != nil:
+			b.earliest = min(b.earliest, o.closed.Start)
+		}
 	}
 }
 
 // mayBeTold tells whether a test may have answered the pid that it did for a lock of this owner. It is that of the
 // process on the same host, else 0, as of sessions that have ended; or -1 where an open file description locks or
-// asks (a local disk differs a little from FUSE in that).
-func (o *lockOwner) mayBeTold(test *LockCall) bool {
+// asks (a local disk differs a little from FUSE in that). To the owner itself only what is in such a session is another one's.
+func (o *lockOwner) mayBeTold(a *lockAction, mayBeLost bool) bool {
+	test := a.call
 	switch {
+	case o == a.owner:
+		return test.Got.Pid == 0
 	case test.Got.Pid == -1:
 		return o.kind == OFD || test.Kind == TestOFD
 	case test.Host != o.first.Host:
 		return test.Got.Pid == 0
 	}
-	mayBeLost := o.proof == nil || o.proof.Start < test.End
 	return test.Got.Pid == o.first.Pid || test.Got.Pid == 0 && mayBeLost
-}
-
-// mayBeTaken tells whether a test of the owner's own may have taken what it has for another one's: that session may have ended.
-func (o *lockOwner) mayBeTaken(test *LockCall) bool {
-	return test.Got.Pid == 0 && (o.proof == nil || o.proof.Start < test.Start)
 }
