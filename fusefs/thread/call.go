@@ -15,6 +15,8 @@ const (
 	// callWait is how long a thread may take from a request to its wait for the answer, and callPoll how often it is looked at.
 	callWait = 100 * time.Millisecond
 	callPoll = time.Millisecond
+	// fcntlWait is callWait where nothing else tells what a thread has asked for: on a busy host it may wait for a processor first.
+	fcntlWait = 5 * time.Second
 
 	// running is in place of a system call's number: the thread does not wait, in whatever it is.
 	running = -2
@@ -25,8 +27,9 @@ var proc = "/proc"
 
 // FcntlCommand is what a thread that waits in fcntl(2) has asked for, which a request does not tell; -1 if it is not known.
 func FcntlCommand(thread uint32) int {
-	call, arguments, known := systemCall(thread)
-	if !known || call != unix.SYS_FCNTL || len(arguments) < 2 {
+	call, arguments, known := systemCallWithin(fcntlWait, thread)
+	isFcntl := call == unix.SYS_FCNTL || slices.Contains(foreignFcntl, call) && isForeign(arguments)
+	if !known || !isFcntl || len(arguments) < 2 {
 		return -1
 	}
 	command, err := strconv.ParseInt(string(arguments[1]), 0, 32)
@@ -77,7 +80,11 @@ var walking = append([]int{
 
 // systemCall is that in which a thread waits, if it is known; running, or another below 0: in none.
 func systemCall(thread uint32) (number int, arguments [][]byte, known bool) {
-	for end := time.Now().Add(callWait); ; time.Sleep(callPoll) {
+	return systemCallWithin(callWait, thread)
+}
+
+func systemCallWithin(limit time.Duration, thread uint32) (number int, arguments [][]byte, known bool) {
+	for end := time.Now().Add(limit); ; time.Sleep(callPoll) {
 		call, err := os.ReadFile(fmt.Sprintf("%s/%d/syscall", proc, thread))
 		fields := bytes.Fields(call)
 		if err != nil || len(fields) == 0 {

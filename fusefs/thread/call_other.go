@@ -2,4 +2,4 @@
 
 package thread
 
-var older []int
+var older, foreignFcntl []int

@@ -129,6 +129,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"not for others":  {"allow-other", setting("etc/fuse.conf", "# user_allow_other\n"), OK, "for themselves only", false},
 		"old kernel":      {"kernel", setting("proc/sys/kernel/osrelease", "5.2.0"), Failed, "pidfd_open", true},
 		"elder kernel":    {"kernel", setting("proc/sys/kernel/osrelease", "6.8.12"), Warning, "a crash of the mount's process ends the mount", true},
+		"late kernel":     {"kernel", setting("proc/sys/kernel/osrelease", "6.5.0-14-generic"), Warning, "the fcntl locks go", true},
 		"asking kernel":   {"kernel", setting("proc/sys/kernel/osrelease", "6.9.0-13"), OK, "Linux 6.9.0-13", false},
 		"odd kernel":      {"kernel", setting("proc/sys/kernel/osrelease", "plan9"), Unknown, "cannot be read", false},
 		"short timeout":   {"fuse-timeouts", setting("proc/sys/fs/fuse/max_request_timeout", "10"), Failed, "is 10 s", true},

@@ -11,9 +11,12 @@ import (
 )
 
 // Linux 5.3 is the oldest with pidfd_open(2), by which holders are watched; from 6.9 on there is FUSE_NOTIFY_RESEND, and an open that a
-// signal ends leaves nothing behind.
+// signal ends leaves nothing behind. From 6.3 until 6.5.3 the files of a process that ends are closed some time after it has ended (fuse_flush),
+// when the next one may have its number as an owner of locks.
 var (
 	oldestKernel = [2]int{5, 3}
+	lateKernel   = [2]int{6, 3}
+	timelyKernel = [2]int{6, 6}
 	askingKernel = [2]int{6, 9}
 )
 
@@ -29,6 +32,9 @@ func lookAtKernel(_ context.Context, h *host) []Finding {
 		return one(unknown("", "the kernel's version cannot be read: %v", err))
 	case before(version, oldestKernel):
 		return one(failed("use a newer kernel", "Linux %s has no pidfd_open: the processes that hold locks cannot be watched", release))
+	case !before(version, lateKernel) && before(version, timelyKernel):
+		return one(warning("use Linux 6.9 or newer", "Linux %s may close the files of a process that has ended so late that the fcntl locks go "+
+			"which the next one has taken (mended in 6.5.3), and cannot ask again what the mount's process leaves undone", release))
 	case before(version, askingKernel):
 		return one(warning("use Linux 6.9 or newer", "Linux %s cannot ask again what a process leaves undone: a crash of the mount's process "+
 			"ends the mount, and a creation that is interrupted may leave its file behind", release))
