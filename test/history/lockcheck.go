@@ -20,6 +20,8 @@ type LockHistory struct {
 	Prompt    time.Duration // who is interrupted and told so later than this may have the lock, in a session that ends
 	DisksFill bool          // servers may have had no space, so that what would need more was refused, and not done
 	LockDelay time.Duration // for so long at least nobody else has the locks of a session that ended
+
+	unanswered map[string][]*LockCall // by host
 }
 
 // lockSpaces are the kinds of locks that have nothing to do with each other. The first of each are those of an
@@ -31,7 +33,11 @@ func (h *LockHistory) Check(within time.Duration) error {
 	type file struct{ dir, name string }
 	byFile := make(map[file][]*LockCall)
 	var failed, refused []error
+	h.unanswered = make(map[string][]*LockCall)
 	for _, call := range h.Calls {
+		if h.isUnanswered(call) {
+			h.unanswered[call.Host] = append(h.unanswered[call.Host], call)
+		}
 		if !h.allowed(call) {
 			refused = append(refused, fmt.Errorf("%w: an error that nobody should get: %v", linear.ErrImpossible, call))
 		}

@@ -178,6 +178,11 @@ var lockHistories = []struct {
 		{client: 1, start: 3, end: 9, kind: Posix, mode: WriteLock, wait: true, errno: interrupted},
 		{client: 2, start: 10, end: 11, kind: Posix, mode: WriteLock, errno: again},
 	}},
+	{"interrupted at once, while the cluster did not answer, so that it may have had the lock", true, []locked{
+		{client: 0, start: 1, end: 7, kind: TestPosix, mode: ReadLock, errno: timedOut},
+		{client: 1, start: 8, end: 9, kind: Posix, mode: WriteLock, wait: true, errno: interrupted},
+		{client: 2, start: 10, end: 11, kind: Posix, mode: WriteLock, errno: again},
+	}},
 	{"after a late interrupt it took the lock, and another one too", false, []locked{
 		{client: 1, start: 3, end: 9, kind: Posix, mode: WriteLock, wait: true, errno: interrupted},
 		{client: 1, start: 10, end: 11, kind: Posix, mode: WriteLock},
@@ -262,6 +267,12 @@ var lockHistories = []struct {
 		{client: 0, start: 5, end: 6, kind: Read, errno: lost},
 		{client: 0, start: 7, end: 8, kind: Close},
 		{client: 2, start: 9, end: 10, kind: Posix, mode: WriteLock, in: Range{7, 7}},
+	}},
+	{"what it has is released through another descriptor of the session, and another one is refused it", false, []locked{
+		{client: 0, start: 1, end: 2, kind: OFD, mode: WriteLock, in: Range{7, 7}, opened: 2},
+		{client: 0, start: 3, end: 4, kind: Posix, mode: WriteLock, in: Range{0, 3}},
+		{client: 0, start: 5, end: 6, kind: Posix, in: Range{0, 3}, opened: 2},
+		{client: 2, start: 7, end: 8, kind: Posix, mode: WriteLock, in: Range{0, 3}, errno: again},
 	}},
 	{"what it shows that it had is released through another descriptor, and another one is refused it", false, []locked{
 		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, 4}},

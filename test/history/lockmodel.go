@@ -127,7 +127,7 @@ func (s lockState) giveWay(a *lockAction) (after lockState, possible bool) {
 // set is what an action has its owner have. What that had in a session that may have ended may stay for the lock delay.
 func (h *holding) set(a *lockAction, in Range, mode Mode) {
 	for at := in.First; at <= in.Last; at++ {
-		h.doubt[at] = h.doubt[at] || h.mayBeLost(at, a)
+		h.doubt[at] = h.doubt[at] || h.mayBeAnothers(at, a)
 		h.sure[at], h.by[at] = mode, nil
 		if mode != NoLock {
 			h.by[at] = a.within()
@@ -135,11 +135,15 @@ func (h *holding) set(a *lockAction, in Range, mode Mode) {
 	}
 }
 
-// mayBeLost tells whether what an owner has at a place may be of a session that has ended, and so another one's to who does something through
-// another descriptor.
+// mayBeLost tells whether what an owner has at a place may be of a session that has ended when an action comes, which is not of it.
 func (h *holding) mayBeLost(at int, a *lockAction) bool {
 	by := h.by[at]
 	return by != nil && by != a.within() && by.proof.Start < a.call.End
+}
+
+// mayBeAnothers tells whether that may be another one's lock to the owner, who does something in the next session.
+func (h *holding) mayBeAnothers(at int, a *lockAction) bool {
+	return h.mayBeLost(at, a) && h.by[at].stays && h.by[at].proof.Start < a.owner.bound[a.call]
 }
 
 func (h *holding) end(b *binding) {
@@ -165,7 +169,7 @@ func (h *holding) isOther(a *lockAction) bool {
 // may have.
 func (h *holding) excludes(a *lockAction) bool {
 	for at := a.call.Range.First; at <= a.call.Range.Last; at++ {
-		if h.sure[at].excludes(a.call.Mode) && (h.owner != a.owner || h.mayBeLost(at, a)) {
+		if h.sure[at].excludes(a.call.Mode) && (h.owner != a.owner || h.mayBeAnothers(at, a)) {
 			return true
 		}
 	}

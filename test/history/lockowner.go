@@ -21,6 +21,7 @@ type lockOwner struct {
 	through  map[int]*binding       // the descriptors by which it took that
 	bindings []*binding             // of all times
 	during   map[*LockCall]*binding // in which a call that concerns it was
+	bound    map[*LockCall]int64    // since when its descriptor is surely of one session; Never: it may be of any
 
 	latest int64 // when all that it had is gone
 }
@@ -33,6 +34,7 @@ type binding struct {
 	first    *LockCall // that took something
 	proof    *LockCall // by which the session was alive as late as is known
 	lost     bool      // its session had ended before the owner's close
+	stays    bool      // what was taken in it stays for a lock delay when its session ends
 	earliest int64     // when what was taken in it can have gone
 }
 
@@ -71,13 +73,14 @@ func (h *LockHistory) ownersOf(calls []*LockCall, space []Kind) map[ownerKey]*lo
 			if !found {
 				o = &lockOwner{
 					number: len(owners), kind: key.kind, first: call,
-					through: make(map[int]*binding), during: make(map[*LockCall]*binding),
+					through: make(map[int]*binding), during: make(map[*LockCall]*binding), bound: make(map[*LockCall]int64),
 				}
 				owners[key] = o
 			}
+			o.bound[call] = boundSince(owners, call)
 			o.learn(call, key, h)
 			if call.Kind == Close && key.kind == Posix && i > 0 && i+1 < len(calls) {
-				o.gone = h.droppedAll(calls[i-1], call, calls[i+1]) && o.isOfSessionOf(owners, calls[i+1])
+				o.gone = h.droppedAll(calls[i-1], call, calls[i+1]) && o.isOfSession(calls[i+1].Opened, boundSince(owners, calls[i+1]))
 			}
 		}
 	}
@@ -130,23 +133,26 @@ func (o *lockOwner) note(call *LockCall) {
 	}
 }
 
-// isOfSessionOf tells whether all that a process has is of the session of something that it, or a descriptor of it, has surely taken through
-// the descriptor of a call. A host is in one session at a time, so it is if it was alive after that was taken.
-func (o *lockOwner) isOfSessionOf(owners map[ownerKey]*lockOwner, call *LockCall) bool {
-	for key, other := range owners {
-		b := other.through[call.Opened]
-		if key.client != call.Client || b == nil {
-			continue
-		}
-		same := true
-		for opened, own := range o.through {
-			same = same && (opened == call.Opened || own.proof.Start >= b.first.End)
-		}
-		if same {
-			return true
+// boundSince answers since when the descriptor of a call is surely of one session, as somebody has something through it.
+func boundSince(owners map[ownerKey]*lockOwner, call *LockCall) int64 {
+	since := int64(linear.Never)
+	for key, o := range owners {
+		if b := o.through[call.Opened]; key.client == call.Client && b != nil {
+			since = min(since, b.first.End)
 		}
 	}
-	return false
+	return since
+}
+
+// isOfSession tells whether all that a process has is of the session that a descriptor has been of since some time: a host is in one
+// at a time.
+func (o *lockOwner) isOfSession(opened int, since int64) bool {
+	for through, b := range o.through {
+		if through != opened && b.proof.Start < since {
+			return false
+		}
+	}
+	return since != linear.Never
 }
 
 // showsLoss tells whether a call shows that the session of its descriptor had ended. EIO is answered too when the
@@ -158,7 +164,7 @@ func (h *LockHistory) showsLoss(c *LockCall) bool {
 // droppedAll tells whether a close is known to have been heard of by the cluster when it returned: it waits for
 // that as long as for any other call, which is not at all while the cluster does not answer. That takes the time of a call
 // after the last answer, so the call before must have had one. If the session had been lost, the locks would stay for the lock
-// delay; a call after it through the other descriptor, which was open before, shows that it was not (see isOfSessionOf).
+// delay; a call after it through the other descriptor, which was open before, shows that it was not (see isOfSession).
 func (h *LockHistory) droppedAll(before, c, next *LockCall) bool {
 	return before.Client == c.Client && before.locks() && before.proves() &&
 		c.Errno == 0 && c.End != 0 && c.End-before.Start < int64(h.OpTimeout) &&
@@ -167,9 +173,23 @@ func (h *LockHistory) droppedAll(before, c, next *LockCall) bool {
 
 // inDoubt tells whether it is not known if a lock was taken or released.
 func (h *LockHistory) inDoubt(c *LockCall) bool {
-	// Who is interrupted while the cluster cannot be asked may have the lock for a moment, or until the session ends.
-	late := c.Errno == syscall.EINTR && c.End-c.Start >= int64(h.Prompt)
-	return c.locks() && (c.Orphaned() || c.Errno == syscall.ETIMEDOUT || late)
+	// Who is interrupted while the cluster cannot be asked may have the lock for a moment, or until the session ends. He is told late, or
+	// at once if others have waited for nothing before.
+	unasked := c.Errno == syscall.EINTR && (c.End-c.Start >= int64(h.Prompt) || h.maybeSilent(c))
+	return c.locks() && (c.Orphaned() || c.Errno == syscall.ETIMEDOUT || unasked)
+}
+
+// maybeSilent tells whether the cluster may not have answered the host of a call then, by what became of other calls there.
+func (h *LockHistory) maybeSilent(c *LockCall) bool {
+	around := int64(h.OpTimeout)
+	return slices.ContainsFunc(h.unanswered[c.Host], func(other *LockCall) bool {
+		return other.Start-around <= c.End && c.Start <= other.End+around
+	})
+}
+
+// isUnanswered tells that of a call.
+func (h *LockHistory) isUnanswered(c *LockCall) bool {
+	return c.End != 0 && (c.Errno == syscall.ETIMEDOUT || c.Errno == syscall.EIO || c.End-c.Start >= int64(h.OpTimeout))
 }
 
 // judge works out when the locks can have gone: with the close, or a lock delay after the session ended, which was
@@ -180,7 +200,7 @@ func (o *lockOwner) judge(h *LockHistory) {
 		o.latest = o.closed.End
 	}
 	for _, b := range o.bindings {
-		b.earliest = b.proof.Start + int64(h.LockDelay)
+		b.earliest, b.stays = b.proof.Start+int64(h.LockDelay), h.LockDelay > 0
 		switch {
 		case b.lost:
 			o.latest = linear.Never
