@@ -18,6 +18,8 @@
 // Players (player_test.go) do through each mount what programs with locks might, while the world is harmed (harm_test.go). For each
 // directory there has to be an order in which all that they saw can have happened (package test/history). What had been given up before
 // a mount has something else done, or tells what is in the directory, or its successor begins, has no effect after that.
+// Lockers (locker_test.go) do the same with locks of open file descriptions, in worlds of their own: nobody has a lock that excludes another one's, is
+// refused one without a reason, or is told of one that is not there, and in the end none is left.
 // All servers have the same state in the end, none
 // stops by itself, and each starts again with what was on its disk. No session is ended while its mount may rely on it. Tokens of a name
 // never fall. When nothing is broken any more, all mounts work again.

@@ -14,25 +14,30 @@ import (
 	"lockfs/test/ledger"
 )
 
-// mistakes are those of package raftstore/fault that show below a mount.
-var mistakes = []string{"no-dedup", "ignore-cancel", "apply-clock", "unverified-reads", "late-keepalives"}
+// mistakes are those of package raftstore/fault that show below a mount, by which worlds show them.
+var mistakes = map[string]string{
+	"no-dedup": "TestWorlds", "ignore-cancel": "TestWorlds", "apply-clock": "TestWorlds", "unverified-reads": "TestWorlds",
+	"late-keepalives": "TestWorlds", "serve-gone": "TestLockWorlds",
+}
 
 // TestMistakesAreSeen makes each of them, in a process of its own, and requires that some world shows it.
 func TestMistakesAreSeen(t *testing.T) {
-	simulate := func(t *testing.T, mistake, during string) (string, error) {
-		command := exec.Command(os.Args[0], "-test.run=^TestWorlds$", "-test.v", "-sim.from=1", "-sim.for="+during)
+	simulate := func(t *testing.T, worlds, mistake, during string) (string, error) {
+		command := exec.Command(os.Args[0], "-test.run=^"+worlds+"$", "-test.v", "-sim.from=1", "-sim.for="+during)
 		command.Env = append(os.Environ(), "LOCKFS_TEST_FAULT="+mistake, ledger.Variable+"=")
 		said, err := command.CombinedOutput()
 		return string(said), err
 	}
 	t.Run("none", func(t *testing.T) {
-		said, err := simulate(t, "", "5s")
-		require.NoError(t, err, said)
+		for _, worlds := range []string{"TestWorlds", "TestLockWorlds"} {
+			said, err := simulate(t, worlds, "", "5s")
+			require.NoError(t, err, said)
+		}
 	})
-	for _, mistake := range mistakes {
+	for mistake, worlds := range mistakes {
 		t.Run(mistake, func(t *testing.T) {
 			began := time.Now()
-			said, err := simulate(t, mistake, "1m")
+			said, err := simulate(t, worlds, mistake, "1m")
 			require.Error(t, err, "it is not seen: %s", said)
 			_, seen, found := strings.Cut(said, ": seed ")
 			require.True(t, found, said)

@@ -13,3 +13,10 @@ var kept = []uint64{
 	1646342437560230723, // a follower stayed behind, that had a snapshot of the leader's and one entry behind it that was never committed
 	3727268887950107998, // the same
 }
+
+// keptOfLocks are those of worlds with locks.
+var keptOfLocks = []uint64{
+	1, // late-keepalives: a session ended that its mount relied on
+	2, // no lock delay
+	3, // serve-gone: a lock that nobody has any more
+}

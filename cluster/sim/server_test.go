@@ -52,9 +52,14 @@ func (s *server) running() *cluster.Node {
 }
 
 func (s *server) config() cluster.Config {
+	var lockDelay *time.Duration
+	if s.w.lockers > 0 {
+		lockDelay = new(time.Duration(s.w.seed%2) * time.Second)
+	}
 	return cluster.Config{
-		Leases: true,
-		Name:   s.name, DataDir: s.disk.dir, Address: s.address(), Insecure: true, Logger: s.w.logger, SessionTTL: sessionTTL,
+		LockDelay: lockDelay,
+		Leases:    true,
+		Name:      s.name, DataDir: s.disk.dir, Address: s.address(), Insecure: true, Logger: s.w.logger, SessionTTL: sessionTTL,
 		SnapshotEntries: snapshotEntries, Network: s.h, Clock: s.clock, Writing: s.disk.writing,
 	}
 }

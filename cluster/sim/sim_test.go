@@ -103,14 +103,19 @@ var (
 )
 
 // TestWorlds simulates worlds, and requires of each what the package comment says.
-func TestWorlds(t *testing.T) {
+func TestWorlds(t *testing.T) { testWorlds(t, kept, usual) }
+
+// TestLockWorlds is TestWorlds for locks.
+func TestLockWorlds(t *testing.T) { testWorlds(t, keptOfLocks, withLockers) }
+
+func testWorlds(t *testing.T, kept []uint64, of func(seed uint64) plan) {
 	f := &figures{began: time.Now(), did: make(map[string]int)}
 	entry := ledger.New(ledger.Worlds)
-	for seed := range seeds() {
+	for seed := range seeds(kept) {
 		if t.Failed() || *forFlag != 0 && time.Since(f.began) >= *forFlag {
 			break
 		}
-		p := usual(seed)
+		p := of(seed)
 		if f.worlds == 0 {
 			entry.FirstSeed = seed
 		}
@@ -128,7 +133,7 @@ func TestWorlds(t *testing.T) {
 			f.undecided++
 		} else if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
-			entry.Findings = append(entry.Findings, fmt.Sprintf("-sim.seed %d", seed))
+			entry.Findings = append(entry.Findings, fmt.Sprintf("-run %s -sim.seed %d", t.Name(), seed))
 		}
 	}
 	t.Log(f)
@@ -136,8 +141,8 @@ func TestWorlds(t *testing.T) {
 	must(entry.Add())
 }
 
-// seeds are those that the flags ask for.
-func seeds() iter.Seq[uint64] {
+// seeds are those that the flags ask for, or else those that are kept.
+func seeds(kept []uint64) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		switch {
 		case *seedFlag != 0:
@@ -170,6 +175,9 @@ type figures struct {
 func (f *figures) add(w *world) {
 	f.worlds++
 	f.histories += len(w.dirs)
+	if w.lockers > 0 {
+		f.histories++
+	}
 	f.simulated += time.Duration(w.settled)
 	if w.recovery > f.recovery {
 		f.recovery, f.slowest = w.recovery, w.seed

@@ -38,6 +38,7 @@ type world struct {
 	servers []*server
 	mounts  []*mount
 	dirs    []*directory // of the histories
+	locked  lockFile
 
 	opTimeout time.Duration
 	playing   sync.WaitGroup // players, and mounts that start
@@ -54,18 +55,23 @@ type world struct {
 
 // plan is what a world is made of.
 type plan struct {
-	seed   uint64
-	voters int
-	near   int // mounts in servers' processes
-	far    int // mounts on hosts of their own
-	inDirs int // histories
-	calls  int // of each player: one in each directory through each mount
-	harms  []harm
-	logs   bool
+	seed    uint64
+	voters  int
+	near    int // mounts in servers' processes
+	far     int // mounts on hosts of their own
+	inDirs  int // histories
+	calls   int // of each player: one in each directory through each mount; and of each locker
+	lockers int // through each mount
+	harms   []harm
+	logs    bool
 }
 
 func usual(seed uint64) plan {
 	return plan{seed: seed, voters: 3, near: 2, far: 2, inDirs: 3, calls: 40, harms: harms}
+}
+
+func withLockers(seed uint64) plan {
+	return plan{seed: seed, voters: 3, near: 2, far: 2, lockers: 2, calls: 30, harms: harms}
 }
 
 // Write takes the log.
@@ -170,6 +176,7 @@ func (w *world) live(disks map[string]image) {
 		}
 	}
 	w.makeDirs()
+	w.makeLocked()
 	players := make(chan struct{})
 	go func() {
 		var group sync.WaitGroup
@@ -182,6 +189,9 @@ func (w *world) live(disks map[string]image) {
 				group.Go(p.play)
 			}
 		}
+		for _, l := range w.newLockers() {
+			group.Go(l.play)
+		}
 		group.Wait()
 		close(players)
 	}()
@@ -189,6 +199,7 @@ func (w *world) live(disks map[string]image) {
 	mended := time.Now()
 	w.settle()
 	w.recovery = time.Since(mended)
+	w.lockAll()
 	w.look()
 	w.compare()
 	w.end()
@@ -198,16 +209,7 @@ func (w *world) live(disks map[string]image) {
 func (w *world) makeDirs() {
 	for i := range w.inDirs {
 		name := fmt.Sprintf("d%d", i)
-		for try := 0; ; try++ {
-			client, _ := w.mounts[i%len(w.mounts)].await()
-			result, err := client.Mutate(context.Background(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
-				Parent: uint64(namespace.RootIno), Name: fmt.Appendf(nil, "%s.%d", name, try), Mode: syscall.S_IFDIR | 0o755, Exclusive: true,
-			}}})
-			if err == nil && result.GetCode() == storepb.Code_OK {
-				w.dirs = append(w.dirs, &directory{name: name, ino: result.GetAttr().GetIno()})
-				break
-			}
-		}
+		w.dirs = append(w.dirs, &directory{name: name, ino: w.make(name, syscall.S_IFDIR|0o755)})
 	}
 }
 
@@ -365,6 +367,9 @@ func (w *world) check() error {
 			problems = append(problems, err)
 		}
 	}
+	if err := w.checkLocks(); err != nil {
+		problems = append(problems, err)
+	}
 	return errors.Join(problems...)
 }
 
@@ -377,6 +382,11 @@ func (w *world) digest() string {
 			must(err)
 			_, _ = hash.Write(text)
 		}
+	}
+	for _, call := range w.locked.calls {
+		text, err := json.Marshal(call)
+		must(err)
+		_, _ = hash.Write(text)
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:16]
 }
