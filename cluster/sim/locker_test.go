@@ -63,7 +63,7 @@ func (l *locker) pause(most time.Duration) { time.Sleep(time.Duration(l.random.I
 func (l *locker) hold() {
 	lock := l.lock()
 	lock.Wait = l.random.IntN(2) == 0
-	if l.ask(history.OFD, lock) != 0 {
+	if !l.ask(history.OFD, lock) {
 		return
 	}
 	l.open = true
@@ -91,8 +91,8 @@ var lockModes = map[storepb.LockType]history.Mode{
 	storepb.LockType_UNLOCK: history.NoLock, storepb.LockType_SHARED: history.ReadLock, storepb.LockType_EXCLUSIVE: history.WriteLock,
 }
 
-// ask does a call and writes it down.
-func (l *locker) ask(kind history.Kind, lock *storepb.TakeLock) syscall.Errno {
+// ask does a call, writes it down, and answers whether it succeeded.
+func (l *locker) ask(kind history.Kind, lock *storepb.TakeLock) (done bool) {
 	l.calls--
 	l.seq++
 	m := l.mount
@@ -144,7 +144,7 @@ func (l *locker) ask(kind history.Kind, lock *storepb.TakeLock) syscall.Errno {
 	}
 	l.w.locked.add(call)
 	l.w.noteDone("calls on locks")
-	return call.Errno
+	return call.Errno == 0
 }
 
 func (f *lockFile) add(call *history.LockCall) {
