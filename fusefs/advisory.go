@@ -185,7 +185,7 @@ func (fs *fileSystem) dropPredecessor(in *fuse.LkIn, handle *fileHandle) {
 	if before == nil || before == &handle.locks {
 		return
 	}
-	if command := thread.FcntlCommand(in.Pid); command == unix.F_OFD_SETLK || command == unix.F_OFD_SETLKW {
+	if command := thread.SurelyFcntlCommand(in.Pid); command == unix.F_OFD_SETLK || command == unix.F_OFD_SETLKW {
 		fs.dropRecords(kernel.CallerOf(&in.InHeader), handle.inode, ids.Owner(in.Owner), before)
 	}
 }

@@ -12,10 +12,12 @@ import (
 )
 
 const (
-	// callWait is how long a thread may take from a request to its wait for the answer, and callPoll how often it is looked at.
-	callWait = 100 * time.Millisecond
-	callPoll = time.Millisecond
-	// fcntlWait is callWait where nothing else tells what a thread has asked for: on a busy host it may wait for a processor first.
+	// callWait is how long a thread may take from a request to its wait for the answer, and callPoll when it is looked at again first; and
+	// later, as it may wait for a processor, which looking often is no help for.
+	callWait        = 100 * time.Millisecond
+	callPoll        = time.Millisecond
+	longestCallPoll = 20 * callPoll
+	// fcntlWait is callWait for who has to know.
 	fcntlWait = 5 * time.Second
 
 	// running is in place of a system call's number: the thread does not wait, in whatever it is.
@@ -26,8 +28,13 @@ const (
 var proc = "/proc"
 
 // FcntlCommand is what a thread that waits in fcntl(2) has asked for, which a request does not tell; -1 if it is not known.
-func FcntlCommand(thread uint32) int {
-	call, arguments, known := systemCallWithin(fcntlWait, thread)
+func FcntlCommand(thread uint32) int { return fcntlCommand(callWait, thread) }
+
+// SurelyFcntlCommand is FcntlCommand for who has to know. It waits for up to 5 s for a thread to wait.
+func SurelyFcntlCommand(thread uint32) int { return fcntlCommand(fcntlWait, thread) }
+
+func fcntlCommand(limit time.Duration, thread uint32) int {
+	call, arguments, known := systemCallWithin(limit, thread)
 	isFcntl := call == unix.SYS_FCNTL || slices.Contains(foreignFcntl, call) && isForeign(arguments)
 	if !known || !isFcntl || len(arguments) < 2 {
 		return -1
@@ -84,7 +91,8 @@ func systemCall(thread uint32) (number int, arguments [][]byte, known bool) {
 }
 
 func systemCallWithin(limit time.Duration, thread uint32) (number int, arguments [][]byte, known bool) {
-	for end := time.Now().Add(limit); ; time.Sleep(callPoll) {
+	poll := callPoll
+	for end := time.Now().Add(limit); ; time.Sleep(poll) {
 		call, err := os.ReadFile(fmt.Sprintf("%s/%d/syscall", proc, thread))
 		fields := bytes.Fields(call)
 		if err != nil || len(fields) == 0 {
@@ -92,6 +100,7 @@ func systemCallWithin(limit time.Duration, thread uint32) (number int, arguments
 		}
 		if string(fields[0]) == "running" {
 			if time.Now().Before(end) {
+				poll = min(2*poll, longestCallPoll)
 				continue // it does not wait yet
 			}
 			return running, nil, true

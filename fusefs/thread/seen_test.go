@@ -75,14 +75,14 @@ func TestFcntlCommand(t *testing.T) {
 	}
 }
 
-// TestFcntlCommandOfAThreadThatWaitsForAProcessor has a thread be seen to run for longer than a system call is waited for elsewhere.
-func TestFcntlCommandOfAThreadThatWaitsForAProcessor(t *testing.T) {
+// TestSurelyFcntlCommand has a thread be seen to run for longer than a system call is waited for elsewhere.
+func TestSurelyFcntlCommand(t *testing.T) {
 	useProc(t)
 	require.NoError(t, tell("running\n"))
 	told := make(chan error, 1)
 	time.AfterFunc(2*callWait, func() {
 		told <- tell(fmt.Sprintf("%d 0x3 0x25 0x7ffe 0x0 0x0 0x0 0x7ffe57ac4 0x7f00\n", unix.SYS_FCNTL))
 	})
-	require.Equal(t, unix.F_OFD_SETLK, FcntlCommand(thread))
+	require.Equal(t, unix.F_OFD_SETLK, SurelyFcntlCommand(thread))
 	require.NoError(t, <-told)
 }

@@ -77,6 +77,8 @@
 //     locked through that may go a lock delay after that call, and not before; nothing more is done through it until then.
 //   - A process may have locked through another descriptor in the session before or the next one. What it has in one that has ended
 //     is another one's to it: it may be refused that, and what it releases then stays for the lock delay.
+//   - Who waited long may have asked in two sessions, as after a signal whose handler has calls go on (SA_RESTART) the kernel asks
+//     again. What it got in the first stays for the lock delay, and is another one's to it.
 //   - Of a call of unknown outcome, the range may be locked or not until its owner's end. If its owner had something else,
 //     it is answered EIO, and what the owner had goes as with a session that is lost, though other descriptors of the process
 //     may still be good.

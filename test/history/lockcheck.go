@@ -127,6 +127,9 @@ func (h *LockHistory) verbsOf(c *LockCall) []lockVerb {
 	case c.Mode == NoLock:
 		return []lockVerb{doUnlock}
 	}
+	if c.Wait && h.LockDelay > 0 && c.End-c.Start >= int64(h.Prompt) {
+		verbs = append(verbs, doLeave) // after a signal the kernel asks again, and may do so in the next session
+	}
 	return append(verbs, doTake)
 }
 

@@ -183,6 +183,15 @@ var lockHistories = []struct {
 		{client: 1, start: 8, end: 9, kind: Posix, mode: WriteLock, wait: true, errno: interrupted},
 		{client: 2, start: 10, end: 11, kind: Posix, mode: WriteLock, errno: again},
 	}},
+	{"a late interrupt left it what it had in a session that ended, and it is told of that", true, []locked{
+		{client: 1, start: 3, end: 9, kind: OFD, mode: WriteLock, in: Range{0, 3}, wait: true, errno: interrupted},
+		{client: 1, start: 10, end: 11, kind: TestOFD, mode: WriteLock, in: Range{0, 0}, got: LockSeen{WriteLock, Range{0, 3}, -1}},
+	}},
+	{"it waited in two sessions, and what it got in the first stays", true, []locked{
+		{client: 1, start: 3, end: 9, kind: Posix, mode: ReadLock, in: Range{0, 6}, wait: true},
+		{client: 1, start: 10, end: 11, kind: Posix, in: Range{2, 6}},
+		{client: 2, start: 12, end: 13, kind: Posix, mode: WriteLock, in: Range{4, 4}, errno: again},
+	}},
 	{"after a late interrupt it took the lock, and another one too", false, []locked{
 		{client: 1, start: 3, end: 9, kind: Posix, mode: WriteLock, wait: true, errno: interrupted},
 		{client: 1, start: 10, end: 11, kind: Posix, mode: WriteLock},
@@ -209,6 +218,16 @@ var lockHistories = []struct {
 		{client: 0, start: 5, end: 6, kind: Close},
 		{client: 0, start: 7, end: 8, kind: Read, opened: 2, era: 1},
 		{client: 2, start: 9, end: 10, kind: Posix, mode: WriteLock, errno: again},
+	}},
+	{"a close does not drop what was locked in a session that had ended, though the other descriptor was of it once", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, 0}, opened: 2},
+		{client: 0, start: 3, end: 4, kind: OFD, mode: WriteLock, in: Range{7, 7}, opened: 2},
+		{client: 0, start: 5, end: 6, kind: Close, opened: 3},
+		{client: 0, start: 7, end: 8, kind: OFD, in: Range{7, 7}, opened: 2, era: 1},
+		{client: 0, start: 9, end: 10, kind: Posix, mode: WriteLock, in: Range{0, 0}, opened: 4, era: 1},
+		{client: 0, start: 11, end: 12, kind: Close, opened: 4, era: 1},
+		{client: 0, start: 13, end: 14, kind: Read, opened: 2, era: 2},
+		{client: 2, start: 15, end: 16, kind: Posix, mode: WriteLock, in: Range{0, 0}, errno: again},
 	}},
 	{"another close drops an open file description's lock late", true, closedBy(OFD, again)},
 	{"another descriptor's close drops the locks of an open file description", false, []locked{

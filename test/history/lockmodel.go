@@ -17,6 +17,7 @@ const (
 	doUnlock                   //
 	doConvert                  // give up an flock of the other mode
 	doDoubt                    // whether the owner has the range from now on is not known
+	doLeave                    // whether a session that ended has left the range locked is not known
 	seeInUse                   // somebody else's lock excludes the one that was wanted
 	seeLock                    // the same, and which it is
 	seeNoLock                  // nobody's does
@@ -48,7 +49,7 @@ type holding struct {
 func (s lockState) step(a *lockAction) (after lockState, possible bool) {
 	own := s.of(a.owner)
 	if own.hasEnded(a.within()) {
-		return s, a.verb == doDoubt // then it had no effect
+		return s, a.verb == doDoubt || a.verb == doLeave // then it had no effect
 	}
 	want, in := a.call.Mode, a.call.Range
 	switch a.verb {
@@ -76,9 +77,9 @@ func (s lockState) step(a *lockAction) (after lockState, possible bool) {
 		own.set(a, in, NoLock)
 	case doDoubt:
 		own.set(a, in, NoLock)
-		for at := in.First; at <= in.Last; at++ {
-			own.doubt[at] = true
-		}
+		own.mayHaveAlso(in)
+	case doLeave:
+		own.mayHaveAlso(in)
 	}
 	return s.with(own), true
 }
@@ -132,6 +133,12 @@ func (h *holding) set(a *lockAction, in Range, mode Mode) {
 		if mode != NoLock {
 			h.by[at] = a.within()
 		}
+	}
+}
+
+func (h *holding) mayHaveAlso(in Range) {
+	for at := in.First; at <= in.Last; at++ {
+		h.doubt[at] = true
 	}
 }
 

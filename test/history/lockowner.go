@@ -77,10 +77,10 @@ func (h *LockHistory) ownersOf(calls []*LockCall, space []Kind) map[ownerKey]*lo
 				}
 				owners[key] = o
 			}
-			o.bound[call] = boundSince(owners, call)
+			o.bound[call] = boundSince(owners, call, nil)
 			o.learn(call, key, h)
 			if call.Kind == Close && key.kind == Posix && i > 0 && i+1 < len(calls) {
-				o.gone = h.droppedAll(calls[i-1], call, calls[i+1]) && o.isOfSession(calls[i+1].Opened, boundSince(owners, calls[i+1]))
+				o.gone = h.droppedAll(calls[i-1], call, calls[i+1]) && o.isOfSession(calls[i+1].Opened, boundSince(owners, calls[i+1], o))
 			}
 		}
 	}
@@ -133,11 +133,12 @@ func (o *lockOwner) note(call *LockCall) {
 	}
 }
 
-// boundSince answers since when the descriptor of a call is surely of one session, as somebody has something through it.
-func boundSince(owners map[ownerKey]*lockOwner, call *LockCall) int64 {
+// boundSince answers since when the descriptor of a call is surely of one session, as somebody has something through it. What a process
+// has closed counts until the next call only: with what is released through the descriptor after that it may go to another session.
+func boundSince(owners map[ownerKey]*lockOwner, call *LockCall, closing *lockOwner) int64 {
 	since := int64(linear.Never)
 	for key, o := range owners {
-		if b := o.through[call.Opened]; key.client == call.Client && b != nil {
+		if b := o.through[call.Opened]; key.client == call.Client && b != nil && (o.closed == nil || o == closing) {
 			since = min(since, b.first.End)
 		}
 	}
@@ -179,17 +180,17 @@ func (h *LockHistory) inDoubt(c *LockCall) bool {
 	return c.locks() && (c.Orphaned() || c.Errno == syscall.ETIMEDOUT || unasked)
 }
 
-// maybeSilent tells whether the cluster may not have answered the host of a call then, by what became of other calls there.
+// maybeSilent tells whether the cluster may not have answered the host of a call then: another call there had waited in vain by then, or
+// failed at once because others had.
 func (h *LockHistory) maybeSilent(c *LockCall) bool {
-	around := int64(h.OpTimeout)
+	patience := int64(h.OpTimeout)
 	return slices.ContainsFunc(h.unanswered[c.Host], func(other *LockCall) bool {
-		return other.Start-around <= c.End && c.Start <= other.End+around
+		return min(other.End, other.Start+patience) <= c.End && c.Start <= other.End+patience
 	})
 }
 
-// isUnanswered tells that of a call.
 func (h *LockHistory) isUnanswered(c *LockCall) bool {
-	return c.End != 0 && (c.Errno == syscall.ETIMEDOUT || c.Errno == syscall.EIO || c.End-c.Start >= int64(h.OpTimeout))
+	return c.End != 0 && (c.Errno == syscall.ETIMEDOUT || c.End-c.Start >= int64(h.OpTimeout))
 }
 
 // judge works out when the locks can have gone: with the close, or a lock delay after the session ended, which was
@@ -216,10 +217,10 @@ func (o *lockOwner) judge(h *LockHistory) {
 func (o *lockOwner) mayBeTold(a *lockAction, mayBeLost bool) bool {
 	test := a.call
 	switch {
-	case o == a.owner:
-		return test.Got.Pid == 0
 	case test.Got.Pid == -1:
 		return o.kind == OFD || test.Kind == TestOFD
+	case o == a.owner:
+		return test.Got.Pid == 0
 	case test.Host != o.first.Host:
 		return test.Got.Pid == 0
 	}
