@@ -58,7 +58,7 @@ type Client struct {
 	leave     sync.Once
 	left      atomic.Bool   // the session ends, or has ended: what was locked in it may be somebody else's
 	stopped   chan struct{} // closed when the keepalives have stopped
-	settling  sync.WaitGroup
+	settling  tasks
 	unsettled unsettled
 	silence   silence
 

@@ -138,8 +138,7 @@ func (c *Client) goOn(ctx context.Context, cfg Config, near Voter) error {
 		cfg.Begun(c)
 	}
 	c.confirm(ctx, session)
-	c.settling.Add(1)
-	go c.tellVersions(session.id)
+	c.settling.begin(func() { c.tellVersions(session.id) })
 	c.follow(near)
 	go c.keepAlive()
 	go c.keepLeases()

@@ -35,7 +35,7 @@ func (c *Client) HandOver(ctx context.Context) (*os.File, error) {
 	<-c.stopped
 	<-c.returned // who goes on begins without leases, and may change what this client would answer
 	c.cancel()
-	c.settling.Wait()
+	c.settling.end()
 	err := c.holders.close()
 	if c.peers != nil {
 		c.peers.Close()
@@ -90,18 +90,17 @@ func (c *Client) settleLeft(session *clientSession, left *journalState) {
 		if call.session != session.id { // one that ended before
 			in = &clientSession{id: call.session, numbers: newNumbers(call.seq)}
 		}
-		c.settling.Add(1)
-		go c.settle(in, call.seq, call.slot, c.unsettled.begin(true))
+		givenUp := c.unsettled.begin(true)
+		c.settling.begin(func() { c.settle(in, call.seq, call.slot, givenUp) })
 	}
 	if len(left.waits) > 0 {
-		c.settling.Add(1)
-		go c.interruptLeft(session, left.waits, c.unsettled.begin(false))
+		givenUp := c.unsettled.begin(false)
+		c.settling.begin(func() { c.interruptLeft(session, left.waits, givenUp) })
 	}
 }
 
 // interruptLeft tells the cluster that nobody waits any more, until it knows.
 func (c *Client) interruptLeft(session *clientSession, waits []*storepb.AwaitLock, call *givenUp) {
-	defer c.settling.Done()
 	var slot int
 	select {
 	case slot = <-c.slots:

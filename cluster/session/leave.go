@@ -32,7 +32,7 @@ func (c *Client) Leave(ctx context.Context, inUse func() bool) error {
 	if err == nil {
 		err = c.journal.discard()
 	}
-	c.settling.Wait()
+	c.settling.end()
 	if c.peers != nil {
 		c.peers.Close()
 	}

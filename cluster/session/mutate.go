@@ -125,9 +125,9 @@ func (c *Client) createIn(
 			err = ctx.Err() // nobody waits for the answer any more
 		}
 		if err != nil {
-			c.settling.Add(1)
 			changes, _ := foresee(op)
-			go c.settle(session, seq, slot, c.unsettled.begin(isUnforeseen(op), changes...))
+			call := c.unsettled.begin(isUnforeseen(op), changes...)
+			c.settling.begin(func() { c.settle(session, seq, slot, call) })
 			c.journal.endWait(session.id, seq)
 			return nil, 0, err
 		}
@@ -203,7 +203,6 @@ func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Resul
 // settle goes on until the cluster has recorded that a number is void, and only then acknowledges it. If the mount ends before, the next
 // process does it.
 func (c *Client) settle(session *clientSession, seq ids.Sequence, slot int, call *givenUp) {
-	defer c.settling.Done()
 	for err := c.void(c.ctx, callNumber{session.id, seq}); err != nil; err = c.void(c.ctx, callNumber{session.id, seq}) {
 		if pause.For(c.ctx, reopenPause) != nil {
 			c.logger.Error("closed before the outcome of a call was settled", "session", session.id, "seq", seq, "error", err)

@@ -42,7 +42,6 @@ func (c *Client) propose(ctx context.Context, id ids.Session, goesOn bool) error
 
 // tellVersions has the cluster know which versions the program knows that goes on with a session: a raise waits for it.
 func (c *Client) tellVersions(id ids.Session) {
-	defer c.settling.Done()
 	for {
 		err := c.propose(c.ctx, id, true)
 		refused := new(rpc.RefusedError)
