@@ -3,14 +3,12 @@ package sim
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"syscall"
 	"time"
 
 	"lockfs/cluster/session"
-	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 	"lockfs/test/history"
 )
@@ -209,13 +207,7 @@ func (w *world) lockAll() {
 			}
 		}
 	})
-	if !waitFor(&locking) {
-		w.fail(errors.New("a lock stays that nobody has any more"))
-		w.mu.Lock()
-		w.over = true
-		w.mu.Unlock()
-		locking.Wait()
-	}
+	w.awaitOrEnd(&locking, "a lock stays that nobody has any more")
 }
 
 func (w *world) checkLocks() error {
@@ -239,17 +231,4 @@ func (w *world) newLockers() (lockers []*locker) {
 		}
 	}
 	return lockers
-}
-
-// make makes a name in the root, with a number behind it, and answers its inode.
-func (w *world) make(name string, mode uint32) uint64 {
-	for try := 0; ; try++ {
-		client, _ := w.mounts[try%len(w.mounts)].await()
-		result, err := client.Mutate(context.Background(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
-			Parent: uint64(namespace.RootIno), Name: fmt.Appendf(nil, "%s.%d", name, try), Mode: mode, Exclusive: true,
-		}}})
-		if err == nil && result.GetCode() == storepb.Code_OK {
-			return result.GetAttr().GetIno()
-		}
-	}
 }

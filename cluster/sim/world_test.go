@@ -231,14 +231,33 @@ func (w *world) settle() {
 			}
 		})
 	}
-	if !waitFor(&settling) {
-		w.fail(errors.New("not all mounts work again, though nothing is in their way"))
-		w.mu.Lock()
-		w.over = true
-		w.mu.Unlock()
-		settling.Wait()
-	}
+	w.awaitOrEnd(&settling, "not all mounts work again, though nothing is in their way")
 	w.settled = w.now()
+}
+
+// make makes a name in the root, with a number behind it, and answers its inode.
+func (w *world) make(name string, mode uint32) uint64 {
+	for try := 0; ; try++ {
+		client, _ := w.mounts[try%len(w.mounts)].await()
+		result, err := client.Mutate(context.Background(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
+			Parent: uint64(namespace.RootIno), Name: fmt.Appendf(nil, "%s.%d", name, try), Mode: mode, Exclusive: true,
+		}}})
+		if err == nil && result.GetCode() == storepb.Code_OK {
+			return result.GetAttr().GetIno()
+		}
+	}
+}
+
+// awaitOrEnd ends the world with a problem if something takes too long.
+func (w *world) awaitOrEnd(group *sync.WaitGroup, problem string) {
+	if waitFor(group) {
+		return
+	}
+	w.fail(errors.New(problem))
+	w.mu.Lock()
+	w.over = true
+	w.mu.Unlock()
+	group.Wait()
 }
 
 // waitFor is false if it takes too long.
