@@ -22,9 +22,6 @@ const leastKept = time.Minute
 // were told.
 func (s *Store) Record(ctx context.Context, grant *forrst.Grant, answer []byte, keep time.Duration) error {
 	expires := s.Now().Add(max(keep, leastKept))
-	if grant.Lock.ExpiresAt.After(expires) {
-		expires = grant.Lock.ExpiresAt // or an attempt would wait for a lock that nobody works under
-	}
 	facts := lockfact.Facts{
 		Format: lockfact.Forrst, Holder: grant.Request.ID, Host: s.host, ExpiresAt: lockfact.Origin{}.Deadline(expires),
 		Guard: lockfact.GuardOwner, OnStale: lockfact.Remove,

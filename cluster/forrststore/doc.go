@@ -9,8 +9,8 @@
 //
 // Two names beside the locks, which no key can have, are bookkeeping: they are not listed as locks. .queue is
 // a file on which requests that wait hold record locks. .replies has a file for each request that was
-// answered: the token of the lock that it had, and the answer. It goes by itself when neither that lock nor the time for
-// which the answer counts, a minute at least, can last any longer.
+// answered: the token of the lock that it had, and the answer. It expires after a minute at least: with the time for
+// which the answer counts, or, if the call left its lock behind, with that lock.
 //
 // # Waiting
 //

@@ -180,11 +180,11 @@ func TestRequestOfItsOwn(t *testing.T) {
 	require.Greater(t, o.grant.Token, grant.Token)
 }
 
-// An answer is kept for a minute, for as long as it is asked to be, and as its lock may last, and then it goes by itself.
+// TestAnswersExpire after a minute, or after the time for which the store is asked to keep them; the ttl of the lock does not matter.
 func TestAnswersExpire(t *testing.T) {
 	s := newStores(t, 1)[0]
 	for _, c := range []struct{ ttl, keep, least time.Duration }{
-		{time.Second, 0, leastKept}, {time.Second, 2 * leastKept, 2 * leastKept}, {3 * leastKept, 2 * leastKept, 3 * leastKept},
+		{time.Second, 0, leastKept}, {time.Second, 2 * leastKept, 2 * leastKept}, {30 * leastKept, 2 * leastKept, 2 * leastKept},
 	} {
 		w := want(c.least.String())
 		w.TTL = c.ttl
@@ -201,4 +201,18 @@ func TestAnswersExpire(t *testing.T) {
 		require.Equal(t, storepb.OnStale_REMOVE, facts.GetOnStale())
 		require.NoError(t, s.Drop(t.Context(), grant))
 	}
+}
+
+// TestAnswersWithoutRoomAreRefused tells a full quota from a store that does not answer.
+func TestAnswersWithoutRoomAreRefused(t *testing.T) {
+	s := newStores(t, 1)[0]
+	grant := acquire(t, s, want("a"))
+	err := s.Record(t.Context(), grant, make([]byte, 300<<10), 0)
+	require.ErrorIs(t, err, forrst.ErrRefused)
+	require.NoError(t, s.Drop(t.Context(), grant))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = s.Record(ctx, grant, nil, 0)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, forrst.ErrRefused)
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"lockfs/cluster/session"
+	"lockfs/formats/forrst"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -124,7 +125,13 @@ func (t *tree) mutate(ctx context.Context, op *storepb.Op) (*storepb.Result, err
 	return t.client.Mutate(ctx, t.caller(), op)
 }
 
-// refused is what the namespace says no with, where it should not.
-func refused(what string, result *storepb.Result) error {
-	return fmt.Errorf("%s: %v %s", what, result.GetCode(), result.GetMessage())
+// refused returns the error for a result that is not the expected one. It is ErrRefused if the same command would not succeed soon
+// either, as where a quota is used up.
+func refused(name string, result *storepb.Result) error {
+	err := fmt.Errorf("%s: %v %s", name, result.GetCode(), result.GetMessage())
+	switch result.GetCode() {
+	case storepb.Code_QUOTA, storepb.Code_NO_SPACE, storepb.Code_FILE_TOO_BIG, storepb.Code_INVALID, storepb.Code_NOT_DIRECTORY:
+		err = fmt.Errorf("%w: %w", forrst.ErrRefused, err)
+	}
+	return err
 }

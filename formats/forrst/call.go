@@ -21,18 +21,24 @@ const (
 	largestMargin = time.Second
 )
 
-// call is a request that asks for a lock.
+// errCrowded: as many requests wait for locks as may.
+var errCrowded = errors.New("too many requests wait for locks")
+
+// call is a request to a function: with options, one that asks for a lock.
 type call struct {
 	runner  *Runner
 	request *Request
 	options *Options
-	key     string // the full one
+	key     string // the full key
 	body    []byte
 }
 
 func (c *call) serve(w http.ResponseWriter, r *http.Request) {
 	grant, err := c.acquire(r.Context())
 	switch {
+	case errors.Is(err, errCrowded):
+		crowded(w, c.request, c.runner.MaxWaiting, "wait for locks")
+		return
 	case err != nil:
 		c.refuse(w, err)
 		return
@@ -59,6 +65,7 @@ func (c *call) serve(w http.ResponseWriter, r *http.Request) {
 	if told.foreign && !ends && c.options.Owner == "" {
 		told.header.Set(OwnerHeader, data.Owner) // or nobody could release it
 	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	told.write(w)
 }
 
@@ -89,6 +96,11 @@ func (c *call) acquire(ctx context.Context) (*Grant, error) {
 	}
 	if c.options.Block != nil {
 		want.Wait = c.options.Block.Duration()
+		leave, ok := enter(&c.runner.waiting, c.runner.MaxWaiting)
+		if !ok {
+			return nil, errCrowded
+		}
+		defer leave()
 	}
 	return c.runner.Store.Acquire(ctx, want)
 }
@@ -177,8 +189,8 @@ func (c *call) withData(a *answer, data Data) *answer {
 	return &answer{status: a.status, body: a.body, header: a.header.Clone(), foreign: true}
 }
 
-// settle records the answer, unless it is nil, and then, in this order, ends the lock. While the store does not
-// answer it is tried again until the lock has expired, for some time of which the client waits.
+// settle records the answer, unless it is nil, and then, in this order, ends the lock if drop says so. The lock ends whether the
+// answer could be recorded or not. Settling goes on until the lock has expired; the client waits for at most settlePatience.
 func (c *call) settle(ctx context.Context, grant *Grant, record []byte, drop bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(c.left(grant), settlePatience))
 	settled := make(chan struct{})
@@ -186,16 +198,33 @@ func (c *call) settle(ctx context.Context, grant *Grant, record []byte, drop boo
 		defer close(settled)
 		defer cancel()
 		store := c.runner.Store
-		if record != nil && !c.insist(ctx, func() error { return store.Record(ctx, grant, record, c.runner.Replay) }) {
-			return
+		if record != nil {
+			c.record(ctx, grant, record, drop)
 		}
 		if drop {
-			c.insist(ctx, func() error { return store.Drop(ctx, grant) })
+			_ = c.insist(ctx, func() error { return store.Drop(ctx, grant) })
 		}
 	}()
 	select {
 	case <-settled:
 	case <-time.After(settlePatience):
+	}
+}
+
+// record keeps the answer for other attempts: for the time Replay if the lock ends now, else for as long as the lock. If the lock is
+// to end, it does not wait longer than settlePatience for a store that does not answer.
+func (c *call) record(ctx context.Context, grant *Grant, record []byte, ends bool) {
+	keep := c.runner.Replay
+	if ends {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, settlePatience)
+		defer cancel()
+	} else {
+		keep = max(keep, c.left(grant))
+	}
+	err := c.insist(ctx, func() error { return c.runner.Store.Record(ctx, grant, record, keep) })
+	if err != nil {
+		c.runner.logger().Warn("an answer was not recorded: a repeated request would be a new call", "key", c.key, "error", err)
 	}
 }
 
@@ -210,15 +239,16 @@ func (c *call) toRecord(a *answer, data Data) []byte {
 	return c.withData(instead, data).render()
 }
 
-func (c *call) insist(ctx context.Context, do func() error) bool {
+// insist does something until the store has done it, or has refused to.
+func (c *call) insist(ctx context.Context, do func() error) error {
 	for {
 		err := do()
-		if err == nil {
-			return true
+		if err == nil || errors.Is(err, ErrRefused) {
+			return err
 		}
 		c.runner.logger().Warn("a lock could not be settled yet", "key", c.key, "error", err)
 		if pause.For(ctx, settlePause) != nil {
-			return false
+			return err
 		}
 	}
 }

@@ -87,7 +87,10 @@ func newInvalid(err error) *Error {
 	return e
 }
 
-// newUnavailable says why the store cannot be asked.
+// newUnavailable says why the store did not do what a request needs.
 func newUnavailable(err error) *Error {
+	if errors.Is(err, ErrRefused) {
+		return &Error{Code: Unavailable, Message: "The lock cannot be kept: " + err.Error()}
+	}
 	return &Error{Code: Unavailable, Message: "The locks cannot be reached: " + err.Error()}
 }

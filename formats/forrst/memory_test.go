@@ -22,6 +22,8 @@ type memory struct {
 	lines    map[string][]*forrst.Want
 	changed  chan struct{} // closed at each change
 	down     error         // what every method answers
+	full     error         // what Record answers
+	kept     time.Duration // how long the last answer is kept
 	calls    []string      // what was done, in order
 	token    uint64
 
@@ -163,11 +165,17 @@ func (m *memory) try(want forrst.Want, ticket *forrst.Want, first *forrst.Lock) 
 	m.locks[want.Key] = lock
 	m.token++
 	m.calls = append(m.calls, "acquire")
+	close(m.changed)
+	m.changed = make(chan struct{})
 	return &forrst.Grant{Request: want.Request, Lock: lock, Token: m.token}
 }
 
-func (m *memory) Record(_ context.Context, grant *forrst.Grant, answer []byte, _ time.Duration) error {
+func (m *memory) Record(_ context.Context, grant *forrst.Grant, answer []byte, keep time.Duration) error {
 	return m.change(func() error {
+		if m.full != nil {
+			return m.full
+		}
+		m.kept = keep
 		m.replies[grant.Request] = reply{answer, grant.Lock, m.now}
 		m.calls = append(m.calls, "record")
 		return nil

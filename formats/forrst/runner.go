@@ -3,9 +3,11 @@ package forrst
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,13 +42,44 @@ const (
 // Next must have ended the call when it returns, or else say so with [Report].
 //
 // A request that comes again with the same id and the same body is done once, as the section Replays of the package
-// says. If the process ends during a call, or the answer cannot be recorded, the lock stays until it expires, and after
-// that the request is done again.
+// says. If the process ends during a call, the lock stays until it expires, and after that the request is done again. If
+// the store refuses to record the answer, the lock is released all the same ("MUST be released"), and a repeated request is a new call.
+//
+// Too many requests at a time are refused with the status 503. The system functions have no such limit, so a lock can be
+// released while requests wait for it.
 type Runner struct {
 	Store  Store
 	Next   http.Handler  // nil: there are only the system functions
-	Replay time.Duration // for how long a request that was done is not done again; 0: each request is one of its own
+	Replay time.Duration // how long a repeated request gets the answer of the first one; 0: every request is a new call
 	Logger *slog.Logger  // nil: the default one
+
+	MaxWaiting  int           // how many requests may wait for their locks at a time; 0: no limit
+	MaxCalls    int           // how many requests other than system functions may be under way, waiting or not; 0: no limit
+	ReadTimeout time.Duration // how long a client may take to send the body of a request; 0: [DefaultReadTimeout]
+
+	waiting, calls atomic.Int64
+}
+
+// DefaultReadTimeout is how long a client may take to send the body of a request.
+const DefaultReadTimeout = 10 * time.Second
+
+// writeTimeout is how long a client may take to read an answer.
+const writeTimeout = time.Minute
+
+// enter counts a request that begins, unless there are too many already. leave has to be called when it ends.
+func enter(count *atomic.Int64, limit int) (leave func(), ok bool) {
+	if n := count.Add(1); limit > 0 && n > int64(limit) {
+		count.Add(-1)
+		return nil, false
+	}
+	return func() { count.Add(-1) }, true
+}
+
+// crowded refuses a request because as many as the limit are there already.
+func crowded(w http.ResponseWriter, request *Request, limit int, are string) {
+	w.Header().Set("Retry-After", "1")
+	message := fmt.Sprintf("%d requests %s on this server, which is its limit: try again later, or ask another server", limit, are)
+	fail(w, http.StatusServiceUnavailable, request, &Error{Code: Unavailable, Message: message})
 }
 
 // passOn is a request with a body that was read.

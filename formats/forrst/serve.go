@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"time"
 )
 
 // ServeHTTP answers a request. The status of a protocol's answer, also of an error about a lock, is 200; that
@@ -15,11 +17,15 @@ func (run *Runner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusMethodNotAllowed, new(Request), &Error{Code: InvalidRequest, Message: "send the request with POST"})
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequest))
+	body, err := run.readBody(w, r)
 	if err != nil {
 		status := http.StatusBadRequest
-		if large := new(http.MaxBytesError); errors.As(err, &large) {
+		large := new(http.MaxBytesError)
+		switch {
+		case errors.As(err, &large):
 			status, err = http.StatusRequestEntityTooLarge, fmt.Errorf("the request has more than %d bytes", large.Limit)
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			status, err = http.StatusRequestTimeout, errors.New("the body of the request did not arrive in time: send it at once")
 		}
 		fail(w, status, new(Request), newInvalid(err))
 		return
@@ -32,6 +38,22 @@ func (run *Runner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.Clone(r.Context())
 	r.Header.Del(TokenHeader)
 	run.serve(w, r, request, body)
+}
+
+// readBody reads the body of a request within ReadTimeout. A writer that knows no deadlines, as in tests, has none.
+func (run *Runner) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	limit := run.ReadTimeout
+	if limit == 0 {
+		limit = DefaultReadTimeout
+	}
+	connection := http.NewResponseController(w)
+	_ = connection.SetWriteDeadline(time.Time{}) // of the request before on this connection
+	_ = connection.SetReadDeadline(time.Now().Add(limit))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequest))
+	if err == nil {
+		_ = connection.SetReadDeadline(time.Time{})
+	}
+	return body, err
 }
 
 func (run *Runner) serve(w http.ResponseWriter, r *http.Request, request *Request, body []byte) {
@@ -50,9 +72,22 @@ func (run *Runner) serve(w http.ResponseWriter, r *http.Request, request *Reques
 	case run.Next == nil:
 		message := "there is no function " + request.Call.Function
 		fail(w, http.StatusNotFound, request, &Error{Code: FunctionNotFound, Message: message})
-	case options == nil:
-		run.Next.ServeHTTP(w, passOn(r.Context(), r, body, &passage{request: request}))
 	default:
-		(&call{runner: run, request: request, options: options, key: key, body: body}).serve(w, r)
+		run.pass(w, r, &call{runner: run, request: request, options: options, key: key, body: body})
 	}
+}
+
+// pass passes a call on: with its lock, if it asks for one.
+func (run *Runner) pass(w http.ResponseWriter, r *http.Request, c *call) {
+	leave, ok := enter(&run.calls, run.MaxCalls)
+	if !ok {
+		crowded(w, c.request, run.MaxCalls, "are under way")
+		return
+	}
+	defer leave()
+	if c.options == nil {
+		run.Next.ServeHTTP(w, passOn(r.Context(), r, c.body, &passage{request: c.request}))
+		return
+	}
+	c.serve(w, r)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Errors of a [Store]. Any other says that the store cannot be asked, and nothing of what it did.
+// Errors of a [Store]. Any other says that the store cannot be asked: it may have done the request or not.
 var (
 	// ErrHeld: somebody has the lock, after all the time that the request waits.
 	ErrHeld = errors.New("the lock is held")
@@ -14,6 +14,8 @@ var (
 	ErrNotFound = errors.New("no such lock")
 	// ErrNotOwner: the lock has another owner.
 	ErrNotOwner = errors.New("the lock has another owner")
+	// ErrRefused: the store did not do it, and will not if it is asked again, for instance for lack of room.
+	ErrRefused = errors.New("the store refuses")
 	// ErrReleased: the lock is not there any more, and its owner has released it before.
 	ErrReleased = errors.New("the lock was released before")
 )
@@ -30,8 +32,8 @@ type Store interface {
 	// Acquire takes a lock, or if want.Once finds what an earlier attempt of the request was answered. Those who
 	// wait for a key get it in the order in which they came. The error is ErrHeld if somebody has it for too long.
 	Acquire(ctx context.Context, want Want) (*Grant, error)
-	// Record keeps the answer to the request that has a lock, for later attempts of it: for some time, and at
-	// least until the lock has expired.
+	// Record keeps the answer to the request that has a lock, for later attempts of it. The store may drop the answer after
+	// the time keep, but not within a minute: other attempts may be waiting for it.
 	Record(ctx context.Context, grant *Grant, answer []byte, keep time.Duration) error
 	// Drop ends a lock. One that is not there any more is no error, and another one of the key stays.
 	Drop(ctx context.Context, grant *Grant) error

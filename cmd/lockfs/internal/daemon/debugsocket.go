@@ -29,7 +29,7 @@ func serveDebug(about cli.Daemon, registry *prometheus.Registry, logger *slog.Lo
 		return
 	}
 	about.PID, about.Version = os.Getpid(), cli.ProgramVersion()
-	serveOn(listener, debugHandler(about, registry), logger, parts)
+	serveOn(limitedEndpoint(listener, pageSocketConns, nil), debugHandler(about, registry), "the debug socket", logger, parts)
 }
 
 // listenDebug takes the place of the socket of a process that has ended.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -54,20 +53,20 @@ func (f *forrstEndpoint) functions() (http.Handler, error) {
 	return &forrst.Upstream{URL: u}, nil
 }
 
-// listen takes an address without a host for one that only this host reaches.
-func (f *forrstEndpoint) listen() (net.Listener, error) {
+// listen listens at the endpoint's address: on loopback if the address has no host.
+func (f *forrstEndpoint) listen(protect func(net.Listener) net.Listener) (endpoint, error) {
 	host, port, err := net.SplitHostPort(f.addr)
 	if err != nil {
-		return nil, fmt.Errorf("--forrst-addr %q: %w", f.addr, err)
+		return endpoint{}, fmt.Errorf("--forrst-addr %q: %w", f.addr, err)
 	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, fmt.Errorf("listen for Forrst requests: %w", err)
+		return endpoint{}, fmt.Errorf("listen for Forrst requests: %w", err)
 	}
-	return newFewConns(listener, mostOnEndpoint), nil
+	return limitedEndpoint(listener, endpointConns, protect), nil
 }
 
 // serve serves the endpoint of a node, in a session of its own that is opened as the config says.
@@ -85,27 +84,19 @@ func (f *forrstEndpoint) serve(ctx context.Context, node *cluster.Node, config s
 	if err != nil {
 		return fmt.Errorf("locks of the Forrst endpoint: %w", err)
 	}
-	listener, err := f.listen()
+	e, err := f.listen(node.Protect)
 	if err != nil {
 		return err
 	}
-	protected := node.Protect(listener)
-	if address, ok := listener.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() && protected == listener {
-		config.Logger.Warn("whoever reaches the Forrst endpoint can take and release locks", "address", address)
+	if address, ok := e.limit.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() && e.listener == e.limit {
+		config.Logger.Warn("every program that reaches the Forrst endpoint can take and release locks", "address", address)
 	}
 	mux := http.NewServeMux()
 	mux.Handle(cli.ForrstPath, &forrst.Runner{
 		Store: &untilStop{store, ctx}, Next: functions, Replay: f.replay, Logger: config.Logger,
+		MaxWaiting: endpointConns / 2, MaxCalls: endpointConns * 3 / 4,
 	})
-	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: stopGrace, IdleTimeout: endpointIdle, ErrorLog: slog.NewLogLogger(config.Logger.Handler(), slog.LevelWarn),
-	}
-	go func() {
-		if err := server.Serve(protected); !errors.Is(err, http.ErrServerClosed) {
-			config.Logger.Error("Forrst requests are not served any more", "error", err)
-		}
-	}()
-	parts.started("Forrst", func() error { return withGrace(server.Shutdown) })
+	serveOn(e, mux, "Forrst", config.Logger, parts)
 	return nil
 }
 

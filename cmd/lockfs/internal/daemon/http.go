@@ -29,17 +29,15 @@ func protect(listener net.Listener, credentials *identity.Credentials) net.Liste
 // protocolHTTP is what the endpoint speaks (ALPN).
 const protocolHTTP = "http/1.1"
 
-func serveOn(listener net.Listener, handler http.Handler, logger *slog.Logger, parts *parts) {
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: stopGrace, IdleTimeout: endpointIdle,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
-	}
+// serveOn serves HTTP on an endpoint until parts end. what is its name in messages.
+func serveOn(e endpoint, handler http.Handler, what string, logger *slog.Logger, parts *parts) {
+	server := e.limit.server(handler, e.connContext, logger)
 	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			logger.Error("HTTP is not served any more", "error", err)
+		if err := server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error("an HTTP endpoint serves no longer", "endpoint", what, "error", err)
 		}
 	}()
-	parts.started("HTTP", func() error { return withGrace(server.Shutdown) })
+	parts.started(what, func() error { return withGrace(server.Shutdown) })
 }
 
 // healthTimeout is how long a mount may take to prove that it is of use.

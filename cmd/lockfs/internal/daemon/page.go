@@ -1,7 +1,7 @@
 package daemon
 
 import (
-	"errors"
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,10 +13,12 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// endpoint is where people and Prometheus look by HTTP, if anywhere.
+// endpoint is a listener for HTTP with a limited number of connections.
 type endpoint struct {
-	listener net.Listener // nil: nowhere
-	url      string       // as somebody on this host has it
+	listener    net.Listener // nil: nothing is served
+	limit       *connLimit   // the listener below TLS
+	connContext func(context.Context, net.Conn) context.Context
+	url         string // the address for programs on this host
 }
 
 // listenHTTP listens where an address says; empty: nowhere. protect says who may look; nil: everybody.
@@ -28,13 +30,10 @@ func listenHTTP(address string, protect func(net.Listener) net.Listener) (endpoi
 	if err != nil {
 		return endpoint{}, err
 	}
-	plain = newFewConns(plain, mostOnEndpoint)
-	e := endpoint{listener: plain}
+	e := limitedEndpoint(plain, endpointConns, protect)
 	scheme := "http://"
-	if protect != nil {
-		if e.listener = protect(plain); e.listener != plain {
-			scheme = "https://"
-		}
+	if e.listener != e.limit {
+		scheme = "https://"
 	}
 	host, port, _ := net.SplitHostPort(plain.Addr().String())
 	if ip := net.ParseIP(host); ip.IsUnspecified() {
@@ -44,6 +43,16 @@ func listenHTTP(address string, protect func(net.Listener) net.Listener) (endpoi
 	}
 	e.url = scheme + net.JoinHostPort(host, port)
 	return e, nil
+}
+
+// limitedEndpoint limits the connections of a listener, and has protect decide which clients it accepts; nil: all.
+func limitedEndpoint(plain net.Listener, most int, protect func(net.Listener) net.Listener) endpoint {
+	limit := limitConns(plain, most)
+	e := endpoint{listener: limit, limit: limit}
+	if protect != nil {
+		e.listener = protect(limit)
+	}
+	return e
 }
 
 // serveHTTP serves at an endpoint, if there is one, and the page of `lockfs ui` on a socket besides. other is what there is for machines.
@@ -56,7 +65,7 @@ func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Relay, other http.Ha
 		mux.Handle("GET /metrics", other)
 		mux.Handle("GET /healthz", other)
 		mux.Handle("/", shown.Handler())
-		serveOn(e.listener, mux, logger, parts)
+		serveOn(e, mux, "HTTP", logger, parts)
 	}
 	if err := servePageSocket(cli.PageSocket(about.Kind, about.Of), shown, logger, parts); err != nil {
 		logger.Warn("there is no socket for lockfs ui", "error", err)
@@ -64,8 +73,8 @@ func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Relay, other http.Ha
 	parts.started("page", shown.Close)
 }
 
-// mostOnPageSocket is how many connections there may be to it; others wait.
-const mostOnPageSocket = 128
+// pageSocketConns is the number of connections that the page's socket has at a time.
+const pageSocketConns = 128
 
 func servePageSocket(path string, shown *page.Server, logger *slog.Logger, parts *parts) error {
 	if err := cli.MakeSocketDir(); err != nil {
@@ -75,17 +84,9 @@ func servePageSocket(path string, shown *page.Server, logger *slog.Logger, parts
 	if err != nil {
 		return err
 	}
-	// Everybody on this host may connect, and must not be able to use up the files of a process that has locks to serve.
-	listener = newFewConns(listener, mostOnPageSocket)
-	server := &http.Server{
-		IdleTimeout: stopGrace, Handler: shown.SocketHandler(), ConnContext: page.ConnContext, ReadHeaderTimeout: stopGrace,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
-	}
-	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			logger.Error("the page is not served on its socket any more", "error", err)
-		}
-	}()
-	parts.started("page's socket", func() error { return withGrace(server.Shutdown) })
+	// Every user of this host may connect, and must not use up the file descriptors of a process that serves locks.
+	e := limitedEndpoint(listener, pageSocketConns, nil)
+	e.connContext = page.ConnContext
+	serveOn(e, shown.SocketHandler(), "the page's socket", logger, parts)
 	return nil
 }
