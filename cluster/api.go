@@ -63,6 +63,9 @@ func (n *Node) Probe(_ context.Context, req *clusterpb.ProbeRequest) (*clusterpb
 		Term: uint64(term), Silent: int64(silent), WallClock: n.clock.now().wall, Id: n.dir.ID, Leads: n.leadership.term() != 0,
 		Cluster: n.dir.ClusterID(),
 	}
+	if req.GetAddresses() {
+		reply.Addresses = n.members.whereabouts()
+	}
 	if elected := req.GetElected(); elected != 0 && req.GetCluster() == n.dir.ClusterID() {
 		lasts, resigned := n.shown.resign(ids.Term(elected) - 1)
 		reply.Resigned, reply.LeasesLast = resigned, int64(lasts)

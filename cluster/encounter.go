@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -39,10 +40,11 @@ func (n *Node) findOthers(ctx context.Context) {
 	}
 }
 
-// isLost tells whether this server hears of no leader, or the cluster has it elsewhere.
+// isLost reports whether this server hears of no leader, the cluster has it elsewhere, or it leads and a member does not answer: that one
+// may have moved, and another server may have met it.
 func (n *Node) isLost() bool {
 	leader, _ := n.members.leader()
-	return leader == "" || n.hasMoved()
+	return leader == "" || n.hasMoved() || len(n.vigil.silences()) > 0
 }
 
 // beFound has this server find the others whenever it is lost, until ctx ends: a leader may have taken its address away, and be gone
@@ -52,7 +54,9 @@ func (n *Node) beFound(ctx context.Context) {
 		if n.dir.HasJoined() && n.cfg.Address != "" && n.isLost() {
 			there := n.whoIsWhere(ctx)
 			n.remember(there)
-			n.tellAll(ctx, there)
+			if n.leadership.term() == 0 {
+				n.tellAll(ctx, there)
+			}
 		}
 	}
 }
@@ -65,26 +69,63 @@ func (n *Node) tellAll(ctx context.Context, there map[string]raft.ServerID) {
 	telling.Wait()
 }
 
-// whoIsWhere asks at the addresses of others, and answers the id of each member that is there.
+// mostAsked bounds the addresses that one search asks, for each server of the cluster.
+const mostAsked = 8
+
+// search asks the servers of a cluster where the others are: each answer may name addresses that are asked next. An address that is out
+// of date does no harm, because only a server that answers there itself is found there.
+type search struct {
+	ask  func(address string) (*clusterpb.ProbeReply, error)
+	most int
+
+	mu     sync.Mutex
+	asked  map[string]bool
+	there  map[string]raft.ServerID
+	visits sync.WaitGroup
+}
+
+func (s *search) visit(address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asked[address] || len(s.asked) >= s.most {
+		return
+	}
+	s.asked[address] = true
+	s.visits.Go(func() {
+		reply, err := s.ask(address)
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		s.there[address] = raft.ServerID(reply.GetId())
+		s.mu.Unlock()
+		for _, known := range reply.GetAddresses() {
+			s.visit(known.GetAddress())
+		}
+	})
+}
+
+// whoIsWhere asks the servers of the cluster for each other, and returns the id of the server at each address that answers.
 func (n *Node) whoIsWhere(ctx context.Context) map[string]raft.ServerID {
 	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
 	defer cancel()
-	var mu sync.Mutex
-	there := make(map[string]raft.ServerID)
-	var asking sync.WaitGroup
-	for address := range n.whereOthersMayBe() {
-		asking.Go(func() {
-			reply, err := n.peers.Node(address).Probe(ctx, new(clusterpb.ProbeRequest))
-			if err != nil || reply.GetId() == n.dir.ID || n.raft.Server(reply.GetId()) == nil {
-				return // one that is not known may be of another cluster, or have joined since
+	first := n.whereOthersMayBe()
+	s := &search{
+		most: len(first) + mostAsked*len(n.raft.Servers()), asked: map[string]bool{"": true, n.dir.Address: true},
+		there: make(map[string]raft.ServerID),
+		ask: func(address string) (*clusterpb.ProbeReply, error) {
+			reply, err := n.peers.Node(address).Probe(ctx, &clusterpb.ProbeRequest{Addresses: true})
+			if err == nil && (reply.GetId() == n.dir.ID || n.raft.Server(reply.GetId()) == nil || reply.GetCluster() != n.dir.ClusterID()) {
+				err = fmt.Errorf("at %s answers %q, which is no other server of this cluster", address, reply.GetId()) // or has joined since
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			there[address] = raft.ServerID(reply.GetId())
-		})
+			return reply, err
+		},
 	}
-	asking.Wait()
-	return there
+	for address := range first {
+		s.visit(address)
+	}
+	s.visits.Wait()
+	return s.there
 }
 
 func (n *Node) whereOthersMayBe() map[string]bool {
@@ -96,6 +137,8 @@ func (n *Node) whereOthersMayBe() map[string]bool {
 		addresses[string(server.Address)] = true
 		addresses[n.members.address(string(server.ID))] = true
 	}
+	_, leader := n.members.leader()
+	addresses[leader] = true
 	delete(addresses, "")
 	delete(addresses, n.dir.Address)
 	return addresses
@@ -110,13 +153,32 @@ func (n *Node) remember(there map[string]raft.ServerID) {
 	}
 }
 
-// tellAddress says to who is at an address where this node is.
+// tellAddress tells the server at an address where this node is, and then the leader that this server names, which may be where this node
+// knows of no server.
 func (n *Node) tellAddress(ctx context.Context, address string) {
+	for told := make(map[string]bool); address != "" && len(told) < mostTold && !told[address]; {
+		told[address] = true
+		address = n.tellOne(ctx, address)
+	}
+}
+
+// mostTold bounds how many servers are told one after the other: servers may name each other as the leader.
+const mostTold = 3
+
+// tellOne returns the address of the leader if the server does not lead.
+func (n *Node) tellOne(ctx context.Context, address string) (leader string) {
 	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
 	defer cancel()
 	request := &clusterpb.JoinRequest{Member: n.members.own(), Cluster: n.dir.ClusterID(), Again: true}
 	reply, err := n.peers.Node(address).Join(ctx, request)
-	if err == nil && reply.GetResult().GetMessage() != "" {
+	if err != nil {
+		return ""
+	}
+	if reply.GetResult().GetMessage() != "" {
 		n.logger.Warn("this node's address is not written down yet", "by", address, "reason", reply.GetResult().GetMessage())
 	}
+	if reply.GetOutcome() == clusterpb.Outcome_NOT_LEADER {
+		return reply.GetLeaderAddress()
+	}
+	return ""
 }

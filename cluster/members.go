@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -57,6 +58,24 @@ func (m *members) addressOf(id, recorded string) string {
 		}
 	}
 	return recorded
+}
+
+// whereabouts returns where this node reaches each server of raft's newest configuration, itself included.
+func (m *members) whereabouts() (known []*clusterpb.ServerAddress) {
+	leader, at := m.leader()
+	for _, server := range m.raft.Servers() {
+		address := m.address(string(server.ID))
+		switch {
+		case string(server.ID) == m.dir.ID:
+			address = m.dir.Address
+		case string(server.ID) == leader && at != "":
+			address = at
+		}
+		if address != "" {
+			known = append(known, &clusterpb.ServerAddress{Id: string(server.ID), Address: address})
+		}
+	}
+	return known
 }
 
 // voters answers the voters; one that is not known as a member has only an id.

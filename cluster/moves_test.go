@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
@@ -70,6 +71,51 @@ func TestMovesOfServers(t *testing.T) {
 	move(0, 1)
 	move(0, 1, 2)
 	require.Equal(t, storepb.Code_OK, create(t, openTestClient(t, nodes[0], ""), "lock"))
+}
+
+// TestMovedServerFindsALeaderThatHasMovedToo has a server start elsewhere that knows no address at which the leader is now: it hears of it
+// from a server that does not lead.
+func TestMovedServerFindsALeaderThatHasMovedToo(t *testing.T) {
+	t.Parallel()
+	nodes := startNodes(t, 3)
+	a, b, c := nodes[0], nodes[1], nodes[2]
+	require.NoError(t, a.Close())
+	require.NoError(t, b.Close())
+	elsewhere := func(n *Node) *Node {
+		cfg := n.cfg
+		cfg.Address, cfg.Join = loopback.Free(t), nil
+		return reopen(t, cfg)
+	}
+	a = elsewhere(a)
+	awaitReady(t, a)
+	requireAddresses(t, a, c)
+	require.Eventually(t, func() bool {
+		if leaderOf(t, []*Node{a, c}) == c {
+			_ = c.raft.LeadershipTransferToServer(raft.ServerID(a.dir.ID), raft.ServerAddress(a.cfg.Address)).Error()
+		}
+		return a.leadership.leads()
+	}, testWait, 10*time.Millisecond)
+	b = elsewhere(b)
+	require.Contains(t, b.whoIsWhere(t.Context()), a.cfg.Address, "known to the third server only")
+	awaitReady(t, b)
+	requireAddresses(t, a, b, c)
+}
+
+// TestLeaderHearsOfAMoveFromAnotherServer has a follower know where a server is that the leader does not find.
+func TestLeaderHearsOfAMoveFromAnotherServer(t *testing.T) {
+	t.Parallel()
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	others := followersOf(t, nodes)
+	moved, follower := others[0], others[1]
+	known := *leader.raft.Server(moved.dir.ID)
+	require.NoError(t, moved.Close())
+	cfg := moved.cfg
+	cfg.Address, cfg.Join = loopback.Free(t), nil
+	moved = reopen(t, cfg) // and is not ready yet, so it has told no server of its address
+	follower.members.addressBook.Meet(known, raft.ServerAddress(cfg.Address))
+	leader.remember(leader.whoIsWhere(t.Context()))
+	require.Equal(t, cfg.Address, leader.members.address(moved.dir.ID))
 }
 
 func TestMoveOfASingleServer(t *testing.T) {

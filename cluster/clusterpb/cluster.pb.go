@@ -1154,8 +1154,9 @@ func (x *Removal) GetIno() uint64 {
 
 type ProbeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Elected       uint64                 `protobuf:"varint,1,opt,name=elected,proto3" json:"elected,omitempty"` // a node that was elected in this term asks: see resigned. 0: somebody else does
-	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`  // id of its, without which nobody resigns
+	Elected       uint64                 `protobuf:"varint,1,opt,name=elected,proto3" json:"elected,omitempty"`     // a node that was elected in this term asks: see resigned. 0: somebody else does
+	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`      // id of its, without which nobody resigns
+	Addresses     bool                   `protobuf:"varint,3,opt,name=addresses,proto3" json:"addresses,omitempty"` // answer addresses too
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1204,6 +1205,13 @@ func (x *ProbeRequest) GetCluster() string {
 	return ""
 }
 
+func (x *ProbeRequest) GetAddresses() bool {
+	if x != nil {
+		return x.Addresses
+	}
+	return false
+}
+
 type ProbeReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
@@ -1217,6 +1225,7 @@ type ProbeReply struct {
 	Full          bool                   `protobuf:"varint,90,opt,name=full,proto3" json:"full,omitempty"`                                // it takes no part in the cluster, since a write waits for space on that disk
 	Resigned      bool                   `protobuf:"varint,100,opt,name=resigned,proto3" json:"resigned,omitempty"`                       // it led in the term before the one that was asked about, and gives no lease in it any more
 	LeasesLast    int64                  `protobuf:"varint,101,opt,name=leases_last,json=leasesLast,proto3" json:"leases_last,omitempty"` // for how long those may last that it has given then, nanoseconds
+	Addresses     []*ServerAddress       `protobuf:"bytes,110,rep,name=addresses,proto3" json:"addresses,omitempty"`                      // where the node reaches each server of the cluster, itself included
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1328,6 +1337,67 @@ func (x *ProbeReply) GetLeasesLast() int64 {
 	return 0
 }
 
+func (x *ProbeReply) GetAddresses() []*ServerAddress {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
+// ServerAddress is where a server is reached, as far as the node knows that tells of it. The address may be out of date: only the
+// server itself proves that it is there, when it is asked.
+type ServerAddress struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`           // of the raft server
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // host:port
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServerAddress) Reset() {
+	*x = ServerAddress{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServerAddress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServerAddress) ProtoMessage() {}
+
+func (x *ServerAddress) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServerAddress.ProtoReflect.Descriptor instead.
+func (*ServerAddress) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ServerAddress) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ServerAddress) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // answer state_hash too
@@ -1341,7 +1411,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1423,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1436,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StatusRequest) GetHash() bool {
@@ -1442,7 +1512,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1524,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1537,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StatusReply) GetId() string {
@@ -1697,7 +1767,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1709,7 +1779,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1722,7 +1792,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Sample) GetEnded() int64 {
@@ -1793,7 +1863,7 @@ type VoterSeen struct {
 
 func (x *VoterSeen) Reset() {
 	*x = VoterSeen{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +1875,7 @@ func (x *VoterSeen) String() string {
 func (*VoterSeen) ProtoMessage() {}
 
 func (x *VoterSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,7 +1888,7 @@ func (x *VoterSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoterSeen.ProtoReflect.Descriptor instead.
 func (*VoterSeen) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *VoterSeen) GetId() string {
@@ -1853,7 +1923,7 @@ type Silence struct {
 
 func (x *Silence) Reset() {
 	*x = Silence{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1865,7 +1935,7 @@ func (x *Silence) String() string {
 func (*Silence) ProtoMessage() {}
 
 func (x *Silence) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1878,7 +1948,7 @@ func (x *Silence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silence.ProtoReflect.Descriptor instead.
 func (*Silence) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Silence) GetId() string {
@@ -1906,7 +1976,7 @@ type FrozenState struct {
 
 func (x *FrozenState) Reset() {
 	*x = FrozenState{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1918,7 +1988,7 @@ func (x *FrozenState) String() string {
 func (*FrozenState) ProtoMessage() {}
 
 func (x *FrozenState) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1931,7 +2001,7 @@ func (x *FrozenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrozenState.ProtoReflect.Descriptor instead.
 func (*FrozenState) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FrozenState) GetHash() string {
@@ -1959,7 +2029,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +2041,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +2054,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *JoinRequest) GetMember() *storepb.Member {
@@ -2020,7 +2090,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2102,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2115,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RemoveRequest) GetName() string {
@@ -2088,7 +2158,7 @@ type SetVoteRequest struct {
 
 func (x *SetVoteRequest) Reset() {
 	*x = SetVoteRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2100,7 +2170,7 @@ func (x *SetVoteRequest) String() string {
 func (*SetVoteRequest) ProtoMessage() {}
 
 func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2113,7 +2183,7 @@ func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVoteRequest.ProtoReflect.Descriptor instead.
 func (*SetVoteRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SetVoteRequest) GetName() string {
@@ -2154,7 +2224,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2236,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2249,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ChangeRequest) GetOp() *storepb.Op {
@@ -2206,7 +2276,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2218,7 +2288,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2231,7 +2301,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{25}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BackupRequest) GetId() uint64 {
@@ -2260,7 +2330,7 @@ type BackupReply struct {
 
 func (x *BackupReply) Reset() {
 	*x = BackupReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2272,7 +2342,7 @@ func (x *BackupReply) String() string {
 func (*BackupReply) ProtoMessage() {}
 
 func (x *BackupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2285,7 +2355,7 @@ func (x *BackupReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupReply.ProtoReflect.Descriptor instead.
 func (*BackupReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{26}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BackupReply) GetId() uint64 {
@@ -2327,7 +2397,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2339,7 +2409,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2352,7 +2422,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{27}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -2389,7 +2459,7 @@ type EnrollRequest struct {
 
 func (x *EnrollRequest) Reset() {
 	*x = EnrollRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2401,7 +2471,7 @@ func (x *EnrollRequest) String() string {
 func (*EnrollRequest) ProtoMessage() {}
 
 func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2414,7 +2484,7 @@ func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollRequest.ProtoReflect.Descriptor instead.
 func (*EnrollRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{28}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *EnrollRequest) GetTokenId() []byte {
@@ -2462,7 +2532,7 @@ type EnrollReply struct {
 
 func (x *EnrollReply) Reset() {
 	*x = EnrollReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2474,7 +2544,7 @@ func (x *EnrollReply) String() string {
 func (*EnrollReply) ProtoMessage() {}
 
 func (x *EnrollReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2487,7 +2557,7 @@ func (x *EnrollReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollReply.ProtoReflect.Descriptor instead.
 func (*EnrollReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{29}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *EnrollReply) GetOutcome() Outcome {
@@ -2650,10 +2720,11 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\fR\x04name\x12\x10\n" +
-	"\x03ino\x18\x04 \x01(\x04R\x03ino\"B\n" +
+	"\x03ino\x18\x04 \x01(\x04R\x03ino\"`\n" +
 	"\fProbeRequest\x12\x18\n" +
 	"\aelected\x18\x01 \x01(\x04R\aelected\x12\x18\n" +
-	"\acluster\x18\x02 \x01(\tR\acluster\"\xa4\x02\n" +
+	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1c\n" +
+	"\taddresses\x18\x03 \x01(\bR\taddresses\"\xe1\x02\n" +
 	"\n" +
 	"ProbeReply\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x1d\n" +
@@ -2669,7 +2740,11 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04full\x18Z \x01(\bR\x04full\x12\x1a\n" +
 	"\bresigned\x18d \x01(\bR\bresigned\x12\x1f\n" +
 	"\vleases_last\x18e \x01(\x03R\n" +
-	"leasesLast\"\x85\x01\n" +
+	"leasesLast\x12;\n" +
+	"\taddresses\x18n \x03(\v2\x1d.lockfs.cluster.ServerAddressR\taddresses\"9\n" +
+	"\rServerAddress\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x85\x01\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
 	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
@@ -2813,7 +2888,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
@@ -2831,90 +2906,92 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*Removal)(nil),               // 13: lockfs.cluster.Removal
 	(*ProbeRequest)(nil),          // 14: lockfs.cluster.ProbeRequest
 	(*ProbeReply)(nil),            // 15: lockfs.cluster.ProbeReply
-	(*StatusRequest)(nil),         // 16: lockfs.cluster.StatusRequest
-	(*StatusReply)(nil),           // 17: lockfs.cluster.StatusReply
-	(*Sample)(nil),                // 18: lockfs.cluster.Sample
-	(*VoterSeen)(nil),             // 19: lockfs.cluster.VoterSeen
-	(*Silence)(nil),               // 20: lockfs.cluster.Silence
-	(*FrozenState)(nil),           // 21: lockfs.cluster.FrozenState
-	(*JoinRequest)(nil),           // 22: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),         // 23: lockfs.cluster.RemoveRequest
-	(*SetVoteRequest)(nil),        // 24: lockfs.cluster.SetVoteRequest
-	(*ChangeRequest)(nil),         // 25: lockfs.cluster.ChangeRequest
-	(*BackupRequest)(nil),         // 26: lockfs.cluster.BackupRequest
-	(*BackupReply)(nil),           // 27: lockfs.cluster.BackupReply
-	(*AdminReply)(nil),            // 28: lockfs.cluster.AdminReply
-	(*EnrollRequest)(nil),         // 29: lockfs.cluster.EnrollRequest
-	(*EnrollReply)(nil),           // 30: lockfs.cluster.EnrollReply
-	(*storepb.Command)(nil),       // 31: lockfs.store.Command
-	(*storepb.Query)(nil),         // 32: lockfs.store.Query
-	(*storepb.Result)(nil),        // 33: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 34: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 35: lockfs.store.Member
-	(*storepb.FsStats)(nil),       // 36: lockfs.store.FsStats
-	(*storepb.Caller)(nil),        // 37: lockfs.store.Caller
-	(*storepb.Op)(nil),            // 38: lockfs.store.Op
+	(*ServerAddress)(nil),         // 16: lockfs.cluster.ServerAddress
+	(*StatusRequest)(nil),         // 17: lockfs.cluster.StatusRequest
+	(*StatusReply)(nil),           // 18: lockfs.cluster.StatusReply
+	(*Sample)(nil),                // 19: lockfs.cluster.Sample
+	(*VoterSeen)(nil),             // 20: lockfs.cluster.VoterSeen
+	(*Silence)(nil),               // 21: lockfs.cluster.Silence
+	(*FrozenState)(nil),           // 22: lockfs.cluster.FrozenState
+	(*JoinRequest)(nil),           // 23: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),         // 24: lockfs.cluster.RemoveRequest
+	(*SetVoteRequest)(nil),        // 25: lockfs.cluster.SetVoteRequest
+	(*ChangeRequest)(nil),         // 26: lockfs.cluster.ChangeRequest
+	(*BackupRequest)(nil),         // 27: lockfs.cluster.BackupRequest
+	(*BackupReply)(nil),           // 28: lockfs.cluster.BackupReply
+	(*AdminReply)(nil),            // 29: lockfs.cluster.AdminReply
+	(*EnrollRequest)(nil),         // 30: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),           // 31: lockfs.cluster.EnrollReply
+	(*storepb.Command)(nil),       // 32: lockfs.store.Command
+	(*storepb.Query)(nil),         // 33: lockfs.store.Query
+	(*storepb.Result)(nil),        // 34: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 35: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 36: lockfs.store.Member
+	(*storepb.FsStats)(nil),       // 37: lockfs.store.FsStats
+	(*storepb.Caller)(nil),        // 38: lockfs.store.Caller
+	(*storepb.Op)(nil),            // 39: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	31, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	32, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
-	32, // 2: lockfs.cluster.ExecuteRequest.also:type_name -> lockfs.store.Query
+	32, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	33, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	33, // 2: lockfs.cluster.ExecuteRequest.also:type_name -> lockfs.store.Query
 	0,  // 3: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	33, // 4: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	34, // 4: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	3,  // 5: lockfs.cluster.ExecuteReply.also:type_name -> lockfs.cluster.LeasedAnswer
-	33, // 6: lockfs.cluster.LeasedAnswer.result:type_name -> lockfs.store.Result
+	34, // 6: lockfs.cluster.LeasedAnswer.result:type_name -> lockfs.store.Result
 	0,  // 7: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 8: lockfs.cluster.LeaseReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 9: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	10, // 10: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	34, // 11: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	35, // 11: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
 	13, // 12: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	35, // 13: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	36, // 14: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	20, // 15: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
-	21, // 16: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
-	18, // 17: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
-	19, // 18: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
-	35, // 19: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	37, // 20: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
-	37, // 21: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
-	38, // 22: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	37, // 23: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 24: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	33, // 25: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	0,  // 26: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	33, // 27: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	1,  // 28: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	4,  // 29: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	6,  // 30: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
-	8,  // 31: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	11, // 32: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	14, // 33: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	16, // 34: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	22, // 35: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	23, // 36: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	24, // 37: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
-	25, // 38: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	29, // 39: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	26, // 40: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	2,  // 41: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	5,  // 42: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	7,  // 43: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
-	9,  // 44: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	12, // 45: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	15, // 46: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	17, // 47: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	28, // 48: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	28, // 49: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	28, // 50: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
-	28, // 51: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	30, // 52: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	27, // 53: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	41, // [41:54] is the sub-list for method output_type
-	28, // [28:41] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	16, // 13: lockfs.cluster.ProbeReply.addresses:type_name -> lockfs.cluster.ServerAddress
+	36, // 14: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	37, // 15: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	21, // 16: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
+	22, // 17: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	19, // 18: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
+	20, // 19: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
+	36, // 20: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	38, // 21: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	38, // 22: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
+	39, // 23: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	38, // 24: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 25: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	34, // 26: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 27: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	34, // 28: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	1,  // 29: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	4,  // 30: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	6,  // 31: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
+	8,  // 32: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	11, // 33: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	14, // 34: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	17, // 35: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	23, // 36: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	24, // 37: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	25, // 38: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
+	26, // 39: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	30, // 40: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	27, // 41: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	2,  // 42: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	5,  // 43: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	7,  // 44: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
+	9,  // 45: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	12, // 46: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	15, // 47: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	18, // 48: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	29, // 49: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	29, // 50: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	29, // 51: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
+	29, // 52: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	31, // 53: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	28, // 54: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	42, // [42:55] is the sub-list for method output_type
+	29, // [29:42] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -2932,7 +3009,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
