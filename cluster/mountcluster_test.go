@@ -45,7 +45,7 @@ func TestAMountStaysWithTheClusterThatGoesOn(t *testing.T) {
 	}
 	r, err := consensus.OpenRecovery(nodes[0].cfg.DataDir, quietLogger())
 	require.NoError(t, err)
-	_, err = r.Do(time.Now())
+	_, err = r.Do(time.Now(), false)
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 	cfg := nodes[0].cfg

@@ -26,9 +26,12 @@ type Restoration struct {
 	// Seal is the seal key of the lost cluster, by which its authority goes on, and its hosts keep their identities. Without it (nil)
 	// there is a new authority, and all hosts come in anew.
 	Seal *identity.SealKey
+	// PastClock accepts a state with numbers that the clock of this host has not reached (namespace.Anew).
+	PastClock bool
 }
 
-// Do makes the data directory, or leaves it empty. The state is then the one that is in it. The error is identity.ErrSeal if the seal key is of another cluster.
+// Do makes the data directory, or leaves it empty. The state is then the one that is in it. The error is identity.ErrSeal if the seal key is of
+// another cluster, and namespace.ErrClockBehind if the clock of this host is behind the numbers of the state.
 func (r *Restoration) Do(now time.Time) error {
 	secure := !r.Insecure && r.Claim.Address != ""
 	switch {
@@ -41,7 +44,7 @@ func (r *Restoration) Do(now time.Time) error {
 			return err
 		}
 	}
-	anew := namespace.Anew{Cluster: consensus.NewClusterID(), ForgetHosts: r.Seal == nil}
+	anew := namespace.Anew{Cluster: consensus.NewClusterID(), ForgetHosts: r.Seal == nil, PastClock: r.PastClock}
 	if err := r.State.BeginAnew(now, anew); err != nil {
 		return err
 	}

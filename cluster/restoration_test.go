@@ -58,7 +58,7 @@ func TestOldVotersDoNotReachARecoveredCluster(t *testing.T) {
 			r, err := consensus.OpenRecovery(nodes[0].cfg.DataDir, quietLogger())
 			require.NoError(t, err)
 			was := r.State.Cluster()
-			_, err = r.Do(time.Now())
+			_, err = r.Do(time.Now(), false)
 			require.NoError(t, err)
 			require.NoError(t, r.Close())
 

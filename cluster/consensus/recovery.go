@@ -116,10 +116,11 @@ func (r *Recovery) Misses(compared []string) (misses int) {
 }
 
 // Do makes the directory that of a cluster of one, whose state begins anew (namespace.BeginAnew). It answers the index from which
-// it goes on. After an error the directory is as it was, or done.
-func (r *Recovery) Do(now time.Time) (ids.Index, error) {
+// it goes on. After an error the directory is as it was, or done. The error is namespace.ErrClockBehind if now is behind the numbers of
+// the state, which pastClock accepts.
+func (r *Recovery) Do(now time.Time, pastClock bool) (ids.Index, error) {
 	cluster := NewClusterID()
-	if err := r.State.BeginAnew(now, namespace.Anew{Cluster: cluster, Survivor: r.dir.Name}); err != nil {
+	if err := r.State.BeginAnew(now, namespace.Anew{Cluster: cluster, Survivor: r.dir.Name, PastClock: pastClock}); err != nil {
 		return 0, err
 	}
 	if err := r.dir.begin(r.files.votes, r.files.snapshots, r.State, r.Last.Term); err != nil {

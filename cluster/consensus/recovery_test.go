@@ -44,7 +44,7 @@ func TestARecoveredVoterHasAllOfItsLog(t *testing.T) {
 	require.Zero(t, r.Misses(nil))
 	_, err = cfg.open(t.Context())
 	require.ErrorContains(t, err, "in use by another process")
-	from, err := r.Do(time.Now())
+	from, err := r.Do(time.Now(), false)
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 
@@ -77,7 +77,7 @@ func TestARecoveryThatIsCutShort(t *testing.T) {
 	r, err = OpenRecovery(cfg.path, quietLogger())
 	require.NoError(t, err)
 	log := copyOf(t, filepath.Join(cfg.path, logDir))
-	_, err = r.Do(time.Now())
+	_, err = r.Do(time.Now(), false)
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 	require.NoError(t, os.RemoveAll(filepath.Join(cfg.path, logDir)))

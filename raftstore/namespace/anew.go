@@ -3,17 +3,13 @@ package namespace
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
-// anewJump is how far numbers jump at least in a state that goes on anew: three years of ten thousand commands a second.
-const anewJump = 1 << 40
-
-// Anew is what a cluster is that goes on where another was lost.
+// Anew describes a cluster that continues from the state of a lost one.
 type Anew struct {
 	// Cluster is its id, drawn for it: servers of the lost cluster are told by theirs that they do not belong to this one.
 	Cluster string
@@ -21,29 +17,64 @@ type Anew struct {
 	Survivor string
 	// ForgetHosts says that no key of the authority is left: all hosts come in anew.
 	ForgetHosts bool
+	// PastClock accepts a state with numbers that the clock has not reached ([ErrClockBehind]). They then rise above those of this
+	// state, and with the clock among states of this kind; a state from before the wrong clock must not be used any more.
+	PastClock bool
 }
 
-// BeginAnew makes of a state the first one of a cluster that is to go on where another was lost, whose last commands the state may
-// not have. What that cluster has given out since must not be given out again, so indexes (and with them fencing tokens), inode
-// and event numbers go on far above: by [anewJump], and above the microseconds since 1970, which no log catches up
-// with, so that the same old state can be taken again. Session ids are drawn, and need no jump.
+// ErrClockBehind reports a state with larger numbers than the wall clock gives: the clock is behind, or an earlier restore ran with
+// a clock that was ahead.
+var ErrClockBehind = errors.New("the clock is behind the numbers of the state")
+
+const (
+	// mostNumber is the largest integer up to which every JSON reader is exact (RFC 8259, section 6). Numbers stay below.
+	mostNumber = 1<<53 - 1
+	// clockEpoch is how far numbers jump for a clock that is behind them: nine years of microseconds.
+	clockEpoch = 1 << 48
+)
+
+// firstNumber returns the number above which indexes (and with them fencing tokens), inode and event numbers continue. It is the
+// wall clock in microseconds since 1970, and depends on nothing else: so it rises from each restore to the next, in whatever order
+// the states of one history are restored, and although a state says nothing of the restores that came after it.
+//
+// A microsecond is room enough for what one number counts: a command is encoded, replicated and applied, and an event is hashed
+// into a chain, at some ten thousand a second. Numbers stay below [mostNumber] until the year 2255.
+func firstNumber(now time.Time, last uint64, pastClock bool) (uint64, error) {
+	micros := now.UnixMicro()
+	if micros < 0 {
+		return 0, errors.New("the clock of this host says that it is before 1970: set it right")
+	}
+	first := uint64(micros)
+	if first <= last {
+		if !pastClock {
+			return 0, fmt.Errorf("%w: they go up to %d, and at %s they would go on from %d. Set the clock right; it may also be that an earlier "+
+				"restore ran with a clock that was ahead", ErrClockBehind, last, now.UTC().Format(time.RFC3339), first)
+		}
+		first += ((last-first)/clockEpoch + 1) * clockEpoch
+	}
+	if last > mostNumber || first > mostNumber-clockEpoch {
+		return 0, fmt.Errorf("numbers up to %d leave no room for others at %s", last, now.UTC().Format(time.RFC3339))
+	}
+	return first, nil
+}
+
+// BeginAnew turns a state into the first one of a cluster that continues where another was lost. The state may lack the last
+// commands of that cluster, and the numbers that these were given must not be given again: indexes, inode and event numbers
+// continue from the wall clock ([firstNumber]). Session ids are random, and need no jump.
 //
 // Its sessions end, for they may rely on what is not known here any more: their flock and fcntl locks are kept from others for the
 // lock delay, and hosts are silent until they mount again. It has no members and no join tokens, which may have been used up since. Hosts
 // that were let in as servers are revoked, so that none comes back with what it has on its disk. Its events are a new chain, which says so. Alarms of states that differed are over. Nothing else is changed. now is the
 // time on this host: the lock delay counts from then. The state is as if these had been commands, and its index is that of the last one.
 //
-// The error is that the numbers have no room for the jump, which is no state that ever was.
+// The error is [ErrClockBehind], or that the clock or the numbers are no possible ones. The state is then unchanged.
 func (ns *Namespace) BeginAnew(now time.Time, anew Anew) error {
-	above := func(last uint64) uint64 { return max(last+anewJump, uint64(now.UnixMicro())) }
-	if most := max(uint64(ns.index), uint64(ns.tree.nextIno), ns.events.last); most > math.MaxInt64-2*anewJump {
-		return fmt.Errorf("numbers up to %d leave no room for others", most)
+	last := max(uint64(ns.index), uint64(ns.tree.nextIno), ns.events.last)
+	index, err := firstNumber(now, last, anew.PastClock)
+	if err != nil {
+		return err
 	}
-	if now.UnixMicro() < 0 {
-		return errors.New("the clock of this host says that it is before 1970")
-	}
-	index := above(uint64(ns.index))
-	ns.tree.nextIno, ns.events.last = ids.Inode(above(uint64(ns.tree.nextIno))), above(ns.events.last)
+	ns.tree.nextIno, ns.events.last = ids.Inode(index), index
 	do := func(op *storepb.Op) {
 		index++
 		ns.Apply(ids.Index(index), &storepb.Command{Time: now.UnixNano(), Op: op})

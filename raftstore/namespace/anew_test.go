@@ -37,7 +37,7 @@ func TestAStateThatBeginsAnewGivesOutNothingTwice(t *testing.T) {
 	require.Equal(t, "another", begun.GetCluster())
 	require.Empty(t, begun.GetBefore(), "a chain of its own")
 	require.Contains(t, begun.GetReason(), fmt.Sprintf("cluster lost, which was lost; the last event known of that is %x", lastHash))
-	require.Greater(t, tr.ns.Index(), lostIndex+1<<39)
+	require.Greater(t, tr.ns.Index(), lostIndex+1<<30, "an hour of microseconds")
 	require.Empty(t, tr.ns.Members())
 	require.Zero(t, tr.ns.Sessions())
 	for _, kept := range tr.ns.Events(0, 1000) {
@@ -91,10 +91,91 @@ func TestAnyStateCanBeginAnew(t *testing.T) {
 		for index := range steps {
 			ns.Apply(ids.Index(index+1), g.next())
 		}
-		require.NoError(t, ns.BeginAnew(time.Unix(0, ns.time), Anew{Cluster: "another"}))
+		require.NoError(t, ns.BeginAnew(time.Unix(0, g.now).Add(time.Hour), Anew{Cluster: "another"}))
 		requireConsistent(t, ns)
 		require.Equal(t, ns.Snapshot().Hash(), restored(t, snapshotBytes(t, ns.Snapshot())).Snapshot().Hash())
 	})
+}
+
+// TestNumbersRiseThroughEveryRestore restores the states of one history in any order, again and again, while commands go on in between.
+// The clock advances by a microsecond for each command at least. Indexes, inode and event numbers rise above all that were ever given.
+func TestNumbersRiseThroughEveryRestore(t *testing.T) {
+	type numbers struct {
+		index ids.Index
+		ino   ids.Inode
+		event uint64
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		ns := New()
+		g := newGenerator(t, ns)
+		g.locks = true
+		clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		var saved [][]byte
+		given := numbers{}
+		for range 1 + g.below(120) {
+			switch {
+			case g.often(10):
+				saved = append(saved, snapshotBytes(t, ns.Snapshot()))
+			case g.often(20) && len(saved) > 0:
+				ns = restored(t, saved[g.below(len(saved))])
+				clock = clock.Add(time.Microsecond)
+				require.NoError(t, ns.BeginAnew(clock, Anew{Cluster: "another"}))
+				first := uint64(clock.UnixMicro())
+				require.Greater(t, first, uint64(given.index))
+				require.Greater(t, first, uint64(given.ino))
+				require.Greater(t, first, given.event)
+				require.Greater(t, uint64(ns.Index()), first)
+				require.GreaterOrEqual(t, uint64(ns.tree.nextIno), first)
+				require.Greater(t, ns.events.last, first)
+				clock = clock.Add(time.Duration(max(uint64(ns.Index()), ns.events.last)-first) * time.Microsecond)
+				g.ns, g.now = ns, max(g.now, ns.time)
+			default:
+				before := ns.events.last
+				ns.Apply(ns.Index()+1, g.next())
+				clock = clock.Add(time.Duration(max(1, ns.events.last-before)) * time.Microsecond)
+			}
+			given.index, given.ino = max(given.index, ns.Index()), max(given.ino, ns.tree.nextIno-1)
+			given.event = max(given.event, ns.events.last)
+		}
+	})
+}
+
+// TestFirstNumbersDependOnTheClockAlone: for any two states of one history and any two times, the later restore is above the earlier one,
+// with room for the commands that were done since.
+func TestFirstNumbersDependOnTheClockAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		first := rapid.Int64Range(1_700_000_000_000_000, 4_000_000_000_000_000).Draw(t, "first time")
+		later := first + rapid.Int64Range(1, 1<<40).Draw(t, "microseconds until the second time")
+		commands := rapid.Int64Range(0, later-first-1).Draw(t, "commands between them")
+		one, two := rapid.Int64Range(1, first-1).Draw(t, "one state"), rapid.Int64Range(1, first-1).Draw(t, "the other state")
+		before, err := firstNumber(time.UnixMicro(first), uint64(two), false)
+		require.NoError(t, err)
+		after, err := firstNumber(time.UnixMicro(later), uint64(one), false)
+		require.NoError(t, err)
+		require.Less(t, before+uint64(commands), after)
+		require.Less(t, after, uint64(mostNumber), "every JSON reader is exact")
+	})
+}
+
+// TestAClockBehindTheNumbersIsRefused, and leaves the state as it was. With PastClock the numbers are above those of the state, and rise with the clock.
+func TestAClockBehindTheNumbersIsRefused(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	ns := New()
+	require.NoError(t, ns.BeginAnew(now.AddDate(70, 0, 0), Anew{Cluster: "another"}))
+	last, hash := ns.Index(), ns.Snapshot().Hash()
+	require.ErrorIs(t, ns.BeginAnew(now, Anew{Cluster: "third"}), ErrClockBehind)
+	require.Equal(t, hash, ns.Snapshot().Hash())
+	state := snapshotBytes(t, ns.Snapshot())
+	for hours := range 100 {
+		ns := restored(t, state)
+		require.NoError(t, ns.BeginAnew(now.Add(time.Duration(hours)*time.Hour), Anew{Cluster: "third", PastClock: true}))
+		require.Greater(t, ns.Index(), last)
+		require.Less(t, uint64(ns.Index()), uint64(mostNumber))
+		last = ns.Index()
+	}
+	ns = New()
+	require.ErrorContains(t, ns.BeginAnew(time.Unix(-1, 0), Anew{Cluster: "another"}), "before 1970")
+	require.ErrorContains(t, ns.BeginAnew(now.AddDate(300, 0, 0), Anew{Cluster: "another"}), "leave no room")
 }
 
 func TestNumbersThatNoStateEverHadAreRefused(t *testing.T) {
@@ -105,7 +186,8 @@ func TestNumbersThatNoStateEverHadAreRefused(t *testing.T) {
 	} {
 		ns := New()
 		set(ns)
-		require.ErrorContains(t, ns.BeginAnew(time.Now(), Anew{Cluster: "another"}), "leave no room")
+		require.ErrorIs(t, ns.BeginAnew(time.Now(), Anew{Cluster: "another"}), ErrClockBehind)
+		require.ErrorContains(t, ns.BeginAnew(time.Now(), Anew{Cluster: "another", PastClock: true}), "leave no room")
 	}
 }
 

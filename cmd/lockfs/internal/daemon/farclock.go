@@ -1,8 +1,11 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"lockfs/raftstore/namespace"
 )
 
 // mostApart is how far a host's clock may be from the last time of a cluster that goes on there, before somebody has to say that it is right.
@@ -29,3 +32,11 @@ func farClock(now, last time.Time) string {
 }
 
 func onClock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// adviseForce adds to the error of a clock that is behind a state how to go on all the same.
+func adviseForce(err error) error {
+	if errors.Is(err, namespace.ErrClockBehind) {
+		return fmt.Errorf("%w. If the clock is right, --force goes on above these numbers; older backups must not be restored any more then", err)
+	}
+	return err
+}

@@ -161,9 +161,9 @@ func recoverFrom(ctx context.Context, r *consensus.Recovery, now time.Time, logs
 	if len(against) > 0 && !force {
 		return report, fmt.Errorf("nothing was done: %s; --force does it all the same", strings.Join(against, "; "))
 	}
-	from, err := r.Do(now)
+	from, err := r.Do(now, force)
 	report.GoesOn = uint64(from)
-	return report, err
+	return report, adviseForce(err)
 }
 
 func compareLogs(r *consensus.Recovery, logs []survivingLog) *recovered {

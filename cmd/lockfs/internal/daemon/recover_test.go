@@ -201,14 +201,17 @@ func TestRestoreMakesADirectoryThatAServerStartsWith(t *testing.T) {
 // TestRestoreLooksAtTheClock with one that is behind the backup, and with one that is far ahead of it.
 func TestRestoreLooksAtTheClock(t *testing.T) {
 	program := clitest.ProgramNamed(t, "lockfs")
-	restoreOf := func(at time.Time, args ...string) clitest.Outcome {
-		state := namespace.New()
-		state.Apply(1, &storepb.Command{Time: at.UnixNano(), Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: new(storepb.Tick)}}})
+	restoreState := func(state *namespace.Namespace, args ...string) clitest.Outcome {
 		file := filepath.Join(t.TempDir(), "backup")
 		_, err := backup.Create(file, func(w io.Writer) error { return backup.Write(w, backup.Header{Node: "x", Term: 5}, state.Snapshot()) })
 		require.NoError(t, err)
 		dir := filepath.Join(t.TempDir(), "data")
 		return clitest.Execute(t, nil, program, append([]string{"restore", file, "--data", dir, "--name", "a", "--insecure"}, args...)...)
+	}
+	restoreOf := func(at time.Time, args ...string) clitest.Outcome {
+		state := namespace.New()
+		state.Apply(1, &storepb.Command{Time: at.UnixNano(), Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: new(storepb.Tick)}}})
+		return restoreState(state, args...)
 	}
 	behind := restoreOf(time.Now().AddDate(0, 0, 2))
 	require.Equal(t, 1, behind.Code)
@@ -217,6 +220,13 @@ func TestRestoreLooksAtTheClock(t *testing.T) {
 	old := restoreOf(time.Now().AddDate(0, 0, -2))
 	require.Zero(t, old.Code, old.Stderr)
 	require.Contains(t, old.Stderr, "every lock with a time is stale at once")
+	ahead := namespace.New()
+	require.NoError(t, ahead.BeginAnew(time.Now().Add(2*time.Hour), namespace.Anew{Cluster: "restored by a clock that was ahead"}))
+	again := restoreState(ahead)
+	require.Equal(t, 1, again.Code)
+	require.Contains(t, again.Stderr, "the clock is behind the numbers of the state")
+	require.Contains(t, again.Stderr, "Set the clock right")
+	require.Zero(t, restoreState(ahead, "--force").Code)
 	recent := restoreOf(time.Now().Add(-time.Hour))
 	require.Zero(t, recent.Code)
 	require.Empty(t, recent.Stderr)

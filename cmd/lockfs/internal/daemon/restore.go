@@ -87,7 +87,7 @@ becomes of which lock.`,
 		"where others reach its server: its --advertise, or --addr; empty for a directory of lockfs dev, whose name is dev")
 	cmd.Flags().StringVar(&sealKey, "ca-key", "", "`FILE` with the seal key of the old cluster: ca.key in the data directory of each of its servers")
 	cmd.Flags().BoolVar(&r.Insecure, "insecure", false, insecureUsage)
-	cmd.Flags().BoolVar(&force, "force", false, "also if the state in the backup is not what it should have been, or the clock of this host is behind it")
+	cmd.Flags().BoolVar(&force, "force", false, "also if the state in the backup is not what it should have been, or the clock of this host is behind it or its numbers")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -115,9 +115,9 @@ func restore(
 	if isBehind(now, last) && !force {
 		return nil, fmt.Errorf("%s: %s; --force restores it all the same", file, farClock(now, last))
 	}
-	r.State, r.Term = state, ids.Term(header.Term)
+	r.State, r.Term, r.PastClock = state, ids.Term(header.Term), force
 	if err := r.Do(now); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", file, adviseForce(err))
 	}
 	done := &restored{Backup: header, Data: r.Dir, Index: uint64(state.Index()), Certificates: newAuthority, Clock: farClock(now, last)}
 	switch {
