@@ -74,6 +74,27 @@ func TestNothingComesWithACommandThatIsNotCommitted(t *testing.T) {
 	}
 }
 
+// TestACommandOfALaterTermIsNotAcknowledged by a node that was elected again between the decision to propose the command and its entry, and
+// is not ready in its new term: leases of the leader in between may last. The retry has the result.
+func TestACommandOfALaterTermIsNotAcknowledged(t *testing.T) {
+	node, here, _ := leasing(t)
+	create := &clusterpb.ExecuteRequest{}
+	create.Request = &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{
+		Session: uint64(here.Session), Seq: 1_000_000, Caller: &storepb.Caller{}, Op: createOp("lock"),
+	}}
+	term := node.shown.term
+	node.shown.term = func() ids.Term { return term() + 2 }
+	reply, err := node.Execute(t.Context(), create)
+	require.NoError(t, err)
+	require.Equal(t, clusterpb.Outcome_UNKNOWN, reply.GetOutcome())
+	require.Nil(t, reply.GetResult())
+	node.shown.term = term
+	reply, err = node.Execute(t.Context(), create)
+	require.NoError(t, err)
+	require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
+	require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode())
+}
+
 // TestWhetherThereIsALockIsToldByWhoLeads only, and once it may be shown.
 func TestWhetherThereIsALockIsToldByWhoLeads(t *testing.T) {
 	node, here, _ := leasing(t)

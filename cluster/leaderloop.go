@@ -61,6 +61,7 @@ func (l *leaderLoop) run() {
 			l.becomeReady()
 			go l.admission.tend(l.leadership.term())
 			go l.vigil.keep(l.leadership.term())
+			go l.sessions.leases.watch(l.ctx, l.stillLeads(l.leadership.term()))
 			l.lead(removed.C)
 		case <-removed.C:
 			l.removal.look()
@@ -68,6 +69,11 @@ func (l *leaderLoop) run() {
 			return
 		}
 	}
+}
+
+// stillLeads returns a function that reports whether this node still leads in a term.
+func (l *leaderLoop) stillLeads(term ids.Term) func() bool {
+	return func() bool { return term != 0 && l.leadership.term() == term }
 }
 
 // lead is what a leader does from time to time, for as long as it leads.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -18,7 +19,7 @@ type sessionLeases struct {
 
 	mu       sync.Mutex
 	sessions map[ids.Session]*sessionLease
-	looked   time.Duration // monotonic time of the last look for expired ones
+	ticked   time.Duration // monotonic time at which this process surely ran
 }
 
 type sessionLease struct {
@@ -42,7 +43,7 @@ func (l *sessionLeases) reset(now time.Duration) {
 	if !fault.OldSilence {
 		l.sessions = make(map[ids.Session]*sessionLease)
 	}
-	l.looked = now
+	l.ticked = now
 }
 
 // renew notes a keepalive that has just come. It is refused when the session is being given up on.
@@ -69,29 +70,52 @@ func (l *sessionLeases) known(id ids.Session, now time.Duration) *sessionLease {
 	return s
 }
 
-// sessionInterval is how often the leader looks for sessions whose lease is over.
+// sessionInterval is how often the leader looks for expired sessions.
 const sessionInterval = 500 * time.Millisecond
 
-// pauseLimit is the longest time between two looks after which a leader still trusts its own silence:
-// if it was stopped for longer, keepalives may be waiting to be read.
+// pauseLimit is the longest time between two ticks after which a leader still counts what it did not hear as silence. A process that was
+// stopped for longer may find keepalives that wait to be read.
 const pauseLimit = 3 * sessionInterval
 
-// expired answers those of the live sessions whose lease is over, marked as ending, and forgets those
-// that are not live any more.
-func (l *sessionLeases) expired(now time.Duration, live []ids.Session) []ids.Session {
+// watch notes that this process runs, for as long as leads reports true. It has a goroutine of its own: the leader loop waits for the
+// disk, and a slow disk is no pause in which keepalives pile up.
+func (l *sessionLeases) watch(ctx context.Context, leads func() bool) {
+	ticks := time.NewTicker(sessionInterval)
+	defer ticks.Stop()
+	for leads() {
+		select {
+		case <-ticks.C:
+			l.tick(readClocks().mono)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (l *sessionLeases) tick(now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	paused := now-l.looked > pauseLimit
-	l.looked = now
+	if now-l.ticked > pauseLimit {
+		for _, s := range l.sessions {
+			if !s.ending {
+				s.renewed = now
+			}
+		}
+	}
+	l.ticked = max(l.ticked, now)
+}
+
+// expired returns the live sessions whose TTL is over, marked as ending, and forgets the sessions that are not live any more.
+func (l *sessionLeases) expired(now time.Duration, live []ids.Session) []ids.Session {
+	l.tick(now) // before watch has noticed a pause
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	sessions := make(map[ids.Session]*sessionLease, len(live))
 	var over []ids.Session
 	for _, id := range live {
 		s := l.known(id, now)
 		sessions[id] = s
-		switch {
-		case paused && !s.ending:
-			s.renewed = now
-		case now-s.renewed > l.ttl:
+		if now-s.renewed > l.ttl {
 			s.ending = true
 			over = append(over, id)
 		}

@@ -48,6 +48,28 @@ func TestLeasesALeaderThatWasStoppedGivesFullTTLs(t *testing.T) {
 	require.NotEmpty(t, lookUntil(leases, &now, now+2*time.Second, 1))
 }
 
+// TestSilentSessionsEndOnASlowDisk has the leader loop wait two seconds for the disk between two looks, while the process runs.
+func TestSilentSessionsEndOnASlowDisk(t *testing.T) {
+	t.Parallel()
+	leases, now := newSessionLeases(10*time.Second), time.Duration(0)
+	leases.reset(now)
+	var ended []ids.Session
+	for len(ended) == 0 {
+		require.Less(t, now, time.Minute)
+		for range 4 {
+			now += sessionInterval
+			leases.tick(now)
+		}
+		require.True(t, leases.renew(2, now, 5, 0))
+		ended = leases.expired(now, []ids.Session{1, 2})
+	}
+	require.Equal(t, []ids.Session{1}, ended)
+	require.LessOrEqual(t, now, 14*time.Second)
+	now += time.Hour // a pause, which the tick notices first or the look does
+	leases.tick(now)
+	require.Equal(t, []ids.Session{1}, leases.expired(now, []ids.Session{1, 2}), "only the session that is ending")
+}
+
 func TestLeasesANewLeaderGivesFullTTLs(t *testing.T) {
 	t.Parallel()
 	leases, now := newSessionLeases(time.Second), time.Duration(0)

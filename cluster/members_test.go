@@ -230,6 +230,18 @@ func TestADeadServerIsRemoved(t *testing.T) {
 	require.Len(t, leader.raft.VoterIDs(), 2)
 }
 
+// TestAServerOfAnotherClusterIsNotAMember though it has the member's id and address: it was recovered from the member's directory.
+func TestAServerOfAnotherClusterIsNotAMember(t *testing.T) {
+	t.Parallel()
+	nodes := startNodes(t, 2)
+	member := nodes[1].dir.ID
+	there, _ := nodes[0].vigil.hears(member)
+	require.True(t, there)
+	require.NoError(t, nodes[1].dir.SetCluster("another"))
+	there, _ = nodes[0].vigil.hears(member)
+	require.False(t, there)
+}
+
 func TestWhoIsDead(t *testing.T) {
 	t.Parallel()
 	v := &vigil{after: 10 * time.Second}

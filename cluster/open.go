@@ -121,7 +121,7 @@ func (n *Node) startRaft() error {
 // assemble makes what a leader does for others, each part of those before it.
 func (n *Node) assemble() {
 	newcomers := newNewcomers()
-	n.shown = newShown(n.fsm, n.clock, n.cfg.Leases)
+	n.shown = newShown(n.fsm, n.clock, n.cfg.Leases, func() ids.Term { return ids.Term(n.raft.CurrentTerm()) })
 	n.fsm.OnConfiguration(n.words.reconfigured)
 	n.words.reconfigured() // perhaps it was, since raft runs
 	n.store.Foretell, n.store.Settle = n.shown.foretell, n.shown.settle

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -19,7 +20,8 @@ type shown struct {
 	table *lease.Table
 	fsm   *raftstore.FSM
 	clock *clock
-	gives bool // this node gives leases, when it leads
+	gives bool            // this node gives leases, when it leads
+	term  func() ids.Term // raft's current term
 
 	turning sync.Mutex // between leading and not
 
@@ -33,8 +35,10 @@ const (
 	mostLeasedEntries = 128
 )
 
-func newShown(fsm *raftstore.FSM, clock *clock, gives bool) *shown {
-	s := &shown{table: lease.NewTable(), fsm: fsm, clock: clock, gives: gives, waits: make(map[ids.Index]lease.Pending)}
+var errNotReady = errors.New("this node is not ready to lead in the present term")
+
+func newShown(fsm *raftstore.FSM, clock *clock, gives bool, term func() ids.Term) *shown {
+	s := &shown{table: lease.NewTable(), fsm: fsm, clock: clock, gives: gives, term: term, waits: make(map[ids.Index]lease.Pending)}
 	fsm.OnApply(s.applied)
 	return s
 }
@@ -104,8 +108,13 @@ func (s *shown) applied(ns *namespace.Namespace) {
 	s.waits[ns.Index()] = pending
 }
 
-// settle waits until the result of a command may be told.
+// settle waits until the result of a command may be told. A node may have been deposed and elected again since it decided to propose
+// the command. Until it is ready in its new term, leases of the leader in between may last that its table does not know: then the outcome
+// is unknown to the caller, whose retry waits for a leader that is ready.
 func (s *shown) settle(ctx context.Context, index ids.Index) error {
+	if s.table.Term() != s.term() {
+		return errNotReady
+	}
 	s.mu.Lock()
 	pending := s.waits[index]
 	delete(s.waits, index)

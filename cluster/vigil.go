@@ -85,6 +85,8 @@ func (v *vigil) ask() (answered, able map[string]bool) {
 	return answered, able
 }
 
+// hears asks a member whether it is there, and whether its disk is full. A server of another cluster that has the member's id, because it was
+// restored or recovered from the same directory, is not that member. One that has just joined may not know the cluster's id yet.
 func (v *vigil) hears(id string) (there, full bool) {
 	address := v.members.address(id)
 	if address == "" {
@@ -93,7 +95,10 @@ func (v *vigil) hears(id string) (there, full bool) {
 	ctx, cancel := context.WithTimeout(v.ctx, rpc.ProbeTimeout)
 	defer cancel()
 	reply, err := v.peers.Node(address).Probe(ctx, new(clusterpb.ProbeRequest))
-	return err == nil && reply.GetId() == id, reply.GetFull()
+	if err != nil || reply.GetId() != id || reply.GetCluster() != "" && reply.GetCluster() != v.members.dir.ClusterID() {
+		return false, false
+	}
+	return true, reply.GetFull()
 }
 
 // note adds up for how long each has been silent, as far as a leader that was not stopped meanwhile would have looked. It answers

@@ -20,7 +20,7 @@
 // # Messages
 //
 // Heartbeats take raft's main loop, because handled on the transport's goroutine they run beside it
-// and can make logs diverge (hashicorp/raft#695). Pre-vote is on, leadership is never transferred. A follower stands for election early if
+// and can make logs diverge (hashicorp/raft#695). Pre-vote is on. A leader that is about to stop, be removed or demoted transfers its leadership. A follower stands for election early if
 // the process of its leader has ended (leaderWatch). What raft makes of a message whose beginning or
 // end it does not know from its log, or of a snapshot that comes late, is seen to before it gets them (incoming).
 //

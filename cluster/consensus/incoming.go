@@ -29,6 +29,7 @@ func positionOf(entry *raft.Log) position {
 // (skipCovered). And raft empties its log when it installs a snapshot, also of entries behind it that others count on, and goes on counting
 // those that it had; both are seen to here (install).
 type incoming struct {
+	header   raft.RPCHeader // of this server's answers
 	from     <-chan raft.RPC
 	requests chan raft.RPC
 	raft     *raft.Raft
@@ -63,6 +64,12 @@ func (i *incoming) pass() {
 				if !i.install(rpc, req) {
 					return
 				}
+			case *raft.RequestPreVoteRequest:
+				if req.Term == 0 {
+					i.identify(rpc)
+				} else {
+					i.hand(rpc)
+				}
 			default:
 				i.hand(rpc)
 			}
@@ -70,6 +77,11 @@ func (i *incoming) pass() {
 			return
 		}
 	}
+}
+
+// identify answers a server that asks only which server is here (transport.call). Raft would log each as a rejected pre-vote.
+func (i *incoming) identify(rpc raft.RPC) {
+	rpc.Respond(&raft.RequestPreVoteResponse{RPCHeader: i.header, Term: i.raft.CurrentTerm()}, nil)
 }
 
 // hand returns once raft has begun with a request, or has ended.

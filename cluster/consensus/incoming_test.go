@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -361,4 +362,48 @@ func appendTo(log []uint64, behind int, message *raft.AppendEntriesRequest) (aft
 		after = append(after, entry.Term)
 	}
 	return after, min(message.LeaderCommitIndex, uint64(len(after)-1)), true
+}
+
+// vote asks the follower for its vote as a server at an address.
+func (f *follower) vote(t *testing.T, id raft.ServerID, address raft.ServerAddress, term ids.Term) bool {
+	t.Helper()
+	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(id), Addr: f.leader.EncodePeer(id, address)}
+	request, response := &raft.RequestVoteRequest{RPCHeader: header, Term: uint64(term)}, new(raft.RequestVoteResponse)
+	require.NoError(t, f.leader.RequestVote(f.id, f.Transport.LocalAddr(), request, response))
+	return response.Granted
+}
+
+// TestAVoteIsForAServerNotForAnAddress: a server that got the address of the elected leader does not get the same vote in the same term, nor
+// does a copy of the leader at another address. That holds after a restart of the follower too.
+func TestAVoteIsForAServerNotForAnAddress(t *testing.T) {
+	f := newFollower(t)
+	require.True(t, f.vote(t, "b", "10.0.0.1:1", 5))
+	for _, restarted := range []bool{false, true} {
+		if restarted {
+			require.NoError(t, f.dir.SetJoined())
+			require.NoError(t, f.close())
+			f.open(t)
+		}
+		require.False(t, f.vote(t, "c", "10.0.0.1:1", 5), "another server at that address")
+		require.False(t, f.vote(t, "b", "10.0.0.2:1", 5), "a copy of the server elsewhere")
+		require.True(t, f.vote(t, "b", "10.0.0.1:1", 5), "the same request again")
+	}
+	require.True(t, f.vote(t, "c", "10.0.0.1:1", 6))
+}
+
+// TestIdentificationIsNotLoggedAsARejectedVote asks a follower that has a leader which server it is.
+func TestIdentificationIsNotLoggedAsARejectedVote(t *testing.T) {
+	f := newFollower(t)
+	require.NoError(t, f.close())
+	var logged bytes.Buffer
+	f.setup.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+	f.open(t)
+	require.True(t, f.append(t, oldTerm, position{}, oldTerm))
+	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger()), snapshots: new(snapshotStore)}
+	asker := newTransport(&Config{Network: listen(t), Addresses: NewAddresses(), Silence: NewWithdrawal(), Logger: quietLogger()}, "asker", files).(transport)
+	defer func() { _ = asker.Close() }()
+	require.NoError(t, asker.call(f.id, f.Transport.LocalAddr()))
+	require.ErrorContains(t, asker.call("another", f.Transport.LocalAddr()), "answers")
+	require.NoError(t, f.close()) // nothing more is logged
+	require.NotContains(t, logged.String(), "rejecting pre-vote")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -56,6 +57,23 @@ func (t transport) Consumer() <-chan raft.RPC { return t.incoming.requests }
 func (t transport) Close() error {
 	t.incoming.end()
 	return t.network.Close()
+}
+
+// EncodePeer is part of raft.Transport. It names a server by id and address. A follower remembers its vote as these bytes, and grants
+// them the vote of that term once more without a look at the log. So only the request of the same process may have the same
+// bytes: not another server that has since got the address, nor a copy of the server at another one. A process asks once in a term, since it
+// stores a new term first.
+func (t transport) EncodePeer(id raft.ServerID, address raft.ServerAddress) []byte {
+	return []byte(string(id) + peerSeparator + string(address))
+}
+
+// peerSeparator is in no address.
+const peerSeparator = "@"
+
+// DecodePeer is part of raft.Transport. It returns the address.
+func (t transport) DecodePeer(peer []byte) raft.ServerAddress {
+	text := string(peer)
+	return raft.ServerAddress(text[strings.LastIndex(text, peerSeparator)+1:])
 }
 
 // SetHeartbeatHandler does nothing, so heartbeats come through the consumer like all else.
@@ -155,19 +173,22 @@ func (t transport) accept(id raft.ServerID, at raft.ServerAddress, answer raft.W
 	return err
 }
 
-// call asks for a vote in a term that is over, which changes nothing, and is nil if the server itself answers.
+// call returns nil if the server itself answers at an address. It asks for a pre-vote in term 0, in which raft never asks (incoming.identify).
 func (t transport) call(id raft.ServerID, at raft.ServerAddress) error {
 	if err := t.maySpeak(); err != nil {
 		return err
 	}
-	request := &raft.RequestPreVoteRequest{RPCHeader: raft.RPCHeader{
-		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(t.self), Addr: t.EncodePeer(t.self, t.LocalAddr()),
-	}}
+	request := &raft.RequestPreVoteRequest{RPCHeader: t.header()}
 	reply := new(raft.RequestPreVoteResponse)
 	if err := t.network.RequestPreVote(id, at, request, reply); err != nil {
 		return fmt.Errorf("its address %s does not answer: %w", at, err)
 	}
 	return ofServer(id, at, reply)
+}
+
+// header returns the header of this server's messages.
+func (t transport) header() raft.RPCHeader {
+	return raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(t.self), Addr: t.EncodePeer(t.self, t.LocalAddr())}
 }
 
 // ofServer is nil if a server has given the answer itself.
@@ -210,5 +231,7 @@ func newTransport(cfg *Config, self raft.ServerID, files *storage) raft.Transpor
 		cfg.Fail(err)
 	}
 	incoming := newIncoming(over.Consumer(), files.logs, files.snapshots.last, fail)
-	return transport{over, self, cfg.Addresses, files.logs, cfg.Silence, files.space, incoming}
+	t := transport{over, self, cfg.Addresses, files.logs, cfg.Silence, files.space, incoming}
+	incoming.header = t.header()
+	return t
 }

@@ -54,6 +54,13 @@ func (t *Table) Begin(term ids.Term) {
 	t.open, t.resigned, t.term, t.generation = true, false, term, uint64(term)<<32
 }
 
+// Term returns the last term in which the table was begun; 0: none.
+func (t *Table) Term() ids.Term {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.term
+}
+
 // End is called when a node leads no more: it promises nothing more. What it has promised it still waits for.
 func (t *Table) End() {
 	t.mu.Lock()
