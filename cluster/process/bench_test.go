@@ -92,7 +92,7 @@ func BenchmarkHostname(b *testing.B) {
 
 func BenchmarkWatch(b *testing.B) {
 	gone := make(chan ID, 1)
-	w, err := NewWatcher(func(id ID) { gone <- id })
+	w, err := NewWatcher(func(id ID, _ End) { gone <- id })
 	require.NoError(b, err)
 	defer func() { require.NoError(b, w.Close()) }()
 	id := start(b, exec.Command("cat")).id()

@@ -86,7 +86,7 @@ func runChild(role string, args []string) error {
 		return runWith(0, "wait")
 	case "namespace":
 		_, err := Namespace()
-		_, watcherErr := NewWatcher(func(ID) {})
+		_, watcherErr := NewWatcher(func(ID, End) {})
 		fmt.Println(err != nil, watcherErr != nil)
 	case "namespaces":
 		inodes, err := Namespaces(os.Getpid())

@@ -5,27 +5,65 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Watcher tells when processes end. It holds a descriptor for each, and from the first one on a thread that waits.
+// Watcher reports when processes end, and how. It holds a descriptor for each, and from the first one on a thread that waits.
+//
+// How a process ended is known only to a watcher that opened a descriptor while there was a process, dead or alive. A pidfd answers
+// for it from Linux 6.15 on, as soon as the parent has waited for the process. Before that, /proc shows it until the parent waits, and
+// the process connector tells it (exits). A watcher that comes later reports an end that is not known.
 type Watcher struct {
-	gone  func(ID)
+	gone  func(ID, End)
 	epoll int
 	stop  int // an eventfd
 	done  chan struct{}
 
+	// awaitWait is how long a process may be a zombie that shows no status, before its end is reported as not known.
+	awaitWait time.Duration
+	// othersFirst is how long an end that is not known is not reported: another watcher of this host may have seen it.
+	othersFirst time.Duration
+	delayed     []delayed // of the goroutine that waits
+
+	byPidfd bool   // a pidfd tells the status
+	exits   *exits // nil: pidfds tell, or the process connector does not serve this process
+
 	mu      sync.Mutex
 	begun   bool // something has been watched
 	closed  bool
-	watched map[ID]struct{}
-	ids     map[int32]ID // by descriptor
+	watched map[ID]*watched
+	byFD    map[int32]*watched
+	recent  recentEnds
 }
 
+// watched is a process that a watcher has a descriptor of.
+type watched struct {
+	id       ID
+	fd       int
+	isPidfd  bool // else it had ended, and fd is an eventfd that is readable at once
+	end      End  // of one that had ended
+	reported bool // its end is reported; else only remembered
+}
+
+// delayed is a process whose end is reported later.
+type delayed struct {
+	fd       int32
+	deadline time.Time
+}
+
+const (
+	// untilWaited is for awaitWait. Parents that wait do so at once; one that never waits must not keep a lock from becoming stale.
+	untilWaited = 5 * time.Second
+	// untilOthers is for othersFirst. A mount that has seen an end reports it at once.
+	untilOthers = time.Second
+)
+
 // NewWatcher makes one that calls gone for each watched process when it has ended, from one goroutine.
-func NewWatcher(gone func(ID)) (*Watcher, error) {
+func NewWatcher(gone func(ID, End)) (*Watcher, error) {
 	if _, err := Namespace(); err != nil {
 		return nil, err
 	}
@@ -34,8 +72,8 @@ func NewWatcher(gone func(ID)) (*Watcher, error) {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
 	w := &Watcher{
-		gone: gone, epoll: epoll, done: make(chan struct{}),
-		watched: make(map[ID]struct{}), ids: make(map[int32]ID),
+		gone: gone, epoll: epoll, done: make(chan struct{}), awaitWait: untilWaited, othersFirst: untilOthers,
+		watched: make(map[ID]*watched), byFD: make(map[int32]*watched),
 	}
 	if w.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
 		_ = unix.Close(epoll)
@@ -46,35 +84,63 @@ func NewWatcher(gone func(ID)) (*Watcher, error) {
 		_ = unix.Close(epoll)
 		return nil, err
 	}
+	w.byPidfd = pidfdsTell()
+	if !w.byPidfd {
+		w.listen()
+	}
 	return w, nil
 }
+
+// listen has the process connector tell how processes end, if it serves this process.
+func (w *Watcher) listen() {
+	if w.exits = listenToExits(); w.exits != nil && w.add(w.exits.socket) != nil {
+		w.exits.close()
+		w.exits = nil
+	}
+}
+
+// Prepare opens a process that [Watcher.Watch] may be asked for later. If the process ends before that, Watch reports how.
+func (w *Watcher) Prepare(id ID) error { return w.watch(id, false) }
 
 // Watch has gone called when a process has ended, also if it has ended already. For a process that is being
 // watched it does nothing; once gone has been called, it is not watched any more. When there is an error, for
 // instance because there are no descriptors left, the process is not watched.
-func (w *Watcher) Watch(id ID) error {
+func (w *Watcher) Watch(id ID) error { return w.watch(id, true) }
+
+func (w *Watcher) watch(id ID, reported bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return os.ErrClosed
 	}
-	if _, ok := w.watched[id]; ok {
+	if known, ok := w.watched[id]; ok {
+		known.reported = known.reported || reported
 		return nil
 	}
-	fd, err := id.open()
+	one := &watched{id: id, isPidfd: true, reported: reported}
+	var err error
+	one.fd, err = id.openToTheEnd()
 	if errors.Is(err, errEnded) {
+		if !reported {
+			return nil
+		}
 		// In the place of its pidfd comes something else that is readable at once.
-		fd, err = unix.Eventfd(1, unix.EFD_CLOEXEC)
+		one.isPidfd, one.end = false, w.recent.of(id)
+		one.fd, err = unix.Eventfd(1, unix.EFD_CLOEXEC)
 	}
 	if err != nil {
 		return fmt.Errorf("watch process %d: %w", id.PID, err)
 	}
-	if err := w.add(fd); err != nil {
-		_ = unix.Close(fd)
+	w.watched[id], w.byFD[int32(one.fd)] = one, one
+	if err := w.add(one.fd); err != nil {
+		delete(w.watched, id)
+		delete(w.byFD, int32(one.fd))
+		_ = unix.Close(one.fd)
 		return err
 	}
-	w.watched[id] = struct{}{}
-	w.ids[int32(fd)] = id
+	if w.exits != nil {
+		w.exits.begin(id.PID)
+	}
 	if !w.begun {
 		w.begun = true
 		go w.run()
@@ -91,7 +157,7 @@ func (w *Watcher) run() {
 	defer close(w.done)
 	events := make([]unix.EpollEvent, 64)
 	for {
-		n, err := unix.EpollWait(w.epoll, events, -1)
+		n, err := unix.EpollWait(w.epoll, events, w.patience())
 		if err == unix.EINTR {
 			continue
 		}
@@ -102,20 +168,109 @@ func (w *Watcher) run() {
 			if event.Fd == int32(w.stop) {
 				return
 			}
-			w.gone(w.take(event.Fd))
+			if w.exits != nil && event.Fd == int32(w.exits.socket) {
+				w.exits.drain()
+				continue
+			}
+			w.ended(event.Fd, event.Events&unix.EPOLLHUP != 0)
+		}
+		for _, late := range w.takeLate() {
+			w.report(late.fd, w.look(late.fd))
 		}
 	}
 }
 
-// take ends the watching of a process.
-func (w *Watcher) take(fd int32) ID {
+// patience is how many milliseconds there are until the first deadline; -1: there is none.
+func (w *Watcher) patience() int {
+	first := -1
+	for _, d := range w.delayed {
+		if left := max(0, int((time.Until(d.deadline)+time.Millisecond-1)/time.Millisecond)); first < 0 || left < first {
+			first = left
+		}
+	}
+	return first
+}
+
+func (w *Watcher) takeLate() (late []delayed) {
+	w.delayed = slices.DeleteFunc(w.delayed, func(d delayed) bool {
+		isLate := time.Until(d.deadline) <= 0
+		if isLate {
+			late = append(late, d)
+		}
+		return isLate
+	})
+	return late
+}
+
+// ended is called with the descriptor of a process that has ended. waited is true once its parent has waited for it.
+func (w *Watcher) ended(fd int32, waited bool) {
+	end, delay := w.look(fd), time.Duration(0)
+	if !end.Known && !waited {
+		delay = w.delay(fd)
+	}
+	w.delayed = slices.DeleteFunc(w.delayed, func(d delayed) bool { return d.fd == fd })
+	hangup := unix.EpollEvent{Fd: fd} // EPOLLHUP comes unasked
+	if delay == 0 || unix.EpollCtl(w.epoll, unix.EPOLL_CTL_MOD, int(fd), &hangup) != nil {
+		w.report(fd, end)
+		return
+	}
+	w.delayed = append(w.delayed, delayed{fd, time.Now().Add(delay)})
+}
+
+// look returns how a process ended, as far as that is known now.
+func (w *Watcher) look(fd int32) End {
+	w.mu.Lock()
+	one := w.byFD[fd]
+	w.mu.Unlock()
+	switch {
+	case one == nil:
+		return End{}
+	case !one.isPidfd:
+		return one.end
+	case w.exits != nil:
+		if end := w.exits.of(one.id.PID); end.Known {
+			return end
+		}
+	}
+	if end := statusOfZombie(one.id); end.Known || !w.byPidfd {
+		return end
+	}
+	end, _ := statusOf(one.fd)
+	return end
+}
+
+// delay is how long the end of a process is not reported that is not known: a pidfd may tell it once the parent has waited.
+func (w *Watcher) delay(fd int32) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	id := w.ids[fd]
-	delete(w.ids, fd)
-	delete(w.watched, id)
-	_ = unix.Close(int(fd))
-	return id
+	switch one := w.byFD[fd]; {
+	case one == nil:
+		return 0
+	case !one.isPidfd:
+		return w.othersFirst
+	case w.byPidfd:
+		return w.awaitWait
+	}
+	return 0
+}
+
+// report ends the watching of a process.
+func (w *Watcher) report(fd int32, end End) {
+	w.mu.Lock()
+	one, found := w.byFD[fd]
+	if found {
+		delete(w.byFD, fd)
+		delete(w.watched, one.id)
+		w.recent.add(one.id, end)
+		if w.exits != nil {
+			w.exits.end(one.id.PID)
+		}
+		_ = unix.Close(int(fd))
+	}
+	w.mu.Unlock()
+	if found && one.reported {
+		w.gone(one.id, end)
+	}
 }
 
 // Close ends it. Once it returns, gone is not called any more; so gone itself must not close.
@@ -133,8 +288,39 @@ func (w *Watcher) Close() error {
 		}
 		<-w.done
 	}
-	for fd := range w.ids {
+	if w.exits != nil {
+		w.exits.close()
+	}
+	for fd := range w.byFD {
 		_ = unix.Close(int(fd))
 	}
 	return errors.Join(unix.Close(w.stop), unix.Close(w.epoll))
+}
+
+// recentEnds remembers how the last processes ended, for a lock of theirs that is committed after that.
+type recentEnds struct {
+	ends  map[ID]End
+	order []ID // a ring
+	next  int
+}
+
+const mostRecentEnds = 1024
+
+func (r *recentEnds) of(id ID) End { return r.ends[id] }
+
+func (r *recentEnds) add(id ID, end End) {
+	if _, known := r.ends[id]; known || !end.Known {
+		return
+	}
+	if r.ends == nil {
+		r.ends = make(map[ID]End)
+	}
+	if len(r.order) < mostRecentEnds {
+		r.order = append(r.order, id)
+	} else {
+		delete(r.ends, r.order[r.next])
+		r.order[r.next] = id
+		r.next = (r.next + 1) % mostRecentEnds
+	}
+	r.ends[id] = end
 }

@@ -15,8 +15,9 @@ import (
 func newWatcher(t *testing.T) (*Watcher, chan ID) {
 	t.Helper()
 	gone := make(chan ID, 1000)
-	w, err := NewWatcher(func(id ID) { gone <- id })
+	w, err := NewWatcher(func(id ID, _ End) { gone <- id })
 	require.NoError(t, err)
+	w.othersFirst = 0
 	t.Cleanup(func() { _ = w.Close() })
 	return w, gone
 }
@@ -152,7 +153,7 @@ func TestWatchFromGone(t *testing.T) {
 	gone := make(chan ID, 10)
 	var w *Watcher
 	ready := make(chan struct{})
-	w, err := NewWatcher(func(id ID) {
+	w, err := NewWatcher(func(id ID, _ End) {
 		<-ready
 		if id.PID != second.pid() {
 			require.NoError(t, w.Watch(second.id()))
@@ -199,7 +200,7 @@ func TestWatcherClose(t *testing.T) {
 	id := cat.id()
 	before := descriptors(t)
 	var calls atomic.Int32
-	w, err := NewWatcher(func(ID) { calls.Add(1) })
+	w, err := NewWatcher(func(ID, End) { calls.Add(1) })
 	require.NoError(t, err)
 	require.NoError(t, w.Watch(id))
 	require.NoError(t, w.Close())

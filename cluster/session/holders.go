@@ -45,8 +45,9 @@ type asker interface {
 
 // end is that of a process.
 type end struct {
-	of *storepb.Process
-	at int64 // cluster time; 0: it is not known whether it came at once
+	of  *storepb.Process
+	at  int64 // cluster time; 0: it is not known whether it came at once
+	how process.End
 }
 
 const (
@@ -113,6 +114,14 @@ func (h *holders) ours(p *storepb.Process) (id process.ID, ok bool) {
 	return process.ID{PID: int(p.GetPid()), Start: p.GetStart()}, true
 }
 
+// prepare is called before a lock is committed, while its writer cannot have ended: how a process ended is known only if a
+// descriptor of it was opened before.
+func (h *holders) prepare(p *storepb.Process) {
+	if id, ok := h.ours(p); ok {
+		_ = h.watcher.Prepare(id) // watch tries again
+	}
+}
+
 // watch is called once a lock has been committed. A process that ended before that is told of then.
 func (h *holders) watch(p *storepb.Process) {
 	id, ok := h.ours(p)
@@ -137,13 +146,13 @@ func (h *holders) watchAll() {
 }
 
 // ended is called by the watcher.
-func (h *holders) ended(id process.ID) {
+func (h *holders) ended(id process.ID, how process.End) {
 	at := int64(0)
 	if h.makers.ended(id) {
 		at = h.cluster.ClusterTime().UnixNano()
 	}
 	h.mu.Lock()
-	h.gone = append(h.gone, end{h.message(id), at})
+	h.gone = append(h.gone, end{h.message(id), at, how})
 	h.mu.Unlock()
 	signal(h.notify)
 }
@@ -175,6 +184,7 @@ func (h *holders) tellOf(ends []end) {
 	gone := new(storepb.ProcessGone)
 	for _, end := range ends {
 		gone.Processes, gone.Ended = append(gone.Processes, end.of), append(gone.Ended, end.at)
+		gone.Ends = append(gone.Ends, endMessage(end.how))
 	}
 	op := &storepb.Op{Op: &storepb.Op_ProcessGone{ProcessGone: gone}}
 	for h.ctx.Err() == nil {
@@ -183,6 +193,16 @@ func (h *holders) tellOf(ends []end) {
 		}
 		_ = pause.For(h.ctx, goneRetry)
 	}
+}
+
+func endMessage(how process.End) *storepb.ProcessEnd {
+	switch {
+	case how.Known && how.Status.Signaled():
+		return &storepb.ProcessEnd{Kind: storepb.EndKind_END_SIGNAL, Number: uint32(how.Status.Signal())}
+	case how.Known:
+		return &storepb.ProcessEnd{Kind: storepb.EndKind_END_EXIT, Number: uint32(how.Status.ExitStatus())}
+	}
+	return new(storepb.ProcessEnd)
 }
 
 func (h *holders) message(id process.ID) *storepb.Process {

@@ -47,6 +47,7 @@ func (c *Client) Create(
 	if target := op.GetCreate().GetTarget(); len(target) > 0 {
 		op.GetCreate().Facts = c.holders.evidence(caller, target)
 	}
+	c.holders.prepare(factsIn(op).GetProcess())
 	c.holders.introduceCaller(caller, op)
 	if names && hostinfo.BootTime() < time.Duration(c.asksMakers.Load()) {
 		c.holders.introduceMaker(caller)
@@ -62,11 +63,19 @@ func (c *Client) Create(
 	if err != nil || result.GetCode() != storepb.Code_OK {
 		return result, err
 	}
-	c.holders.watch(write.GetFacts().GetProcess())
+	c.holders.watch(factsIn(op).GetProcess())
 	if names {
 		c.holders.watchMaker(caller)
 	}
 	return result, nil
+}
+
+// factsIn are the facts that a change brings.
+func factsIn(op *storepb.Op) *storepb.Facts {
+	if write := op.GetSetContent(); write != nil {
+		return write.GetFacts()
+	}
+	return op.GetCreate().GetFacts()
 }
 
 func makesName(op *storepb.Op) bool {

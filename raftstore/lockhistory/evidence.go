@@ -12,7 +12,7 @@ import (
 // evidence of an expiry, as the state machine words it.
 var (
 	timeOver    = regexp.MustCompile(`^its time was over at (\S+)$`)
-	processGone = regexp.MustCompile(`^its process \d+ on (.+) is gone$`)
+	processGone = regexp.MustCompile(`^its process \d+ on (.+) (?:is gone|exited with status \d+|was ended by signal \d+)$`)
 	hostBooted  = regexp.MustCompile(`^its host (.+) has booted since$`)
 	hostSilent  = regexp.MustCompile(`^its host (.+) has been silent for more than (\S+) \(rule .+\)$`)
 	hostGone    = regexp.MustCompile(`^its host (.+) was declared gone for good$`)

@@ -183,7 +183,7 @@ func TestMakerThatEndsAtOnceHasHeirs(t *testing.T) {
 		tr.requireState("held", "lock")
 		tr.gone(here, processOf(2)).ok()
 		tr.requireState("stale", "lock")
-		require.Equal(t, "its process 2 on here is gone", tr.lock("lock").GetReason())
+		require.Equal(t, "its process 2 on here was ended by signal 9", tr.lock("lock").GetReason())
 		tr.restart()
 		tr.requireState("stale", "lock")
 	})

@@ -65,6 +65,10 @@
 // due, and the state machine decides. A process that is gone is gone for every version of a lock. It is
 // told by the mount of its host, or follows from a boot of that host, or from an administrator's word.
 //
+// A crash (a signal, or the end of the host) frees a lock of format pid that was made exclusively. A process that exits by itself leaves
+// its lock, stale and in place, and so does one whose end is not known: the lock may be a marker, or held for another program. The
+// first recorded end of a process counts. Beads, --holder creator and --on-stale remove free the lock after any end.
+//
 // The token of a name is the index of the command that gave it its present holder. It changes when a free
 // name is taken, and when content or a rename brings another holder than the last one known. While the
 // content does not tell, the holder known before counts: to truncate and write is no way around it.

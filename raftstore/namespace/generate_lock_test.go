@@ -216,6 +216,11 @@ func (g *generator) processGone() *storepb.ProcessGone {
 		if g.often(80) {
 			op.Ended = append(op.Ended, pick(g, 0, g.now, g.now, math.MinInt64, math.MaxInt64))
 		}
+		if g.often(90) {
+			op.Ends = append(op.Ends, pick(g, nil,
+				&storepb.ProcessEnd{Kind: storepb.EndKind_END_EXIT, Number: 3},
+				&storepb.ProcessEnd{Kind: storepb.EndKind_END_SIGNAL, Number: 9}, &storepb.ProcessEnd{Kind: storepb.EndKind_END_SIGNAL, Number: 15}))
+		}
 	}
 	return op
 }

@@ -1,19 +1,17 @@
 package namespace
 
 import (
-	"fmt"
-
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
-// loseProcesses notes that processes are gone, and marks what they hold. Names that are no locks of theirs
-// by the present rules may be later.
-func (k *keeper) loseProcesses(lost []held, reason string) {
-	why := &staleness{reason: reason, since: k.time}
+// loseProcesses records that processes have ended, and marks what they hold. Names that are no locks of these processes by the
+// present rules may become theirs later. The first recorded end of a process counts.
+func (k *keeper) loseProcesses(lost []held, reason string, byCrash bool) {
+	why := &staleness{reason: reason, since: k.time, byCrash: byCrash}
 	for _, h := range lost {
 		in, found := k.tree.inode(h.ino)
-		if !found {
+		if !found || in.gone != nil {
 			continue
 		}
 		bereft := *in
@@ -62,8 +60,12 @@ func (ns *Namespace) processGone(session ids.Session, op *storepb.ProcessGone) *
 		if i < len(op.GetEnded()) {
 			ended = op.GetEnded()[i]
 		}
-		p, reason := processFrom(m), fmt.Sprintf("its process %d on %s is gone", m.GetPid(), s.host)
-		ns.loseProcesses(ns.tree.holdings.heldOn(s.host, p), reason)
+		how := end{}
+		if i < len(op.GetEnds()) {
+			how = endFrom(op.GetEnds()[i])
+		}
+		p, reason := processFrom(m), how.reason(m.GetPid(), s.host)
+		ns.loseProcesses(ns.tree.holdings.heldOn(s.host, p), reason, how.byCrash())
 		ns.bereave(ns.tree.holdings.madeOn(s.host, &p.processID), ended, reason)
 	}
 	return ok()

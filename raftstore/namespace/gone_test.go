@@ -17,7 +17,7 @@ func TestProcessGone(t *testing.T) {
 	tr.take(here, "other", pidFacts(storepb.Format_PID, processOf(2)))
 	tr.gone(here, nil, processOf(1), new(storepb.Process), processOf(77)).ok()
 	tr.requireState("stale", "kept")
-	require.Equal(t, "its process 1 on here is gone", tr.lock("kept").GetReason())
+	require.Equal(t, "its process 1 on here was ended by signal 9", tr.lock("kept").GetReason())
 	require.Equal(t, tr.now, tr.lock("kept").GetSince())
 	tr.requireNone("removed")
 	tr.requireState("held", "other")

@@ -34,7 +34,7 @@ func (k *keeper) hostCame(name, bootID, machine string) {
 			lost = append(lost, held)
 		}
 	}
-	k.loseProcesses(lost, reason)
+	k.loseProcesses(lost, reason, true)
 	var made []made
 	for _, m := range k.tree.holdings.madeOn(name, nil) {
 		if e, found := k.tree.entry(m.parent, []byte(m.name)); found && m.by.bootID.String() != bootID && e.maker.machine.String() == machine {
@@ -93,7 +93,7 @@ func (ns *Namespace) forgetHost(by *storepb.Caller, name string) *storepb.Result
 	}
 	ns.emit(&storepb.Event{Event: eventHostForgotten, Host: name, By: withoutLineage(by)})
 	reason := fmt.Sprintf("its host %s was declared gone for good", name)
-	ns.loseProcesses(ns.tree.holdings.heldOn(name, nil), reason)
+	ns.loseProcesses(ns.tree.holdings.heldOn(name, nil), reason, true)
 	ns.bereave(ns.tree.holdings.madeOn(name, nil), math.MaxInt64, reason)
 	ns.hosts.byName.Delete(name)
 	return ok()

@@ -3,6 +3,7 @@ package namespace
 import (
 	"bytes"
 	"math"
+	"strings"
 
 	"github.com/stretchr/testify/require"
 
@@ -191,6 +192,11 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 			if _, mounted := ns.hosts.byName.Get(g.Host); g.ByProcess() && (!mounted || !ns.reachable(g)) {
 				state = "unreachable"
 			}
+		}
+		if by := ns.govern(e, in); in.gone != nil && by.Format == lockfact.PID && !by.byCreator && ns.ruleFor(e).GetOnStale() == "" {
+			crashed := strings.Contains(in.gone.reason, "was ended by signal") || strings.HasPrefix(in.gone.reason, "its host")
+			mayGo := crashed && e.exclusive && in.facts.OnStale == lockfact.Remove
+			require.Equal(t, mayGo, isRemoved, "%q goes only if its process crashed: %s", e.name, in.gone.reason)
 		}
 		require.Equal(t, state, reader{&ns.judge}.describe(e, in).GetState(), "%q", e.name)
 		return true

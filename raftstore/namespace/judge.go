@@ -46,8 +46,9 @@ func (j *judge) govern(e *entry, in *inode) governed {
 	if in.facts != nil {
 		g.Facts, g.process, g.machine, g.gone = in.facts.Facts, in.facts.process, in.facts.machine, in.gone
 	}
-	if g.Format == lockfact.PID && !e.exclusive {
-		g.OnStale = lockfact.Keep // somebody may have been given the file's name to write his number to
+	if g.Format == lockfact.PID && (!e.exclusive || g.gone != nil && !g.gone.byCrash) {
+		// The file was there before, for a program to write its number to; or its process ended by itself and left it.
+		g.OnStale = lockfact.Keep
 	}
 	rule := j.ruleFor(e)
 	if rule == nil {

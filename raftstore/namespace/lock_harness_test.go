@@ -127,8 +127,18 @@ func (tr *driver) tick(d time.Duration) {
 	tr.do(0, opOf(&storepb.Tick{})).ok()
 }
 
+// gone reports processes that were killed.
 func (tr *driver) gone(session uint64, processes ...*storepb.Process) step {
-	return tr.do(session, opOf(&storepb.ProcessGone{Processes: processes}))
+	return tr.endedBy(session, &storepb.ProcessEnd{Kind: storepb.EndKind_END_SIGNAL, Number: 9}, processes...)
+}
+
+// endedBy reports processes that ended in one way.
+func (tr *driver) endedBy(session uint64, how *storepb.ProcessEnd, processes ...*storepb.Process) step {
+	op := &storepb.ProcessGone{Processes: processes}
+	for range processes {
+		op.Ends = append(op.Ends, how)
+	}
+	return tr.do(session, opOf(op))
 }
 
 func (tr *driver) forget(host string) step {

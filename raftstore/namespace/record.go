@@ -13,7 +13,7 @@ func (in *inode) Record() *storepb.Record {
 		Evidence: in.evidence, KernelLocked: in.kernelLocked, ChangedIndex: uint64(in.changed),
 	}
 	if in.gone != nil {
-		record.Gone, record.GoneSince = in.gone.reason, in.gone.since
+		record.Gone, record.GoneSince, record.GoneByCrash = in.gone.reason, in.gone.since, in.gone.byCrash
 	}
 	return &storepb.Record{Record: &storepb.Record_Inode{Inode: record}}
 }
@@ -85,7 +85,7 @@ func inodeOf(r *storepb.InodeRecord) *inode {
 		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(), changed: ids.Index(r.GetChangedIndex()),
 	}
 	if r.GetGone() != "" && in.facts != nil && in.facts.process != nil {
-		in.gone = &staleness{reason: r.GetGone(), since: r.GetGoneSince()}
+		in.gone = &staleness{reason: r.GetGone(), since: r.GetGoneSince(), byCrash: r.GetGoneByCrash()}
 	}
 	return in
 }

@@ -1,6 +1,11 @@
 package namespace
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"lockfs/raftstore/storepb"
+)
 
 // staleness says why a lock is stale. It is never modified.
 type staleness struct {
@@ -8,6 +13,7 @@ type staleness struct {
 	since   int64
 	byTime  bool // else its process or its host is gone
 	ofMaker bool // the process is the one that made the name
+	byCrash bool // a signal ended the process, or its host ended; else the process ended by itself, or its end is not known
 }
 
 // withoutMaker is why a lock is stale whose name has another maker now.
@@ -16,6 +22,28 @@ func (s *staleness) withoutMaker() *staleness {
 		return nil
 	}
 	return s
+}
+
+// end is the end of a process. The zero end is that of a process that has ended in a way that is not known.
+type end struct {
+	how    storepb.EndKind
+	number uint32 // exit status or signal
+}
+
+func endFrom(m *storepb.ProcessEnd) end { return end{m.GetKind(), m.GetNumber()} }
+
+// byCrash reports whether the process did not end by itself. A lock that its holder left behind may have to stay: as a marker, or
+// for another program that the holder took it for. A holder that crashed has left nothing on purpose.
+func (e end) byCrash() bool { return e.how == storepb.EndKind_END_SIGNAL }
+
+func (e end) reason(pid uint32, host string) string {
+	switch e.how {
+	case storepb.EndKind_END_SIGNAL:
+		return fmt.Sprintf("its process %d on %s was ended by signal %d", pid, host, e.number)
+	case storepb.EndKind_END_EXIT:
+		return fmt.Sprintf("its process %d on %s exited with status %d", pid, host, e.number)
+	}
+	return fmt.Sprintf("its process %d on %s is gone", pid, host)
 }
 
 func timestamp(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }

@@ -329,6 +329,55 @@ func (OnStale) EnumDescriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{3}
 }
 
+type EndKind int32
+
+const (
+	EndKind_END_UNKNOWN EndKind = 0
+	EndKind_END_EXIT    EndKind = 1 // the process ended by itself
+	EndKind_END_SIGNAL  EndKind = 2 // a signal ended the process
+)
+
+// Enum value maps for EndKind.
+var (
+	EndKind_name = map[int32]string{
+		0: "END_UNKNOWN",
+		1: "END_EXIT",
+		2: "END_SIGNAL",
+	}
+	EndKind_value = map[string]int32{
+		"END_UNKNOWN": 0,
+		"END_EXIT":    1,
+		"END_SIGNAL":  2,
+	}
+)
+
+func (x EndKind) Enum() *EndKind {
+	p := new(EndKind)
+	*p = x
+	return p
+}
+
+func (x EndKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (EndKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_raftstore_storepb_store_proto_enumTypes[4].Descriptor()
+}
+
+func (EndKind) Type() protoreflect.EnumType {
+	return &file_raftstore_storepb_store_proto_enumTypes[4]
+}
+
+func (x EndKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use EndKind.Descriptor instead.
+func (EndKind) EnumDescriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{4}
+}
+
 // LockKind says which advisory locks see each other.
 type LockKind int32
 
@@ -360,11 +409,11 @@ func (x LockKind) String() string {
 }
 
 func (LockKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_raftstore_storepb_store_proto_enumTypes[4].Descriptor()
+	return file_raftstore_storepb_store_proto_enumTypes[5].Descriptor()
 }
 
 func (LockKind) Type() protoreflect.EnumType {
-	return &file_raftstore_storepb_store_proto_enumTypes[4]
+	return &file_raftstore_storepb_store_proto_enumTypes[5]
 }
 
 func (x LockKind) Number() protoreflect.EnumNumber {
@@ -373,7 +422,7 @@ func (x LockKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LockKind.Descriptor instead.
 func (LockKind) EnumDescriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{4}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{5}
 }
 
 type LockType int32
@@ -409,11 +458,11 @@ func (x LockType) String() string {
 }
 
 func (LockType) Descriptor() protoreflect.EnumDescriptor {
-	return file_raftstore_storepb_store_proto_enumTypes[5].Descriptor()
+	return file_raftstore_storepb_store_proto_enumTypes[6].Descriptor()
 }
 
 func (LockType) Type() protoreflect.EnumType {
-	return &file_raftstore_storepb_store_proto_enumTypes[5]
+	return &file_raftstore_storepb_store_proto_enumTypes[6]
 }
 
 func (x LockType) Number() protoreflect.EnumNumber {
@@ -422,7 +471,7 @@ func (x LockType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LockType.Descriptor instead.
 func (LockType) EnumDescriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{5}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{6}
 }
 
 // Role is what a host is in the cluster.
@@ -459,11 +508,11 @@ func (x Role) String() string {
 }
 
 func (Role) Descriptor() protoreflect.EnumDescriptor {
-	return file_raftstore_storepb_store_proto_enumTypes[6].Descriptor()
+	return file_raftstore_storepb_store_proto_enumTypes[7].Descriptor()
 }
 
 func (Role) Type() protoreflect.EnumType {
-	return &file_raftstore_storepb_store_proto_enumTypes[6]
+	return &file_raftstore_storepb_store_proto_enumTypes[7]
 }
 
 func (x Role) Number() protoreflect.EnumNumber {
@@ -472,7 +521,7 @@ func (x Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Role.Descriptor instead.
 func (Role) EnumDescriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{6}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{7}
 }
 
 // Caller is who made a system call.
@@ -2730,11 +2779,13 @@ func (x *Cancel) GetSeq() uint64 {
 	return 0
 }
 
-// ProcessGone says that processes of the session's host are no more. Their locks become stale.
+// ProcessGone says that processes of the session's host have ended. Their locks become stale. The first end that is recorded of a
+// process counts.
 type ProcessGone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Processes     []*Process             `protobuf:"bytes,1,rep,name=processes,proto3" json:"processes,omitempty"`
 	Ended         []int64                `protobuf:"varint,2,rep,packed,name=ended,proto3" json:"ended,omitempty"` // cluster time at which each was seen to end, in the same order; 0: it is not known
+	Ends          []*ProcessEnd          `protobuf:"bytes,3,rep,name=ends,proto3" json:"ends,omitempty"`           // how each ended, in the same order; missing: it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2783,6 +2834,66 @@ func (x *ProcessGone) GetEnded() []int64 {
 	return nil
 }
 
+func (x *ProcessGone) GetEnds() []*ProcessEnd {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
+}
+
+// ProcessEnd is how a process ended.
+type ProcessEnd struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          EndKind                `protobuf:"varint,1,opt,name=kind,proto3,enum=lockfs.store.EndKind" json:"kind,omitempty"`
+	Number        uint32                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"` // the exit status, or the number of the signal
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessEnd) Reset() {
+	*x = ProcessEnd{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessEnd) ProtoMessage() {}
+
+func (x *ProcessEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessEnd.ProtoReflect.Descriptor instead.
+func (*ProcessEnd) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ProcessEnd) GetKind() EndKind {
+	if x != nil {
+		return x.Kind
+	}
+	return EndKind_END_UNKNOWN
+}
+
+func (x *ProcessEnd) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 // TakeLock takes, converts or releases an advisory lock. WOULD_BLOCK tells whose lock is in the way; with
 // wait the request stays in the queue (WAITING) under the command's session and number, and becomes a lock
 // by itself. A request that was interrupted and comes again takes its place.
@@ -2804,7 +2915,7 @@ type TakeLock struct {
 
 func (x *TakeLock) Reset() {
 	*x = TakeLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[21]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2816,7 +2927,7 @@ func (x *TakeLock) String() string {
 func (*TakeLock) ProtoMessage() {}
 
 func (x *TakeLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[21]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2829,7 +2940,7 @@ func (x *TakeLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeLock.ProtoReflect.Descriptor instead.
 func (*TakeLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{21}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TakeLock) GetIno() uint64 {
@@ -2915,7 +3026,7 @@ type DropLocks struct {
 
 func (x *DropLocks) Reset() {
 	*x = DropLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[22]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2927,7 +3038,7 @@ func (x *DropLocks) String() string {
 func (*DropLocks) ProtoMessage() {}
 
 func (x *DropLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[22]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2940,7 +3051,7 @@ func (x *DropLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropLocks.ProtoReflect.Descriptor instead.
 func (*DropLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{22}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DropLocks) GetIno() uint64 {
@@ -2988,7 +3099,7 @@ type InterruptLock struct {
 
 func (x *InterruptLock) Reset() {
 	*x = InterruptLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[23]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3000,7 +3111,7 @@ func (x *InterruptLock) String() string {
 func (*InterruptLock) ProtoMessage() {}
 
 func (x *InterruptLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[23]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3013,7 +3124,7 @@ func (x *InterruptLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptLock.ProtoReflect.Descriptor instead.
 func (*InterruptLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{23}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *InterruptLock) GetSeq() uint64 {
@@ -3089,7 +3200,7 @@ type AdvisoryLock struct {
 
 func (x *AdvisoryLock) Reset() {
 	*x = AdvisoryLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[24]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3101,7 +3212,7 @@ func (x *AdvisoryLock) String() string {
 func (*AdvisoryLock) ProtoMessage() {}
 
 func (x *AdvisoryLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[24]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3114,7 +3225,7 @@ func (x *AdvisoryLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdvisoryLock.ProtoReflect.Descriptor instead.
 func (*AdvisoryLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{24}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AdvisoryLock) GetIno() uint64 {
@@ -3239,7 +3350,7 @@ type Rule struct {
 
 func (x *Rule) Reset() {
 	*x = Rule{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[25]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3251,7 +3362,7 @@ func (x *Rule) String() string {
 func (*Rule) ProtoMessage() {}
 
 func (x *Rule) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[25]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3264,7 +3375,7 @@ func (x *Rule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rule.ProtoReflect.Descriptor instead.
 func (*Rule) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{25}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Rule) GetPattern() string {
@@ -3326,7 +3437,7 @@ type SetRule struct {
 
 func (x *SetRule) Reset() {
 	*x = SetRule{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[26]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3338,7 +3449,7 @@ func (x *SetRule) String() string {
 func (*SetRule) ProtoMessage() {}
 
 func (x *SetRule) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[26]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3351,7 +3462,7 @@ func (x *SetRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRule.ProtoReflect.Descriptor instead.
 func (*SetRule) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{26}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SetRule) GetRule() *Rule {
@@ -3370,7 +3481,7 @@ type DeleteRule struct {
 
 func (x *DeleteRule) Reset() {
 	*x = DeleteRule{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[27]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3382,7 +3493,7 @@ func (x *DeleteRule) String() string {
 func (*DeleteRule) ProtoMessage() {}
 
 func (x *DeleteRule) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[27]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3395,7 +3506,7 @@ func (x *DeleteRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRule.ProtoReflect.Descriptor instead.
 func (*DeleteRule) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{27}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DeleteRule) GetPattern() string {
@@ -3415,7 +3526,7 @@ type ForgetHost struct {
 
 func (x *ForgetHost) Reset() {
 	*x = ForgetHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[28]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3538,7 @@ func (x *ForgetHost) String() string {
 func (*ForgetHost) ProtoMessage() {}
 
 func (x *ForgetHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[28]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3551,7 @@ func (x *ForgetHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetHost.ProtoReflect.Descriptor instead.
 func (*ForgetHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{28}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ForgetHost) GetName() string {
@@ -3460,7 +3571,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[29]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3472,7 +3583,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[29]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3485,7 +3596,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{29}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{30}
 }
 
 // Alarm is what an administrator has to know of until he clears it.
@@ -3505,7 +3616,7 @@ type Alarm struct {
 
 func (x *Alarm) Reset() {
 	*x = Alarm{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3517,7 +3628,7 @@ func (x *Alarm) String() string {
 func (*Alarm) ProtoMessage() {}
 
 func (x *Alarm) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3530,7 +3641,7 @@ func (x *Alarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alarm.ProtoReflect.Descriptor instead.
 func (*Alarm) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{30}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Alarm) GetNumber() uint64 {
@@ -3585,7 +3696,7 @@ type RaiseAlarm struct {
 
 func (x *RaiseAlarm) Reset() {
 	*x = RaiseAlarm{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3597,7 +3708,7 @@ func (x *RaiseAlarm) String() string {
 func (*RaiseAlarm) ProtoMessage() {}
 
 func (x *RaiseAlarm) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3610,7 +3721,7 @@ func (x *RaiseAlarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseAlarm.ProtoReflect.Descriptor instead.
 func (*RaiseAlarm) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{31}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RaiseAlarm) GetAlarm() *Alarm {
@@ -3629,7 +3740,7 @@ type ClearAlarm struct {
 
 func (x *ClearAlarm) Reset() {
 	*x = ClearAlarm{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3641,7 +3752,7 @@ func (x *ClearAlarm) String() string {
 func (*ClearAlarm) ProtoMessage() {}
 
 func (x *ClearAlarm) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3654,7 +3765,7 @@ func (x *ClearAlarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearAlarm.ProtoReflect.Descriptor instead.
 func (*ClearAlarm) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{32}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ClearAlarm) GetNumber() uint64 {
@@ -3673,7 +3784,7 @@ type FreezeState struct {
 
 func (x *FreezeState) Reset() {
 	*x = FreezeState{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3685,7 +3796,7 @@ func (x *FreezeState) String() string {
 func (*FreezeState) ProtoMessage() {}
 
 func (x *FreezeState) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3698,7 +3809,7 @@ func (x *FreezeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreezeState.ProtoReflect.Descriptor instead.
 func (*FreezeState) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{33}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
 }
 
 // Quota is what there may be in a directory, at any depth, or of a user. What is 0 is not limited by it.
@@ -3714,7 +3825,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3726,7 +3837,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3739,7 +3850,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Quota) GetDir() uint64 {
@@ -3781,7 +3892,7 @@ type SetQuota struct {
 
 func (x *SetQuota) Reset() {
 	*x = SetQuota{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3793,7 +3904,7 @@ func (x *SetQuota) String() string {
 func (*SetQuota) ProtoMessage() {}
 
 func (x *SetQuota) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3806,7 +3917,7 @@ func (x *SetQuota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQuota.ProtoReflect.Descriptor instead.
 func (*SetQuota) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SetQuota) GetPath() []byte {
@@ -3833,7 +3944,7 @@ type DeleteQuota struct {
 
 func (x *DeleteQuota) Reset() {
 	*x = DeleteQuota{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3845,7 +3956,7 @@ func (x *DeleteQuota) String() string {
 func (*DeleteQuota) ProtoMessage() {}
 
 func (x *DeleteQuota) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3858,7 +3969,7 @@ func (x *DeleteQuota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteQuota.ProtoReflect.Descriptor instead.
 func (*DeleteQuota) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DeleteQuota) GetPath() []byte {
@@ -3888,7 +3999,7 @@ type QuotaUsage struct {
 
 func (x *QuotaUsage) Reset() {
 	*x = QuotaUsage{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3900,7 +4011,7 @@ func (x *QuotaUsage) String() string {
 func (*QuotaUsage) ProtoMessage() {}
 
 func (x *QuotaUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3913,7 +4024,7 @@ func (x *QuotaUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuotaUsage.ProtoReflect.Descriptor instead.
 func (*QuotaUsage) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *QuotaUsage) GetQuota() *Quota {
@@ -3960,7 +4071,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3972,7 +4083,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3985,7 +4096,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Member) GetId() string {
@@ -4047,7 +4158,7 @@ type SetMember struct {
 
 func (x *SetMember) Reset() {
 	*x = SetMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4059,7 +4170,7 @@ func (x *SetMember) String() string {
 func (*SetMember) ProtoMessage() {}
 
 func (x *SetMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4072,7 +4183,7 @@ func (x *SetMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMember.ProtoReflect.Descriptor instead.
 func (*SetMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SetMember) GetMember() *Member {
@@ -4093,7 +4204,7 @@ type SetVersion struct {
 
 func (x *SetVersion) Reset() {
 	*x = SetVersion{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4105,7 +4216,7 @@ func (x *SetVersion) String() string {
 func (*SetVersion) ProtoMessage() {}
 
 func (x *SetVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4118,7 +4229,7 @@ func (x *SetVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVersion.ProtoReflect.Descriptor instead.
 func (*SetVersion) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SetVersion) GetVersion() uint32 {
@@ -4138,7 +4249,7 @@ type SetNote struct {
 
 func (x *SetNote) Reset() {
 	*x = SetNote{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4150,7 +4261,7 @@ func (x *SetNote) String() string {
 func (*SetNote) ProtoMessage() {}
 
 func (x *SetNote) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4163,7 +4274,7 @@ func (x *SetNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNote.ProtoReflect.Descriptor instead.
 func (*SetNote) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetNote) GetText() string {
@@ -4182,7 +4293,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4194,7 +4305,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4207,7 +4318,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RemoveMember) GetId() string {
@@ -4233,7 +4344,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4245,7 +4356,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4258,7 +4369,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SetLimits) GetMaxInodes() uint64 {
@@ -4320,7 +4431,7 @@ type SetCluster struct {
 
 func (x *SetCluster) Reset() {
 	*x = SetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4332,7 +4443,7 @@ func (x *SetCluster) String() string {
 func (*SetCluster) ProtoMessage() {}
 
 func (x *SetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4345,7 +4456,7 @@ func (x *SetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCluster.ProtoReflect.Descriptor instead.
 func (*SetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SetCluster) GetId() string {
@@ -4368,7 +4479,7 @@ type Authority struct {
 
 func (x *Authority) Reset() {
 	*x = Authority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4380,7 +4491,7 @@ func (x *Authority) String() string {
 func (*Authority) ProtoMessage() {}
 
 func (x *Authority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4393,7 +4504,7 @@ func (x *Authority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Authority.ProtoReflect.Descriptor instead.
 func (*Authority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Authority) GetFingerprint() []byte {
@@ -4437,7 +4548,7 @@ type AddAuthority struct {
 
 func (x *AddAuthority) Reset() {
 	*x = AddAuthority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4449,7 +4560,7 @@ func (x *AddAuthority) String() string {
 func (*AddAuthority) ProtoMessage() {}
 
 func (x *AddAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4462,7 +4573,7 @@ func (x *AddAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddAuthority.ProtoReflect.Descriptor instead.
 func (*AddAuthority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AddAuthority) GetCertificate() []byte {
@@ -4497,7 +4608,7 @@ type DropAuthority struct {
 
 func (x *DropAuthority) Reset() {
 	*x = DropAuthority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4509,7 +4620,7 @@ func (x *DropAuthority) String() string {
 func (*DropAuthority) ProtoMessage() {}
 
 func (x *DropAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4522,7 +4633,7 @@ func (x *DropAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropAuthority.ProtoReflect.Descriptor instead.
 func (*DropAuthority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DropAuthority) GetFingerprint() []byte {
@@ -4548,7 +4659,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4560,7 +4671,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4573,7 +4684,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *JoinToken) GetId() []byte {
@@ -4637,7 +4748,7 @@ type PutToken struct {
 
 func (x *PutToken) Reset() {
 	*x = PutToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4649,7 +4760,7 @@ func (x *PutToken) String() string {
 func (*PutToken) ProtoMessage() {}
 
 func (x *PutToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4662,7 +4773,7 @@ func (x *PutToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutToken.ProtoReflect.Descriptor instead.
 func (*PutToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PutToken) GetToken() *JoinToken {
@@ -4688,7 +4799,7 @@ type DeleteToken struct {
 
 func (x *DeleteToken) Reset() {
 	*x = DeleteToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4700,7 +4811,7 @@ func (x *DeleteToken) String() string {
 func (*DeleteToken) ProtoMessage() {}
 
 func (x *DeleteToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4713,7 +4824,7 @@ func (x *DeleteToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteToken.ProtoReflect.Descriptor instead.
 func (*DeleteToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DeleteToken) GetId() []byte {
@@ -4742,7 +4853,7 @@ type Admission struct {
 
 func (x *Admission) Reset() {
 	*x = Admission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4754,7 +4865,7 @@ func (x *Admission) String() string {
 func (*Admission) ProtoMessage() {}
 
 func (x *Admission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4767,7 +4878,7 @@ func (x *Admission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admission.ProtoReflect.Descriptor instead.
 func (*Admission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Admission) GetName() string {
@@ -4855,7 +4966,7 @@ type AdmitHost struct {
 
 func (x *AdmitHost) Reset() {
 	*x = AdmitHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4867,7 +4978,7 @@ func (x *AdmitHost) String() string {
 func (*AdmitHost) ProtoMessage() {}
 
 func (x *AdmitHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4880,7 +4991,7 @@ func (x *AdmitHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitHost.ProtoReflect.Descriptor instead.
 func (*AdmitHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AdmitHost) GetTokenId() []byte {
@@ -4921,7 +5032,7 @@ type RevokeHost struct {
 
 func (x *RevokeHost) Reset() {
 	*x = RevokeHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4933,7 +5044,7 @@ func (x *RevokeHost) String() string {
 func (*RevokeHost) ProtoMessage() {}
 
 func (x *RevokeHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4946,7 +5057,7 @@ func (x *RevokeHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeHost.ProtoReflect.Descriptor instead.
 func (*RevokeHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RevokeHost) GetName() string {
@@ -4968,7 +5079,7 @@ type NoteRefusal struct {
 
 func (x *NoteRefusal) Reset() {
 	*x = NoteRefusal{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4980,7 +5091,7 @@ func (x *NoteRefusal) String() string {
 func (*NoteRefusal) ProtoMessage() {}
 
 func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4993,7 +5104,7 @@ func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteRefusal.ProtoReflect.Descriptor instead.
 func (*NoteRefusal) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *NoteRefusal) GetAddress() string {
@@ -5058,7 +5169,7 @@ type Query struct {
 
 func (x *Query) Reset() {
 	*x = Query{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5070,7 +5181,7 @@ func (x *Query) String() string {
 func (*Query) ProtoMessage() {}
 
 func (x *Query) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5083,7 +5194,7 @@ func (x *Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Query.ProtoReflect.Descriptor instead.
 func (*Query) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Query) GetQuery() isQuery_Query {
@@ -5503,7 +5614,7 @@ type GetNote struct {
 
 func (x *GetNote) Reset() {
 	*x = GetNote{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5515,7 +5626,7 @@ func (x *GetNote) String() string {
 func (*GetNote) ProtoMessage() {}
 
 func (x *GetNote) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5528,7 +5639,7 @@ func (x *GetNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNote.ProtoReflect.Descriptor instead.
 func (*GetNote) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
 }
 
 // Lookup answers attr of a directory's entry. "." and ".." are entries too.
@@ -5542,7 +5653,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5554,7 +5665,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5567,7 +5678,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Lookup) GetParent() uint64 {
@@ -5593,7 +5704,7 @@ type GetAttr struct {
 
 func (x *GetAttr) Reset() {
 	*x = GetAttr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5605,7 +5716,7 @@ func (x *GetAttr) String() string {
 func (*GetAttr) ProtoMessage() {}
 
 func (x *GetAttr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5618,7 +5729,7 @@ func (x *GetAttr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAttr.ProtoReflect.Descriptor instead.
 func (*GetAttr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *GetAttr) GetIno() uint64 {
@@ -5641,7 +5752,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5653,7 +5764,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5666,7 +5777,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Read) GetIno() uint64 {
@@ -5703,7 +5814,7 @@ type ReadDir struct {
 
 func (x *ReadDir) Reset() {
 	*x = ReadDir{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5715,7 +5826,7 @@ func (x *ReadDir) String() string {
 func (*ReadDir) ProtoMessage() {}
 
 func (x *ReadDir) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5728,7 +5839,7 @@ func (x *ReadDir) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDir.ProtoReflect.Descriptor instead.
 func (*ReadDir) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReadDir) GetIno() uint64 {
@@ -5761,7 +5872,7 @@ type GetXattrs struct {
 
 func (x *GetXattrs) Reset() {
 	*x = GetXattrs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5773,7 +5884,7 @@ func (x *GetXattrs) String() string {
 func (*GetXattrs) ProtoMessage() {}
 
 func (x *GetXattrs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5786,7 +5897,7 @@ func (x *GetXattrs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetXattrs.ProtoReflect.Descriptor instead.
 func (*GetXattrs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *GetXattrs) GetIno() uint64 {
@@ -5806,7 +5917,7 @@ type StatFs struct {
 
 func (x *StatFs) Reset() {
 	*x = StatFs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5818,7 +5929,7 @@ func (x *StatFs) String() string {
 func (*StatFs) ProtoMessage() {}
 
 func (x *StatFs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5831,7 +5942,7 @@ func (x *StatFs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFs.ProtoReflect.Descriptor instead.
 func (*StatFs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *StatFs) GetUid() uint32 {
@@ -5856,7 +5967,7 @@ type ListMembers struct {
 
 func (x *ListMembers) Reset() {
 	*x = ListMembers{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5868,7 +5979,7 @@ func (x *ListMembers) String() string {
 func (*ListMembers) ProtoMessage() {}
 
 func (x *ListMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5881,7 +5992,7 @@ func (x *ListMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembers.ProtoReflect.Descriptor instead.
 func (*ListMembers) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
 }
 
 // ListAlarms answers alarms in the order of their numbers.
@@ -5893,7 +6004,7 @@ type ListAlarms struct {
 
 func (x *ListAlarms) Reset() {
 	*x = ListAlarms{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5905,7 +6016,7 @@ func (x *ListAlarms) String() string {
 func (*ListAlarms) ProtoMessage() {}
 
 func (x *ListAlarms) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5918,7 +6029,7 @@ func (x *ListAlarms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAlarms.ProtoReflect.Descriptor instead.
 func (*ListAlarms) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
 }
 
 // ListQuotas answers those of directories, in the order of their inodes, then those of users.
@@ -5930,7 +6041,7 @@ type ListQuotas struct {
 
 func (x *ListQuotas) Reset() {
 	*x = ListQuotas{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5942,7 +6053,7 @@ func (x *ListQuotas) String() string {
 func (*ListQuotas) ProtoMessage() {}
 
 func (x *ListQuotas) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5955,7 +6066,7 @@ func (x *ListQuotas) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQuotas.ProtoReflect.Descriptor instead.
 func (*ListQuotas) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
 }
 
 // ListSessions answers those that have not ended.
@@ -5967,7 +6078,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5979,7 +6090,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5992,7 +6103,7 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
 }
 
 type ListRules struct {
@@ -6003,7 +6114,7 @@ type ListRules struct {
 
 func (x *ListRules) Reset() {
 	*x = ListRules{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6015,7 +6126,7 @@ func (x *ListRules) String() string {
 func (*ListRules) ProtoMessage() {}
 
 func (x *ListRules) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6028,7 +6139,7 @@ func (x *ListRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRules.ProtoReflect.Descriptor instead.
 func (*ListRules) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
 }
 
 type ListHosts struct {
@@ -6039,7 +6150,7 @@ type ListHosts struct {
 
 func (x *ListHosts) Reset() {
 	*x = ListHosts{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6051,7 +6162,7 @@ func (x *ListHosts) String() string {
 func (*ListHosts) ProtoMessage() {}
 
 func (x *ListHosts) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6064,7 +6175,7 @@ func (x *ListHosts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHosts.ProtoReflect.Descriptor instead.
 func (*ListHosts) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
 }
 
 // ListLocks answers locks in the order of their directories and names: everything but directories that
@@ -6081,7 +6192,7 @@ type ListLocks struct {
 
 func (x *ListLocks) Reset() {
 	*x = ListLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6093,7 +6204,7 @@ func (x *ListLocks) String() string {
 func (*ListLocks) ProtoMessage() {}
 
 func (x *ListLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6106,7 +6217,7 @@ func (x *ListLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLocks.ProtoReflect.Descriptor instead.
 func (*ListLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ListLocks) GetAfterParent() uint64 {
@@ -6151,7 +6262,7 @@ type Viewer struct {
 
 func (x *Viewer) Reset() {
 	*x = Viewer{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6163,7 +6274,7 @@ func (x *Viewer) String() string {
 func (*Viewer) ProtoMessage() {}
 
 func (x *Viewer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6176,7 +6287,7 @@ func (x *Viewer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Viewer.ProtoReflect.Descriptor instead.
 func (*Viewer) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Viewer) GetUid() uint32 {
@@ -6219,7 +6330,7 @@ type GetLock struct {
 
 func (x *GetLock) Reset() {
 	*x = GetLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6231,7 +6342,7 @@ func (x *GetLock) String() string {
 func (*GetLock) ProtoMessage() {}
 
 func (x *GetLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6244,7 +6355,7 @@ func (x *GetLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLock.ProtoReflect.Descriptor instead.
 func (*GetLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *GetLock) GetParent() uint64 {
@@ -6278,7 +6389,7 @@ type ListProcesses struct {
 
 func (x *ListProcesses) Reset() {
 	*x = ListProcesses{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6290,7 +6401,7 @@ func (x *ListProcesses) String() string {
 func (*ListProcesses) ProtoMessage() {}
 
 func (x *ListProcesses) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6303,7 +6414,7 @@ func (x *ListProcesses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcesses.ProtoReflect.Descriptor instead.
 func (*ListProcesses) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ListProcesses) GetHost() string {
@@ -6331,7 +6442,7 @@ type AwaitLock struct {
 
 func (x *AwaitLock) Reset() {
 	*x = AwaitLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6343,7 +6454,7 @@ func (x *AwaitLock) String() string {
 func (*AwaitLock) ProtoMessage() {}
 
 func (x *AwaitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6356,7 +6467,7 @@ func (x *AwaitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLock.ProtoReflect.Descriptor instead.
 func (*AwaitLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *AwaitLock) GetSession() uint64 {
@@ -6427,7 +6538,7 @@ type AwaitChange struct {
 
 func (x *AwaitChange) Reset() {
 	*x = AwaitChange{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6439,7 +6550,7 @@ func (x *AwaitChange) String() string {
 func (*AwaitChange) ProtoMessage() {}
 
 func (x *AwaitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6452,7 +6563,7 @@ func (x *AwaitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
 func (*AwaitChange) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *AwaitChange) GetSeen() []*Observation {
@@ -6480,7 +6591,7 @@ type TestLock struct {
 
 func (x *TestLock) Reset() {
 	*x = TestLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6492,7 +6603,7 @@ func (x *TestLock) String() string {
 func (*TestLock) ProtoMessage() {}
 
 func (x *TestLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6505,7 +6616,7 @@ func (x *TestLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
 func (*TestLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *TestLock) GetSession() uint64 {
@@ -6533,7 +6644,7 @@ type ListAdvisoryLocks struct {
 
 func (x *ListAdvisoryLocks) Reset() {
 	*x = ListAdvisoryLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6545,7 +6656,7 @@ func (x *ListAdvisoryLocks) String() string {
 func (*ListAdvisoryLocks) ProtoMessage() {}
 
 func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6558,7 +6669,7 @@ func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
 func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ListAdvisoryLocks) GetIno() uint64 {
@@ -6591,7 +6702,7 @@ type ListEvents struct {
 
 func (x *ListEvents) Reset() {
 	*x = ListEvents{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6603,7 +6714,7 @@ func (x *ListEvents) String() string {
 func (*ListEvents) ProtoMessage() {}
 
 func (x *ListEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6616,7 +6727,7 @@ func (x *ListEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
 func (*ListEvents) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ListEvents) GetAfter() uint64 {
@@ -6670,7 +6781,7 @@ type GetCluster struct {
 
 func (x *GetCluster) Reset() {
 	*x = GetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6682,7 +6793,7 @@ func (x *GetCluster) String() string {
 func (*GetCluster) ProtoMessage() {}
 
 func (x *GetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6695,7 +6806,7 @@ func (x *GetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCluster.ProtoReflect.Descriptor instead.
 func (*GetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
 }
 
 // ListAuthorities answers authorities, the one that signs first.
@@ -6707,7 +6818,7 @@ type ListAuthorities struct {
 
 func (x *ListAuthorities) Reset() {
 	*x = ListAuthorities{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6719,7 +6830,7 @@ func (x *ListAuthorities) String() string {
 func (*ListAuthorities) ProtoMessage() {}
 
 func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6732,7 +6843,7 @@ func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAuthorities.ProtoReflect.Descriptor instead.
 func (*ListAuthorities) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
 }
 
 // ListTokens answers tokens in the order of their ids.
@@ -6744,7 +6855,7 @@ type ListTokens struct {
 
 func (x *ListTokens) Reset() {
 	*x = ListTokens{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6756,7 +6867,7 @@ func (x *ListTokens) String() string {
 func (*ListTokens) ProtoMessage() {}
 
 func (x *ListTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6769,7 +6880,7 @@ func (x *ListTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokens.ProtoReflect.Descriptor instead.
 func (*ListTokens) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
 }
 
 // GetAdmission answers the admission of a host. NOT_FOUND if there never was one.
@@ -6782,7 +6893,7 @@ type GetAdmission struct {
 
 func (x *GetAdmission) Reset() {
 	*x = GetAdmission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6794,7 +6905,7 @@ func (x *GetAdmission) String() string {
 func (*GetAdmission) ProtoMessage() {}
 
 func (x *GetAdmission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6807,7 +6918,7 @@ func (x *GetAdmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAdmission.ProtoReflect.Descriptor instead.
 func (*GetAdmission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *GetAdmission) GetName() string {
@@ -6828,7 +6939,7 @@ type ListAdmissions struct {
 
 func (x *ListAdmissions) Reset() {
 	*x = ListAdmissions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6840,7 +6951,7 @@ func (x *ListAdmissions) String() string {
 func (*ListAdmissions) ProtoMessage() {}
 
 func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6853,7 +6964,7 @@ func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdmissions.ProtoReflect.Descriptor instead.
 func (*ListAdmissions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ListAdmissions) GetAfter() string {
@@ -6889,7 +7000,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6901,7 +7012,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6914,7 +7025,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -7006,7 +7117,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7018,7 +7129,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7031,7 +7142,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -7072,7 +7183,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7084,7 +7195,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7097,7 +7208,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -7127,7 +7238,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7139,7 +7250,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7152,7 +7263,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -7226,7 +7337,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7238,7 +7349,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7251,7 +7362,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Result) GetCode() Code {
@@ -7468,7 +7579,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7480,7 +7591,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7493,7 +7604,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Lock) GetParent() uint64 {
@@ -7641,7 +7752,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7653,7 +7764,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7666,7 +7777,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -7846,7 +7957,7 @@ type MountStatus struct {
 
 func (x *MountStatus) Reset() {
 	*x = MountStatus{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7858,7 +7969,7 @@ func (x *MountStatus) String() string {
 func (*MountStatus) ProtoMessage() {}
 
 func (x *MountStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7871,7 +7982,7 @@ func (x *MountStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
 func (*MountStatus) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *MountStatus) GetHost() string {
@@ -7938,7 +8049,7 @@ type HostRecord struct {
 
 func (x *HostRecord) Reset() {
 	*x = HostRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7950,7 +8061,7 @@ func (x *HostRecord) String() string {
 func (*HostRecord) ProtoMessage() {}
 
 func (x *HostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7963,7 +8074,7 @@ func (x *HostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
 func (*HostRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *HostRecord) GetName() string {
@@ -8037,7 +8148,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8049,7 +8160,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8062,7 +8173,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -8233,7 +8344,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8245,7 +8356,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8258,7 +8369,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -8539,7 +8650,7 @@ type AuthorityRecord struct {
 
 func (x *AuthorityRecord) Reset() {
 	*x = AuthorityRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8551,7 +8662,7 @@ func (x *AuthorityRecord) String() string {
 func (*AuthorityRecord) ProtoMessage() {}
 
 func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8564,7 +8675,7 @@ func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorityRecord.ProtoReflect.Descriptor instead.
 func (*AuthorityRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *AuthorityRecord) GetAuthority() *Authority {
@@ -8599,7 +8710,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8611,7 +8722,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8624,7 +8735,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *TokenRecord) GetToken() *JoinToken {
@@ -8652,7 +8763,7 @@ type RevokedKey struct {
 
 func (x *RevokedKey) Reset() {
 	*x = RevokedKey{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8664,7 +8775,7 @@ func (x *RevokedKey) String() string {
 func (*RevokedKey) ProtoMessage() {}
 
 func (x *RevokedKey) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8677,7 +8788,7 @@ func (x *RevokedKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedKey.ProtoReflect.Descriptor instead.
 func (*RevokedKey) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *RevokedKey) GetKeyHash() []byte {
@@ -8705,7 +8816,7 @@ type EventCount struct {
 
 func (x *EventCount) Reset() {
 	*x = EventCount{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8717,7 +8828,7 @@ func (x *EventCount) String() string {
 func (*EventCount) ProtoMessage() {}
 
 func (x *EventCount) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8730,7 +8841,7 @@ func (x *EventCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
 func (*EventCount) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *EventCount) GetEvent() string {
@@ -8760,6 +8871,7 @@ type InodeRecord struct {
 	Unlisted      bool                   `protobuf:"varint,9,opt,name=unlisted,proto3" json:"unlisted,omitempty"`
 	Evidence      string                 `protobuf:"bytes,10,opt,name=evidence,proto3" json:"evidence,omitempty"`                              // why a content of no format, or a target, can be judged
 	KernelLocked  bool                   `protobuf:"varint,11,opt,name=kernel_locked,json=kernelLocked,proto3" json:"kernel_locked,omitempty"` // it has or had an advisory lock or a request for one
+	GoneByCrash   bool                   `protobuf:"varint,12,opt,name=gone_by_crash,json=goneByCrash,proto3" json:"gone_by_crash,omitempty"`  // a signal, or the end of its host, ended the process of the facts
 	ChangedIndex  uint64                 `protobuf:"varint,20,opt,name=changed_index,json=changedIndex,proto3" json:"changed_index,omitempty"` // log index of the command that set ctime
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8767,7 +8879,7 @@ type InodeRecord struct {
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8779,7 +8891,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8792,7 +8904,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -8872,6 +8984,13 @@ func (x *InodeRecord) GetKernelLocked() bool {
 	return false
 }
 
+func (x *InodeRecord) GetGoneByCrash() bool {
+	if x != nil {
+		return x.GoneByCrash
+	}
+	return false
+}
+
 func (x *InodeRecord) GetChangedIndex() uint64 {
 	if x != nil {
 		return x.ChangedIndex
@@ -8903,7 +9022,7 @@ type EntryRecord struct {
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8915,7 +9034,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8928,7 +9047,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -9054,7 +9173,7 @@ type PendingRecord struct {
 
 func (x *PendingRecord) Reset() {
 	*x = PendingRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9066,7 +9185,7 @@ func (x *PendingRecord) String() string {
 func (*PendingRecord) ProtoMessage() {}
 
 func (x *PendingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9079,7 +9198,7 @@ func (x *PendingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingRecord.ProtoReflect.Descriptor instead.
 func (*PendingRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *PendingRecord) GetUntil() int64 {
@@ -9112,7 +9231,7 @@ type MakerRecord struct {
 
 func (x *MakerRecord) Reset() {
 	*x = MakerRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9124,7 +9243,7 @@ func (x *MakerRecord) String() string {
 func (*MakerRecord) ProtoMessage() {}
 
 func (x *MakerRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9137,7 +9256,7 @@ func (x *MakerRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakerRecord.ProtoReflect.Descriptor instead.
 func (*MakerRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *MakerRecord) GetProcess() *Process {
@@ -9204,7 +9323,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9216,7 +9335,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9229,7 +9348,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -9296,7 +9415,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9308,7 +9427,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9321,7 +9440,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{103}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -9435,7 +9554,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9447,7 +9566,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9460,7 +9579,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{104}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -9507,7 +9626,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9519,7 +9638,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9532,7 +9651,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{105}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -9793,10 +9912,15 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tif_active\x18\x02 \x01(\x04R\bifActive\x12%\n" +
 	"\x0elast_keepalive\x18\x03 \x01(\x03R\rlastKeepalive\"\x1a\n" +
 	"\x06Cancel\x12\x10\n" +
-	"\x03seq\x18\x01 \x01(\x04R\x03seq\"X\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\"\x86\x01\n" +
 	"\vProcessGone\x123\n" +
 	"\tprocesses\x18\x01 \x03(\v2\x15.lockfs.store.ProcessR\tprocesses\x12\x14\n" +
-	"\x05ended\x18\x02 \x03(\x03R\x05ended\"\x91\x02\n" +
+	"\x05ended\x18\x02 \x03(\x03R\x05ended\x12,\n" +
+	"\x04ends\x18\x03 \x03(\v2\x18.lockfs.store.ProcessEndR\x04ends\"O\n" +
+	"\n" +
+	"ProcessEnd\x12)\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x15.lockfs.store.EndKindR\x04kind\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\rR\x06number\"\x91\x02\n" +
 	"\bTakeLock\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12*\n" +
@@ -10285,7 +10409,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"EventCount\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\x88\x03\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\xac\x03\n" +
 	"\vInodeRecord\x12&\n" +
 	"\x04attr\x18\x01 \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x18\n" +
@@ -10299,7 +10423,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bunlisted\x18\t \x01(\bR\bunlisted\x12\x1a\n" +
 	"\bevidence\x18\n" +
 	" \x01(\tR\bevidence\x12#\n" +
-	"\rkernel_locked\x18\v \x01(\bR\fkernelLocked\x12#\n" +
+	"\rkernel_locked\x18\v \x01(\bR\fkernelLocked\x12\"\n" +
+	"\rgone_by_crash\x18\f \x01(\bR\vgoneByCrash\x12#\n" +
 	"\rchanged_index\x18\x14 \x01(\x04R\fchangedIndex\"\x84\x04\n" +
 	"\vEntryRecord\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -10435,7 +10560,12 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vNO_ON_STALE\x10\x00\x12\b\n" +
 	"\x04KEEP\x10\x01\x12\n" +
 	"\n" +
-	"\x06REMOVE\x10\x02*!\n" +
+	"\x06REMOVE\x10\x02*8\n" +
+	"\aEndKind\x12\x0f\n" +
+	"\vEND_UNKNOWN\x10\x00\x12\f\n" +
+	"\bEND_EXIT\x10\x01\x12\x0e\n" +
+	"\n" +
+	"END_SIGNAL\x10\x02*!\n" +
 	"\bLockKind\x12\t\n" +
 	"\x05FLOCK\x10\x00\x12\n" +
 	"\n" +
@@ -10465,288 +10595,292 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 	return file_raftstore_storepb_store_proto_rawDescData
 }
 
-var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 106)
+var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 107)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(Format)(0),               // 1: lockfs.store.Format
 	(Guard)(0),                // 2: lockfs.store.Guard
 	(OnStale)(0),              // 3: lockfs.store.OnStale
-	(LockKind)(0),             // 4: lockfs.store.LockKind
-	(LockType)(0),             // 5: lockfs.store.LockType
-	(Role)(0),                 // 6: lockfs.store.Role
-	(*Caller)(nil),            // 7: lockfs.store.Caller
-	(*Process)(nil),           // 8: lockfs.store.Process
-	(*Facts)(nil),             // 9: lockfs.store.Facts
-	(*Observation)(nil),       // 10: lockfs.store.Observation
-	(*Command)(nil),           // 11: lockfs.store.Command
-	(*Op)(nil),                // 12: lockfs.store.Op
-	(*Create)(nil),            // 13: lockfs.store.Create
-	(*Link)(nil),              // 14: lockfs.store.Link
-	(*Unlink)(nil),            // 15: lockfs.store.Unlink
-	(*Rename)(nil),            // 16: lockfs.store.Rename
-	(*SetAttr)(nil),           // 17: lockfs.store.SetAttr
-	(*SetContent)(nil),        // 18: lockfs.store.SetContent
-	(*SetXattr)(nil),          // 19: lockfs.store.SetXattr
-	(*RemoveXattr)(nil),       // 20: lockfs.store.RemoveXattr
-	(*Pin)(nil),               // 21: lockfs.store.Pin
-	(*Unpin)(nil),             // 22: lockfs.store.Unpin
-	(*OpenSession)(nil),       // 23: lockfs.store.OpenSession
-	(*CloseSession)(nil),      // 24: lockfs.store.CloseSession
-	(*EndSession)(nil),        // 25: lockfs.store.EndSession
-	(*Cancel)(nil),            // 26: lockfs.store.Cancel
-	(*ProcessGone)(nil),       // 27: lockfs.store.ProcessGone
-	(*TakeLock)(nil),          // 28: lockfs.store.TakeLock
-	(*DropLocks)(nil),         // 29: lockfs.store.DropLocks
-	(*InterruptLock)(nil),     // 30: lockfs.store.InterruptLock
-	(*AdvisoryLock)(nil),      // 31: lockfs.store.AdvisoryLock
-	(*Rule)(nil),              // 32: lockfs.store.Rule
-	(*SetRule)(nil),           // 33: lockfs.store.SetRule
-	(*DeleteRule)(nil),        // 34: lockfs.store.DeleteRule
-	(*ForgetHost)(nil),        // 35: lockfs.store.ForgetHost
-	(*Tick)(nil),              // 36: lockfs.store.Tick
-	(*Alarm)(nil),             // 37: lockfs.store.Alarm
-	(*RaiseAlarm)(nil),        // 38: lockfs.store.RaiseAlarm
-	(*ClearAlarm)(nil),        // 39: lockfs.store.ClearAlarm
-	(*FreezeState)(nil),       // 40: lockfs.store.FreezeState
-	(*Quota)(nil),             // 41: lockfs.store.Quota
-	(*SetQuota)(nil),          // 42: lockfs.store.SetQuota
-	(*DeleteQuota)(nil),       // 43: lockfs.store.DeleteQuota
-	(*QuotaUsage)(nil),        // 44: lockfs.store.QuotaUsage
-	(*Member)(nil),            // 45: lockfs.store.Member
-	(*SetMember)(nil),         // 46: lockfs.store.SetMember
-	(*SetVersion)(nil),        // 47: lockfs.store.SetVersion
-	(*SetNote)(nil),           // 48: lockfs.store.SetNote
-	(*RemoveMember)(nil),      // 49: lockfs.store.RemoveMember
-	(*SetLimits)(nil),         // 50: lockfs.store.SetLimits
-	(*SetCluster)(nil),        // 51: lockfs.store.SetCluster
-	(*Authority)(nil),         // 52: lockfs.store.Authority
-	(*AddAuthority)(nil),      // 53: lockfs.store.AddAuthority
-	(*DropAuthority)(nil),     // 54: lockfs.store.DropAuthority
-	(*JoinToken)(nil),         // 55: lockfs.store.JoinToken
-	(*PutToken)(nil),          // 56: lockfs.store.PutToken
-	(*DeleteToken)(nil),       // 57: lockfs.store.DeleteToken
-	(*Admission)(nil),         // 58: lockfs.store.Admission
-	(*AdmitHost)(nil),         // 59: lockfs.store.AdmitHost
-	(*RevokeHost)(nil),        // 60: lockfs.store.RevokeHost
-	(*NoteRefusal)(nil),       // 61: lockfs.store.NoteRefusal
-	(*Query)(nil),             // 62: lockfs.store.Query
-	(*GetNote)(nil),           // 63: lockfs.store.GetNote
-	(*Lookup)(nil),            // 64: lockfs.store.Lookup
-	(*GetAttr)(nil),           // 65: lockfs.store.GetAttr
-	(*Read)(nil),              // 66: lockfs.store.Read
-	(*ReadDir)(nil),           // 67: lockfs.store.ReadDir
-	(*GetXattrs)(nil),         // 68: lockfs.store.GetXattrs
-	(*StatFs)(nil),            // 69: lockfs.store.StatFs
-	(*ListMembers)(nil),       // 70: lockfs.store.ListMembers
-	(*ListAlarms)(nil),        // 71: lockfs.store.ListAlarms
-	(*ListQuotas)(nil),        // 72: lockfs.store.ListQuotas
-	(*ListSessions)(nil),      // 73: lockfs.store.ListSessions
-	(*ListRules)(nil),         // 74: lockfs.store.ListRules
-	(*ListHosts)(nil),         // 75: lockfs.store.ListHosts
-	(*ListLocks)(nil),         // 76: lockfs.store.ListLocks
-	(*Viewer)(nil),            // 77: lockfs.store.Viewer
-	(*GetLock)(nil),           // 78: lockfs.store.GetLock
-	(*ListProcesses)(nil),     // 79: lockfs.store.ListProcesses
-	(*AwaitLock)(nil),         // 80: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 81: lockfs.store.AwaitChange
-	(*TestLock)(nil),          // 82: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 83: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 84: lockfs.store.ListEvents
-	(*GetCluster)(nil),        // 85: lockfs.store.GetCluster
-	(*ListAuthorities)(nil),   // 86: lockfs.store.ListAuthorities
-	(*ListTokens)(nil),        // 87: lockfs.store.ListTokens
-	(*GetAdmission)(nil),      // 88: lockfs.store.GetAdmission
-	(*ListAdmissions)(nil),    // 89: lockfs.store.ListAdmissions
-	(*Attr)(nil),              // 90: lockfs.store.Attr
-	(*DirEntry)(nil),          // 91: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 92: lockfs.store.Xattr
-	(*FsStats)(nil),           // 93: lockfs.store.FsStats
-	(*Result)(nil),            // 94: lockfs.store.Result
-	(*Lock)(nil),              // 95: lockfs.store.Lock
-	(*Event)(nil),             // 96: lockfs.store.Event
-	(*MountStatus)(nil),       // 97: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 98: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 99: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 100: lockfs.store.Record
-	(*AuthorityRecord)(nil),   // 101: lockfs.store.AuthorityRecord
-	(*TokenRecord)(nil),       // 102: lockfs.store.TokenRecord
-	(*RevokedKey)(nil),        // 103: lockfs.store.RevokedKey
-	(*EventCount)(nil),        // 104: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 105: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 106: lockfs.store.EntryRecord
-	(*PendingRecord)(nil),     // 107: lockfs.store.PendingRecord
-	(*MakerRecord)(nil),       // 108: lockfs.store.MakerRecord
-	(*OrphanRecord)(nil),      // 109: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 110: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 111: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 112: lockfs.store.Undo
+	(EndKind)(0),              // 4: lockfs.store.EndKind
+	(LockKind)(0),             // 5: lockfs.store.LockKind
+	(LockType)(0),             // 6: lockfs.store.LockType
+	(Role)(0),                 // 7: lockfs.store.Role
+	(*Caller)(nil),            // 8: lockfs.store.Caller
+	(*Process)(nil),           // 9: lockfs.store.Process
+	(*Facts)(nil),             // 10: lockfs.store.Facts
+	(*Observation)(nil),       // 11: lockfs.store.Observation
+	(*Command)(nil),           // 12: lockfs.store.Command
+	(*Op)(nil),                // 13: lockfs.store.Op
+	(*Create)(nil),            // 14: lockfs.store.Create
+	(*Link)(nil),              // 15: lockfs.store.Link
+	(*Unlink)(nil),            // 16: lockfs.store.Unlink
+	(*Rename)(nil),            // 17: lockfs.store.Rename
+	(*SetAttr)(nil),           // 18: lockfs.store.SetAttr
+	(*SetContent)(nil),        // 19: lockfs.store.SetContent
+	(*SetXattr)(nil),          // 20: lockfs.store.SetXattr
+	(*RemoveXattr)(nil),       // 21: lockfs.store.RemoveXattr
+	(*Pin)(nil),               // 22: lockfs.store.Pin
+	(*Unpin)(nil),             // 23: lockfs.store.Unpin
+	(*OpenSession)(nil),       // 24: lockfs.store.OpenSession
+	(*CloseSession)(nil),      // 25: lockfs.store.CloseSession
+	(*EndSession)(nil),        // 26: lockfs.store.EndSession
+	(*Cancel)(nil),            // 27: lockfs.store.Cancel
+	(*ProcessGone)(nil),       // 28: lockfs.store.ProcessGone
+	(*ProcessEnd)(nil),        // 29: lockfs.store.ProcessEnd
+	(*TakeLock)(nil),          // 30: lockfs.store.TakeLock
+	(*DropLocks)(nil),         // 31: lockfs.store.DropLocks
+	(*InterruptLock)(nil),     // 32: lockfs.store.InterruptLock
+	(*AdvisoryLock)(nil),      // 33: lockfs.store.AdvisoryLock
+	(*Rule)(nil),              // 34: lockfs.store.Rule
+	(*SetRule)(nil),           // 35: lockfs.store.SetRule
+	(*DeleteRule)(nil),        // 36: lockfs.store.DeleteRule
+	(*ForgetHost)(nil),        // 37: lockfs.store.ForgetHost
+	(*Tick)(nil),              // 38: lockfs.store.Tick
+	(*Alarm)(nil),             // 39: lockfs.store.Alarm
+	(*RaiseAlarm)(nil),        // 40: lockfs.store.RaiseAlarm
+	(*ClearAlarm)(nil),        // 41: lockfs.store.ClearAlarm
+	(*FreezeState)(nil),       // 42: lockfs.store.FreezeState
+	(*Quota)(nil),             // 43: lockfs.store.Quota
+	(*SetQuota)(nil),          // 44: lockfs.store.SetQuota
+	(*DeleteQuota)(nil),       // 45: lockfs.store.DeleteQuota
+	(*QuotaUsage)(nil),        // 46: lockfs.store.QuotaUsage
+	(*Member)(nil),            // 47: lockfs.store.Member
+	(*SetMember)(nil),         // 48: lockfs.store.SetMember
+	(*SetVersion)(nil),        // 49: lockfs.store.SetVersion
+	(*SetNote)(nil),           // 50: lockfs.store.SetNote
+	(*RemoveMember)(nil),      // 51: lockfs.store.RemoveMember
+	(*SetLimits)(nil),         // 52: lockfs.store.SetLimits
+	(*SetCluster)(nil),        // 53: lockfs.store.SetCluster
+	(*Authority)(nil),         // 54: lockfs.store.Authority
+	(*AddAuthority)(nil),      // 55: lockfs.store.AddAuthority
+	(*DropAuthority)(nil),     // 56: lockfs.store.DropAuthority
+	(*JoinToken)(nil),         // 57: lockfs.store.JoinToken
+	(*PutToken)(nil),          // 58: lockfs.store.PutToken
+	(*DeleteToken)(nil),       // 59: lockfs.store.DeleteToken
+	(*Admission)(nil),         // 60: lockfs.store.Admission
+	(*AdmitHost)(nil),         // 61: lockfs.store.AdmitHost
+	(*RevokeHost)(nil),        // 62: lockfs.store.RevokeHost
+	(*NoteRefusal)(nil),       // 63: lockfs.store.NoteRefusal
+	(*Query)(nil),             // 64: lockfs.store.Query
+	(*GetNote)(nil),           // 65: lockfs.store.GetNote
+	(*Lookup)(nil),            // 66: lockfs.store.Lookup
+	(*GetAttr)(nil),           // 67: lockfs.store.GetAttr
+	(*Read)(nil),              // 68: lockfs.store.Read
+	(*ReadDir)(nil),           // 69: lockfs.store.ReadDir
+	(*GetXattrs)(nil),         // 70: lockfs.store.GetXattrs
+	(*StatFs)(nil),            // 71: lockfs.store.StatFs
+	(*ListMembers)(nil),       // 72: lockfs.store.ListMembers
+	(*ListAlarms)(nil),        // 73: lockfs.store.ListAlarms
+	(*ListQuotas)(nil),        // 74: lockfs.store.ListQuotas
+	(*ListSessions)(nil),      // 75: lockfs.store.ListSessions
+	(*ListRules)(nil),         // 76: lockfs.store.ListRules
+	(*ListHosts)(nil),         // 77: lockfs.store.ListHosts
+	(*ListLocks)(nil),         // 78: lockfs.store.ListLocks
+	(*Viewer)(nil),            // 79: lockfs.store.Viewer
+	(*GetLock)(nil),           // 80: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 81: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 82: lockfs.store.AwaitLock
+	(*AwaitChange)(nil),       // 83: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 84: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 85: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 86: lockfs.store.ListEvents
+	(*GetCluster)(nil),        // 87: lockfs.store.GetCluster
+	(*ListAuthorities)(nil),   // 88: lockfs.store.ListAuthorities
+	(*ListTokens)(nil),        // 89: lockfs.store.ListTokens
+	(*GetAdmission)(nil),      // 90: lockfs.store.GetAdmission
+	(*ListAdmissions)(nil),    // 91: lockfs.store.ListAdmissions
+	(*Attr)(nil),              // 92: lockfs.store.Attr
+	(*DirEntry)(nil),          // 93: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 94: lockfs.store.Xattr
+	(*FsStats)(nil),           // 95: lockfs.store.FsStats
+	(*Result)(nil),            // 96: lockfs.store.Result
+	(*Lock)(nil),              // 97: lockfs.store.Lock
+	(*Event)(nil),             // 98: lockfs.store.Event
+	(*MountStatus)(nil),       // 99: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 100: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 101: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 102: lockfs.store.Record
+	(*AuthorityRecord)(nil),   // 103: lockfs.store.AuthorityRecord
+	(*TokenRecord)(nil),       // 104: lockfs.store.TokenRecord
+	(*RevokedKey)(nil),        // 105: lockfs.store.RevokedKey
+	(*EventCount)(nil),        // 106: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 107: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 108: lockfs.store.EntryRecord
+	(*PendingRecord)(nil),     // 109: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 110: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 111: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 112: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 113: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 114: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
-	8,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
+	9,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
 	1,   // 1: lockfs.store.Facts.format:type_name -> lockfs.store.Format
 	2,   // 2: lockfs.store.Facts.guard:type_name -> lockfs.store.Guard
 	3,   // 3: lockfs.store.Facts.on_stale:type_name -> lockfs.store.OnStale
-	8,   // 4: lockfs.store.Facts.process:type_name -> lockfs.store.Process
-	7,   // 5: lockfs.store.Command.caller:type_name -> lockfs.store.Caller
-	12,  // 6: lockfs.store.Command.op:type_name -> lockfs.store.Op
-	13,  // 7: lockfs.store.Op.create:type_name -> lockfs.store.Create
-	14,  // 8: lockfs.store.Op.link:type_name -> lockfs.store.Link
-	15,  // 9: lockfs.store.Op.unlink:type_name -> lockfs.store.Unlink
-	16,  // 10: lockfs.store.Op.rename:type_name -> lockfs.store.Rename
-	17,  // 11: lockfs.store.Op.set_attr:type_name -> lockfs.store.SetAttr
-	18,  // 12: lockfs.store.Op.set_content:type_name -> lockfs.store.SetContent
-	19,  // 13: lockfs.store.Op.set_xattr:type_name -> lockfs.store.SetXattr
-	20,  // 14: lockfs.store.Op.remove_xattr:type_name -> lockfs.store.RemoveXattr
-	21,  // 15: lockfs.store.Op.pin:type_name -> lockfs.store.Pin
-	22,  // 16: lockfs.store.Op.unpin:type_name -> lockfs.store.Unpin
-	23,  // 17: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
-	24,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
-	26,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
-	46,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
-	49,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
-	50,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
-	25,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
-	27,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
-	33,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
-	34,  // 26: lockfs.store.Op.delete_rule:type_name -> lockfs.store.DeleteRule
-	35,  // 27: lockfs.store.Op.forget_host:type_name -> lockfs.store.ForgetHost
-	36,  // 28: lockfs.store.Op.tick:type_name -> lockfs.store.Tick
-	28,  // 29: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
-	29,  // 30: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
-	30,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
-	51,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
-	53,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
-	54,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
-	56,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
-	57,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
-	59,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
-	60,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
-	61,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
-	38,  // 40: lockfs.store.Op.raise_alarm:type_name -> lockfs.store.RaiseAlarm
-	39,  // 41: lockfs.store.Op.clear_alarm:type_name -> lockfs.store.ClearAlarm
-	40,  // 42: lockfs.store.Op.freeze_state:type_name -> lockfs.store.FreezeState
-	42,  // 43: lockfs.store.Op.set_quota:type_name -> lockfs.store.SetQuota
-	43,  // 44: lockfs.store.Op.delete_quota:type_name -> lockfs.store.DeleteQuota
-	47,  // 45: lockfs.store.Op.set_version:type_name -> lockfs.store.SetVersion
-	48,  // 46: lockfs.store.Op.set_note:type_name -> lockfs.store.SetNote
-	9,   // 47: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
-	10,  // 48: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
-	10,  // 49: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
-	9,   // 50: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
-	10,  // 51: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
-	10,  // 52: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
-	8,   // 53: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
-	4,   // 54: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 55: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
-	4,   // 56: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
-	4,   // 57: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 58: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
-	4,   // 59: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 60: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	32,  // 61: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	37,  // 62: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
-	41,  // 63: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
-	41,  // 64: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
-	45,  // 65: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	6,   // 66: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
-	55,  // 67: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
-	6,   // 68: lockfs.store.Admission.role:type_name -> lockfs.store.Role
-	58,  // 69: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
-	64,  // 70: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	65,  // 71: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	66,  // 72: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	67,  // 73: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	68,  // 74: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	69,  // 75: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	70,  // 76: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	73,  // 77: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	74,  // 78: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	75,  // 79: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	76,  // 80: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	78,  // 81: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	79,  // 82: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	84,  // 83: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	80,  // 84: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	82,  // 85: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	83,  // 86: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	81,  // 87: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	85,  // 88: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
-	86,  // 89: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
-	87,  // 90: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
-	88,  // 91: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
-	89,  // 92: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
-	71,  // 93: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
-	72,  // 94: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
-	63,  // 95: lockfs.store.Query.get_note:type_name -> lockfs.store.GetNote
-	10,  // 96: lockfs.store.Read.name:type_name -> lockfs.store.Observation
-	77,  // 97: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
-	4,   // 98: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 99: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	10,  // 100: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
-	28,  // 101: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	77,  // 102: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
-	77,  // 103: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
-	0,   // 104: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	90,  // 105: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	91,  // 106: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	92,  // 107: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	93,  // 108: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	45,  // 109: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	110, // 110: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	10,  // 111: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
-	32,  // 112: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	98,  // 113: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	95,  // 114: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	8,   // 115: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	96,  // 116: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	31,  // 117: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	52,  // 118: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
-	55,  // 119: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
-	58,  // 120: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
-	37,  // 121: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
-	44,  // 122: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
-	9,   // 123: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	90,  // 124: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	31,  // 125: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	7,   // 126: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	96,  // 127: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	105, // 128: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	106, // 129: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	109, // 130: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	110, // 131: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	111, // 132: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	45,  // 133: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	32,  // 134: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	98,  // 135: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	96,  // 136: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	104, // 137: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	31,  // 138: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	101, // 139: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
-	102, // 140: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
-	58,  // 141: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
-	103, // 142: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
-	37,  // 143: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
-	41,  // 144: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
-	52,  // 145: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
-	55,  // 146: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
-	90,  // 147: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	92,  // 148: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	9,   // 149: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	9,   // 150: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	107, // 151: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	108, // 152: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	7,   // 153: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	8,   // 154: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	8,   // 155: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	94,  // 156: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	112, // 157: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	108, // 158: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	159, // [159:159] is the sub-list for method output_type
-	159, // [159:159] is the sub-list for method input_type
-	159, // [159:159] is the sub-list for extension type_name
-	159, // [159:159] is the sub-list for extension extendee
-	0,   // [0:159] is the sub-list for field type_name
+	9,   // 4: lockfs.store.Facts.process:type_name -> lockfs.store.Process
+	8,   // 5: lockfs.store.Command.caller:type_name -> lockfs.store.Caller
+	13,  // 6: lockfs.store.Command.op:type_name -> lockfs.store.Op
+	14,  // 7: lockfs.store.Op.create:type_name -> lockfs.store.Create
+	15,  // 8: lockfs.store.Op.link:type_name -> lockfs.store.Link
+	16,  // 9: lockfs.store.Op.unlink:type_name -> lockfs.store.Unlink
+	17,  // 10: lockfs.store.Op.rename:type_name -> lockfs.store.Rename
+	18,  // 11: lockfs.store.Op.set_attr:type_name -> lockfs.store.SetAttr
+	19,  // 12: lockfs.store.Op.set_content:type_name -> lockfs.store.SetContent
+	20,  // 13: lockfs.store.Op.set_xattr:type_name -> lockfs.store.SetXattr
+	21,  // 14: lockfs.store.Op.remove_xattr:type_name -> lockfs.store.RemoveXattr
+	22,  // 15: lockfs.store.Op.pin:type_name -> lockfs.store.Pin
+	23,  // 16: lockfs.store.Op.unpin:type_name -> lockfs.store.Unpin
+	24,  // 17: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
+	25,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
+	27,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
+	48,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
+	51,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
+	52,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
+	26,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
+	28,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
+	35,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
+	36,  // 26: lockfs.store.Op.delete_rule:type_name -> lockfs.store.DeleteRule
+	37,  // 27: lockfs.store.Op.forget_host:type_name -> lockfs.store.ForgetHost
+	38,  // 28: lockfs.store.Op.tick:type_name -> lockfs.store.Tick
+	30,  // 29: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
+	31,  // 30: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
+	32,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
+	53,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
+	55,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
+	56,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
+	58,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
+	59,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
+	61,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
+	62,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
+	63,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
+	40,  // 40: lockfs.store.Op.raise_alarm:type_name -> lockfs.store.RaiseAlarm
+	41,  // 41: lockfs.store.Op.clear_alarm:type_name -> lockfs.store.ClearAlarm
+	42,  // 42: lockfs.store.Op.freeze_state:type_name -> lockfs.store.FreezeState
+	44,  // 43: lockfs.store.Op.set_quota:type_name -> lockfs.store.SetQuota
+	45,  // 44: lockfs.store.Op.delete_quota:type_name -> lockfs.store.DeleteQuota
+	49,  // 45: lockfs.store.Op.set_version:type_name -> lockfs.store.SetVersion
+	50,  // 46: lockfs.store.Op.set_note:type_name -> lockfs.store.SetNote
+	10,  // 47: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
+	11,  // 48: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
+	11,  // 49: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
+	10,  // 50: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
+	11,  // 51: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
+	11,  // 52: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
+	9,   // 53: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
+	29,  // 54: lockfs.store.ProcessGone.ends:type_name -> lockfs.store.ProcessEnd
+	4,   // 55: lockfs.store.ProcessEnd.kind:type_name -> lockfs.store.EndKind
+	5,   // 56: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
+	6,   // 57: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
+	5,   // 58: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
+	5,   // 59: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
+	6,   // 60: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
+	5,   // 61: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	6,   // 62: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	34,  // 63: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	39,  // 64: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
+	43,  // 65: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
+	43,  // 66: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
+	47,  // 67: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	7,   // 68: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
+	57,  // 69: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
+	7,   // 70: lockfs.store.Admission.role:type_name -> lockfs.store.Role
+	60,  // 71: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
+	66,  // 72: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	67,  // 73: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	68,  // 74: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	69,  // 75: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	70,  // 76: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	71,  // 77: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	72,  // 78: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	75,  // 79: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	76,  // 80: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	77,  // 81: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	78,  // 82: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	80,  // 83: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	81,  // 84: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	86,  // 85: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	82,  // 86: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	84,  // 87: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	85,  // 88: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	83,  // 89: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	87,  // 90: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
+	88,  // 91: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
+	89,  // 92: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
+	90,  // 93: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
+	91,  // 94: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
+	73,  // 95: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
+	74,  // 96: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
+	65,  // 97: lockfs.store.Query.get_note:type_name -> lockfs.store.GetNote
+	11,  // 98: lockfs.store.Read.name:type_name -> lockfs.store.Observation
+	79,  // 99: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	5,   // 100: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	6,   // 101: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	11,  // 102: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
+	30,  // 103: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	79,  // 104: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	79,  // 105: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	0,   // 106: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	92,  // 107: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	93,  // 108: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	94,  // 109: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	95,  // 110: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	47,  // 111: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	112, // 112: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	11,  // 113: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
+	34,  // 114: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	100, // 115: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	97,  // 116: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	9,   // 117: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	98,  // 118: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	33,  // 119: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	54,  // 120: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
+	57,  // 121: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
+	60,  // 122: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
+	39,  // 123: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
+	46,  // 124: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
+	10,  // 125: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	92,  // 126: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	33,  // 127: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	8,   // 128: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	98,  // 129: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	107, // 130: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	108, // 131: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	111, // 132: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	112, // 133: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	113, // 134: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	47,  // 135: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	34,  // 136: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	100, // 137: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	98,  // 138: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	106, // 139: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	33,  // 140: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	103, // 141: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
+	104, // 142: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
+	60,  // 143: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
+	105, // 144: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
+	39,  // 145: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
+	43,  // 146: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
+	54,  // 147: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
+	57,  // 148: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
+	92,  // 149: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	94,  // 150: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	10,  // 151: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	10,  // 152: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	109, // 153: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	110, // 154: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	8,   // 155: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	9,   // 156: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	9,   // 157: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	96,  // 158: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	114, // 159: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	110, // 160: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	161, // [161:161] is the sub-list for method output_type
+	161, // [161:161] is the sub-list for method input_type
+	161, // [161:161] is the sub-list for extension type_name
+	161, // [161:161] is the sub-list for extension extendee
+	0,   // [0:161] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -10799,8 +10933,8 @@ func file_raftstore_storepb_store_proto_init() {
 	file_raftstore_storepb_store_proto_msgTypes[8].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[9].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[10].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[43].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[55].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[44].OneofWrappers = []any{}
+	file_raftstore_storepb_store_proto_msgTypes[56].OneofWrappers = []any{
 		(*Query_Lookup)(nil),
 		(*Query_GetAttr)(nil),
 		(*Query_Read)(nil),
@@ -10828,7 +10962,7 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_ListQuotas)(nil),
 		(*Query_GetNote)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[93].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[94].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -10852,8 +10986,8 @@ func file_raftstore_storepb_store_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   106,
+			NumEnums:      8,
+			NumMessages:   107,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,78 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// End is how a process ended. The zero End is not known.
+type End struct {
+	Known  bool
+	Status unix.WaitStatus
+}
+
+// statusOf returns how the process of a pidfd ended, as far as the kernel tells by the pidfd: from Linux 6.15 on, once the parent has
+// waited for it. tells is false before Linux 6.13, where the kernel knows no such question.
+func statusOf(pidfd int) (end End, tells bool) {
+	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
+	if unix.IoctlPidfdInfo(pidfd, &info) != nil {
+		return End{}, false
+	}
+	if info.Mask&unix.PIDFD_INFO_EXIT == 0 {
+		return End{}, true
+	}
+	return End{Known: true, Status: unix.WaitStatus(info.Exit_code)}, true
+}
+
+// statusOfZombie returns how a process ended for which its parent has not waited yet, from its line in /proc. The kernel shows 0 to
+// a process that may not look into the other one, so 0 counts only with CAP_SYS_PTRACE.
+func statusOfZombie(id ID) End {
+	var buffer [2048]byte
+	path := "/proc/" + strconv.Itoa(id.PID) + "/stat"
+	line, err := read(path, buffer[:])
+	if err != nil {
+		return End{}
+	}
+	s, err := parseStat(line)
+	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
+	const state, exitCode = 0, 49 // proc_pid_stat(5): the third field and the fifty-second
+	if err != nil || s.Start != id.Start || len(fields) <= exitCode || fields[state][0] != 'Z' {
+		return End{}
+	}
+	status, err := strconv.ParseUint(string(fields[exitCode]), 10, 32)
+	if err != nil || status == 0 && !seesStatuses() {
+		return End{}
+	}
+	return End{Known: true, Status: unix.WaitStatus(status)}
+}
+
+// seesStatuses reports whether the kernel shows this process the exit status of every zombie.
+var seesStatuses = sync.OnceValue(func() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
+})
+
+// openToTheEnd is [ID.open], also of a process that has ended if its parent has not waited for it.
+func (id ID) openToTheEnd() (pidfd int, err error) {
+	pidfd, err = unix.PidfdOpen(id.PID, 0)
+	if err != nil {
+		return -1, pidfdError(id.PID, err)
+	}
+	s, err := readStat(id.PID, id.PID)
+	if err == nil && s.ID != id {
+		err = errEnded
+	}
+	if errors.Is(err, ErrUnknown) && checkRunning(pidfd) != nil {
+		err = errEnded // its parent waited for it between the two calls
+	}
+	if err != nil {
+		_ = unix.Close(pidfd)
+		return -1, err
+	}
+	return pidfd, nil
+}
