@@ -592,9 +592,17 @@ func TestKeepEndsWhenTheLockIsLost(t *testing.T) {
 	require.ErrorAs(t, <-kept, &lost)
 	require.ErrorContains(t, lost, "there is none")
 
-	// It cannot be read, and after its ttl somebody may have stolen it.
+	// A data file has the name.
+	taken = take(t, d, "c", "req_1")
+	require.NoError(t, os.Remove(taken.Path))
+	require.NoError(t, os.WriteFile(taken.Path, []byte("data"), 0o600))
+	require.ErrorAs(t, d.Keep(t.Context(), taken.Lock, time.Now(), time.Millisecond, never), &lost)
+	require.ErrorContains(t, lost, "is not a valid lock any more")
+
+	// It cannot be read, and after its ttl another request may have stolen it.
 	taken = take(t, d, "b", "req_1")
-	require.NoError(t, os.WriteFile(taken.Path, []byte("{"), 0o600))
+	require.NoError(t, os.Rename(d.Path, d.Path+".away"))
+	require.NoError(t, os.WriteFile(d.Path, nil, 0o600))
 	failures := 0
 	err := d.Keep(t.Context(), taken.Lock, time.Now(), time.Millisecond, func(n int, _ error) {
 		if failures = n; n == 3 {

@@ -1,6 +1,7 @@
 package tower
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -86,16 +87,19 @@ func (e *InvalidError) Response() any {
 type LostError struct {
 	LockName  string
 	RequestID string // that has lost it
-	Lock      *Lock  // that is there now; nil: none, or it cannot be read
-	Err       error  // why it cannot be read, for longer than its ttl
+	Lock      *Lock  // the lock that has the name now; nil: there is none, or it cannot be read
+	Err       error  // why it cannot be read; an InvalidError: the file is no lock any more
 }
 
 // Error says who has the lock.
 func (e *LostError) Error() string {
 	text := fmt.Sprintf("request %s does not have the lock %s: ", lockfact.HolderName(e.RequestID), e.LockName)
+	var invalid *InvalidError
 	switch {
 	case e.Lock != nil:
 		return text + fmt.Sprintf("request %q has it (%q on %q)", e.Lock.RequestID, e.Lock.Actor, e.Lock.HostID)
+	case errors.As(e.Err, &invalid):
+		return text + fmt.Sprintf("%s is not a valid lock any more (%v)", invalid.Path, invalid.Err)
 	case e.Err != nil:
 		return text + "it could be neither renewed nor read for longer than its ttl: " + e.Err.Error()
 	}

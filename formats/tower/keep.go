@@ -13,9 +13,9 @@ import (
 // was asked for, or last to be renewed, by time.Now: its life may be counted from then. failed is told of
 // each failure and how many there were in a row; they do not end it (section 5.4).
 //
-// A [LostError] ends it: another lock is there, or none, or the lock could be neither renewed nor read
-// for longer than its ttl, so that somebody may have stolen it. It does not take a heartbeat to notice
-// the first two: the lock is looked at when the system tells that it has changed, and now and then.
+// A [LostError] ends it: another lock or another file is there, or none, or the lock could be neither renewed nor read
+// for longer than its ttl, so that another request may have stolen it. Keep notices the first three without a
+// heartbeat: it looks at the lock when the system reports a change, and now and then.
 func (d Dir) Keep(ctx context.Context, l *Lock, renewed time.Time, every time.Duration, failed func(failures int, err error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -35,6 +35,7 @@ func (d Dir) Keep(ctx context.Context, l *Lock, renewed time.Time, every time.Du
 		// Whichever is over first, as the clock of the lock's times may be set back.
 		life := min(l.safeUntil().Sub(d.Now()), l.ttl()-began.Sub(renewed))
 		current, err := d.patiently(l, life, act)
+		err = l.replaced(err)
 		var lost *LostError
 		switch {
 		case errors.As(err, &lost):
@@ -66,6 +67,16 @@ func (d Dir) changes(ctx context.Context, lockName string) <-chan struct{} {
 		})
 	}()
 	return changed
+}
+
+// replaced makes a [LostError] of an [InvalidError]. Heartbeats replace the file as a whole, so a file that is not a
+// valid lock is not the request's lock.
+func (l *Lock) replaced(err error) error {
+	var invalid *InvalidError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	return &LostError{LockName: l.LockName, RequestID: l.RequestID, Err: err}
 }
 
 // Own gives the lock of a request. A [LostError] says that the request does not have it.

@@ -103,6 +103,38 @@ func TestRunLosesItsLock(t *testing.T) {
 	}
 }
 
+// TestRunLosesItsLockToData puts a data file in the place of the locks of running commands. It has no token, but another
+// inode number.
+func TestRunLosesItsLockToData(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 2)
+	a, b := c.Nodes[0].Host, c.Nodes[1].Host
+	for _, format := range []string{"semaphore", "tower", "swarm", "pid", "beads"} {
+		for way, replace := range map[string]func(path string){
+			"renamed": func(path string) { a.MustRun(t, "sh", "-c", `echo data > "$1.data"; mv -f "$1.data" "$1"`, "sh", path) },
+			"created": func(path string) { a.MustRun(t, "sh", "-c", `rm -f "$1"; touch "$1"`, "sh", path) },
+			"forced": func(path string) {
+				b.MustRun(t, c.Program, "rm", "--force", path)
+				b.MustRun(t, "touch", path)
+			},
+		} {
+			t.Run(format+"/"+way, func(t *testing.T) {
+				t.Parallel()
+				dir := format + "-" + way
+				a.MustRun(t, "mkdir", c.Path(dir))
+				lock := filepath.Join(dir, map[bool]string{true: ".exclusive-lock", false: "x.lock"}[format == "beads"])
+				run, dir := startRun(t, c, a, lock, "--format", format)
+				replace(c.Path(lock))
+				awaitFile(t, filepath.Join(dir, "told"))
+				require.ErrorContains(t, run.Wait(), "exit status 124")
+				require.Contains(t, run.Log(), "the lock was lost while the command ran")
+				require.NotContains(t, run.Log(), "mount")
+				a.MustRun(t, "test", "-e", c.Path(lock))
+			})
+		}
+	}
+}
+
 // TestRunHearsThatItsMountHangs: who cannot renew a lock has lost it when it is stale, also while whatever asks for it hangs.
 func TestRunHearsThatItsMountHangs(t *testing.T) {
 	t.Parallel()

@@ -43,6 +43,24 @@ func isOnMount(f *os.File) bool {
 
 func tokenOf(f *os.File) (string, error) { return attribute(descriptor(f), "token") }
 
+// inodeOf is the number of an open file's inode.
+func inodeOf(f *os.File) (uint64, error) {
+	var status syscall.Stat_t
+	if err := syscall.Fstat(int(f.Fd()), &status); err != nil {
+		return 0, &os.PathError{Op: "fstat", Path: f.Name(), Err: err}
+	}
+	return status.Ino, nil
+}
+
+// kindOfFile is [kindOf] an open file.
+func kindOfFile(f *os.File) (int64, error) {
+	var system syscall.Statfs_t
+	if err := syscall.Fstatfs(int(f.Fd()), &system); err != nil {
+		return 0, &os.PathError{Op: "fstatfs", Path: f.Name(), Err: err}
+	}
+	return int64(system.Type), nil //nolint:unconvert // on some processors it is of another type
+}
+
 // kindOf is the type of the file system that a path is on (statfs(2)).
 func kindOf(path string) (int64, error) {
 	var system syscall.Statfs_t

@@ -19,15 +19,17 @@ type LostError struct {
 // Error says what happened.
 func (e *LostError) Error() string { return fmt.Sprintf("somebody %s %s", e.How, e.Path) }
 
-// Held is a lock that this process took. A mount of lockfs knows it by its token. Anywhere else it is known by the
-// identity of its file, which nobody else's file gets for as long as this one is open.
+// Held is a lock that this process took. On a mount of lockfs it is identified by its inode number, which is never reused
+// and equal on all hosts, so the check also works after the file system was mounted anew. Anywhere else an inode number may
+// be reused, but not while the file is open: there Held keeps it open.
 type Held struct {
 	path    string
-	content []byte   // as it was written last
-	pending []byte   // what was to be written last, and may have been although that failed
-	token   string   // empty where there are none
-	file    *os.File // only where there are none: while it is open, others are not told of a removal on another host
-	kind    int64    // of the file system
+	content []byte   // last written successfully
+	pending []byte   // content of the last write, which may have taken effect although it failed
+	token   string   // empty outside of a mount of lockfs
+	inode   uint64   // with a token
+	file    *os.File // without a token; on a mount an open file would suppress inotify events of removals on other hosts
+	kind    int64    // type of the file system
 }
 
 // Hold takes the lock at path, which this process has just created with this content, for its own. If that cannot be
@@ -64,12 +66,14 @@ func (h *Held) identify() error {
 	if !bytes.Equal(content, h.content) {
 		return h.lost("replaced")
 	}
-	if h.kind, err = kindOf(filepath.Dir(h.path)); err == nil {
-		h.token, err = tokenOf(f)
+	if h.kind, err = kindOf(filepath.Dir(h.path)); err != nil {
+		return err
 	}
-	if h.token != "" {
-		h.Close()
+	if h.token, err = tokenOf(f); err != nil || h.token == "" {
+		return err
 	}
+	h.inode, err = inodeOf(f)
+	h.Close()
 	return err
 }
 
@@ -157,28 +161,41 @@ func (h *Held) opened(access int, then func(*os.File) error) error {
 	return then(f)
 }
 
-// same tells whether a file that was opened by the name is the lock's.
+// same reports whether a file that was opened by the name is the lock's. The token alone does not tell: a data file in
+// the place of the lock has none.
 func (h *Held) same(f *os.File) (bool, error) {
-	if h.token != "" {
-		token, err := tokenOf(f)
-		if err == nil && token == "" {
-			err = fmt.Errorf("%s: the mount with the lock is not there", h.path)
+	if h.token == "" {
+		now, err := f.Stat()
+		if err != nil {
+			return false, err
 		}
-		return token == h.token, err
+		own, err := h.file.Stat()
+		return err == nil && os.SameFile(now, own), err
 	}
-	now, err := f.Stat()
+	kind, err := kindOfFile(f)
 	if err != nil {
 		return false, err
 	}
-	own, err := h.file.Stat()
-	return err == nil && os.SameFile(now, own), err
+	if kind != h.kind {
+		return false, h.notMounted()
+	}
+	inode, err := inodeOf(f)
+	if err != nil || inode != h.inode {
+		return false, err
+	}
+	token, err := tokenOf(f) // another one: the name had another holder meanwhile
+	return token == h.token || token == "", err
 }
 
-// absent tells that the file is gone from that its file system is.
+func (h *Held) notMounted() error {
+	return fmt.Errorf("%s: the file system with the lock is not mounted", h.path)
+}
+
+// absent is a [LostError], unless the file system of the lock is not mounted.
 func (h *Held) absent() error {
 	kind, err := nearestKind(filepath.Dir(h.path))
 	if err == nil && kind != h.kind {
-		err = fmt.Errorf("%s: the file system with the lock is not mounted", h.path)
+		err = h.notMounted()
 	}
 	if err == nil {
 		err = h.lost("removed")

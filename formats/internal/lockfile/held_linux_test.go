@@ -137,6 +137,26 @@ func TestHeldWhereNothingIsMounted(t *testing.T) {
 	require.ErrorContains(t, err, "not mounted")
 }
 
+// TestHeldOnAMountIsComparedByInode: on a mount of lockfs the file is not kept open, and a file without a token may be
+// anything, also data in the place of the lock.
+func TestHeldOnAMountIsComparedByInode(t *testing.T) {
+	held, path := take(t)
+	var err error
+	held.inode, err = inodeOf(held.file)
+	require.NoError(t, err)
+	held.token = "7"
+	require.NoError(t, held.Check(t.Context()), "this file system has no tokens to compare")
+	held.kind++
+	require.ErrorContains(t, held.Check(t.Context()), "not mounted")
+	held.kind--
+	require.NoError(t, os.WriteFile(path+".data", []byte("mine"), 0o600))
+	require.NoError(t, os.Rename(path+".data", path))
+	var lost *LostError
+	require.ErrorAs(t, held.Check(t.Context()), &lost)
+	require.ErrorContains(t, held.Release(t.Context()), "replaced")
+	require.FileExists(t, path)
+}
+
 func TestHoldOfWhatIsSomebodyElses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.lock")
 	var lost *LostError

@@ -217,5 +217,9 @@ func (r *towerRun) end(state *os.ProcessState, release func(name, requestID stri
 		outcome = towerOutcome{result: resultSuccess}
 	}
 	lock, err := release(r.name, r.requestID)
+	var invalid *tower.InvalidError
+	if errors.As(err, &invalid) { // another file took the place of the lock
+		err = &tower.LostError{LockName: r.name, RequestID: r.requestID, Err: err}
+	}
 	return releasedTower(r.locks, r.name, r.requestID, lock, err, &outcome, &r.auditor)
 }
