@@ -45,7 +45,8 @@ func rootCommand() *cobra.Command {
 (set -o noclobber, O_CREAT|O_EXCL, mkdir, ln, mv -n) exists on all of them, so programs written for one
 machine exclude each other across hosts.
 
-Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is LOCKFS_OP_TIMEOUT.
+Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is LOCKFS_OP_TIMEOUT. The variable of
+--token is LOCKFS_JOIN_TOKEN; LOCKFS_TOKEN is the fencing token of the lock that a command runs under.
 
 The exit code is 0, or 1 after an error, unless the help of a command says more of it.
 

@@ -98,7 +98,7 @@ func TestABundleHasNoSecrets(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(identity, name), []byte(text), 0o600))
 	}
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
-	environment := append(server.environment, "LOCKFS_TOKEN=lockfs-server-"+planted+"AAAAAAAAAAAAAAAA", "SOME_PASSWORD="+planted)
+	environment := append(server.environment, "LOCKFS_JOIN_TOKEN=lockfs-server-"+planted+"AAAAAAAAAAAAAAAA", "SOME_PASSWORD="+planted)
 	require.Eventually(t, func() bool { // the event that the lock was taken comes a little later
 		events := clitest.Execute(t, server.environment, server.program, "events", "--json").Stdout
 		return strings.Contains(events, planted+"-holder")

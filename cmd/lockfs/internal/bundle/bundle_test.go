@@ -23,7 +23,7 @@ func TestRedact(t *testing.T) {
 		"up lockfs-server-AbCdEfGhIjKlMnOpQr_-12 ok":                       "up lockfs-server-REDACTED ok",
 		"lockfs-server-a.sock":                                             "lockfs-server-a.sock",
 		`{"token":"s3cret","token":17}`:                                    `{"token":"REDACTED","token":17}`,
-		"LOCKFS_TOKEN=s3cret mount":                                        "LOCKFS_TOKEN=REDACTED mount",
+		"LOCKFS_JOIN_TOKEN=s3cret mount":                                   "LOCKFS_JOIN_TOKEN=REDACTED mount",
 		"--token s3cret --mount /locks":                                    "--token REDACTED --mount /locks",
 		"--token=s3cret":                                                   "--token=REDACTED",
 		"password: hunter2, user: anne":                                    "password: REDACTED, user: anne",

@@ -16,11 +16,23 @@ import (
 	"lockfs/cluster/session"
 )
 
-// FlagsFromEnvironment sets what the command line does not: --op-timeout from LOCKFS_OP_TIMEOUT.
+// JoinTokenVariable has the token of a host that joins, so that it does not appear on the command line. LOCKFS_TOKEN is the
+// fencing token of the lock that a command runs under.
+const JoinTokenVariable = "LOCKFS_JOIN_TOKEN"
+
+// variableOf is the environment variable of a flag.
+func variableOf(flag string) string {
+	if flag == "token" {
+		return JoinTokenVariable
+	}
+	return "LOCKFS_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// FlagsFromEnvironment sets flags that are not on the command line: --op-timeout from LOCKFS_OP_TIMEOUT.
 func FlagsFromEnvironment(cmd *cobra.Command) error {
 	var failed error
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		variable := "LOCKFS_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+		variable := variableOf(flag.Name)
 		value, set := os.LookupEnv(variable)
 		if flag.Changed || !set || failed != nil {
 			return

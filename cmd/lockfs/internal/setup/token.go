@@ -12,12 +12,9 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// tokenVariable has a token that is not to be seen on the command line.
-const tokenVariable = "LOCKFS_TOKEN"
-
-// readToken reads the token that is given: as an argument, or in tokenVariable. nil: none is.
+// readToken reads the token from the argument or from [cli.JoinTokenVariable]. It returns nil if neither has one.
 func readToken(args []string, stdin io.Reader) (*identity.Token, error) {
-	given := os.Getenv(tokenVariable)
+	given := os.Getenv(cli.JoinTokenVariable)
 	if len(args) == 1 {
 		given = args[0]
 	} else if given == "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/identity"
+	"lockfs/cmd/lockfs/internal/cli"
 )
 
 func TestWhereATokenMayBe(t *testing.T) {
@@ -29,12 +30,13 @@ func TestWhereATokenMayBe(t *testing.T) {
 		"the file in a variable": {variable: "@" + file},
 		"an argument counts":     {args: []string{text}, variable: "nonsense"},
 	} {
-		t.Setenv(tokenVariable, given.variable)
+		t.Setenv(cli.JoinTokenVariable, given.variable)
 		token, err := readToken(given.args, strings.NewReader(given.stdin))
 		require.NoError(t, err, what)
 		require.Equal(t, []string{"10.0.0.1:7420"}, token.Addresses, what)
 	}
-	t.Setenv(tokenVariable, "")
+	t.Setenv(cli.JoinTokenVariable, "")
+	t.Setenv("LOCKFS_TOKEN", "42") // the fencing token of the lock that `lockfs run -- lockfs up` runs under
 	token, err := readToken(nil, strings.NewReader(""))
 	require.NoError(t, err)
 	require.Nil(t, token, "none is given")

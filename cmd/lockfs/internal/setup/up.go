@@ -59,7 +59,7 @@ Without either it brings back what lockfs down stopped, or mends what is not as 
 unit that is gone. Run again, it says that all is there.
 
 A TOKEN lets whoever has it into the cluster, and all users of this host can see command lines while they run: give it as
-@FILE, as - (standard input), or in the variable ` + tokenVariable + ` to keep it to yourself.`,
+@FILE, as - (standard input), or in the variable ` + cli.JoinTokenVariable + ` to keep it to yourself.`,
 		Example: `  lockfs up --bootstrap
   lockfs up lockfs-server-AYZlm2x0...
   lockfs up @token --mount /srv/locks
