@@ -3,6 +3,7 @@ package namespace
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -98,10 +99,10 @@ func (ts *tables) checkOrphans() error {
 	var err error
 	pinned := 0
 	ts.tree.orphans.byIno.Scan(func(ino ids.Inode, o *orphan) bool {
-		if in, found := ts.tree.inode(ino); !found || in.nlink > 0 {
+		if in, found := ts.tree.inode(ino); !found || in.nlink > 0 || !slices.IsSorted(o.keptBy) || len(slices.Compact(slices.Clone(o.keptBy))) < len(o.keptBy) {
 			err = fmt.Errorf("orphan %d", ino)
 		}
-		if o.pinned {
+		if o.isPinned() {
 			pinned++
 		}
 		return err == nil

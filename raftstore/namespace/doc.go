@@ -30,10 +30,12 @@
 //
 // # Removed files
 //
-// An inode without a name (an orphan) stays readable for a while, for readers elsewhere that had
-// opened it: at least [orphanAge] unless more than [orphanLimit] of them, or [orphanBytes], wait. The session that
-// removed it may go on writing to it, and keeps it for as long as it wants by pinning it; a write
-// from any other session is STALE. That is how a holder on another host learns that it lost its lock.
+// An inode without a name (an orphan) stays for at least [orphanAge], unless more than [orphanLimit] of them, or [orphanBytes],
+// wait. Each session that has it open keeps it longer with a pin, until its close. All sessions read the same content, and
+// what one writes the others read, as on a local disk. Pins and writes need no name.
+//
+// If the last name was a lock, only the session that removed it may still write. A write from any other session is STALE:
+// the holder on another host learns so that it lost its lock.
 //
 // # Limits
 //

@@ -75,7 +75,7 @@ func requireOrphansConsistent(t require.TestingT, ns *Namespace) {
 	ns.tree.orphans.byIno.Scan(func(ino ids.Inode, o *orphan) bool {
 		_, found := ns.tree.inode(ino)
 		require.True(t, found, "orphan %d has an inode", ino)
-		if !o.pinned {
+		if !o.isPinned() {
 			expiring++
 			at, found := ns.tree.orphans.expiring.Get(o)
 			require.True(t, found && at == o, "orphan %d expires", ino)

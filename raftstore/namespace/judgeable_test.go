@@ -18,7 +18,8 @@ import (
 // tree lets them do, whatever they saw of them before, and no event tells of it.
 func TestDataIsNeverRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ns, m := New(), newModel()
+		ns := New()
+		m := newModelOf(ns)
 		g := newGenerator(t, ns)
 		directories := rapid.Bool().Draw(t, "directories") // they are made exclusively: nobody looks at them here
 		for index := uint64(1); index <= uint64(1+g.below(pick(g, 20, 50, 200))); index++ {

@@ -64,7 +64,7 @@ func (m *model) namesOf(n *node) (count int) {
 // used counts what all have, and what a user has, but for what was removed and nobody keeps.
 func (m *model) used(uid uint32) (inodes, bytes, ownInodes, ownBytes uint64) {
 	for _, n := range m.nodes {
-		if n.removed != nil && !n.removed.pinned {
+		if n.removed != nil && len(n.removed.pinned) == 0 {
 			continue
 		}
 		size := uint64(n.bytes() + 512*m.namesOf(n))
@@ -129,7 +129,7 @@ func requireCounted(t require.TestingT, ns *Namespace) {
 		}
 	}
 	ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
-		if o, found := ns.tree.orphans.byIno.Get(ino); found && !o.pinned {
+		if o, found := ns.tree.orphans.byIno.Get(ino); found && !o.isPinned() {
 			forgotten += uint64(in.bytes())
 		} else {
 			count(in.uid, 1, uint64(in.bytes()))

@@ -49,9 +49,9 @@ func (m *model) rename(cmd *storepb.Command, op *storepb.Rename, done *modelRepl
 	if taken {
 		m.change(replaced)
 		if replaced.is(syscall.S_IFDIR) || m.links(replaced) == 0 {
-			replaced.removed = &removal{by: cmd.GetSession(), index: m.index, at: m.now}
+			replaced.removed = &removal{by: cmd.GetSession(), index: m.index, at: m.now, pinned: map[uint64]bool{}}
 			done.result.RemovedIno = replaced.ino
-			m.pinRemoved(replaced, op.GetPin())
+			m.pinRemoved(cmd.GetSession(), replaced, op.GetPin())
 		}
 	}
 	if op.GetNoReplace() {
@@ -114,7 +114,7 @@ func (m *model) setAttr(op *storepb.SetAttr, done *modelReply) (no complaints) {
 
 func (m *model) setContent(cmd *storepb.Command, op *storepb.SetContent, done *modelReply) (no complaints) {
 	n := m.nodes[op.GetIno()]
-	if n == nil || n.removed != nil && n.removed.by != cmd.GetSession() {
+	if n == nil || n.removed != nil && n.removed.by != cmd.GetSession() && (n.removed.takenBack || m.wasLock(n.ino)) {
 		return complaints{storepb.Code_STALE}
 	}
 	isDir, isFile := n.is(syscall.S_IFDIR), n.is(syscall.S_IFREG)

@@ -157,9 +157,9 @@ func (m *model) openThere(n *node, op *storepb.Create, done *modelReply) (no com
 	return no
 }
 
-func (m *model) pinRemoved(n *node, pin uint64) {
+func (m *model) pinRemoved(session uint64, n *node, pin uint64) {
 	if n.removed != nil && n.ino == pin {
-		n.removed.pinned = true
+		n.removed.pinned[session] = true
 	}
 }
 
@@ -170,7 +170,7 @@ func (m *model) takeBack(session uint64, dir *node, name string, made place) {
 	}
 	n := m.nodes[made.ino]
 	if n.changed == made.since && len(n.names) == 0 && m.drop(session, dir, name) != 0 {
-		n.removed.by = 0
+		n.removed.by, n.removed.takenBack = 0, true
 	}
 }
 
@@ -216,7 +216,7 @@ func (m *model) unlink(cmd *storepb.Command, op *storepb.Unlink, done *modelRepl
 	no.when(op.GetDirectory() && len(n.names) > 0, storepb.Code_NOT_EMPTY)
 	if no == nil {
 		done.result.RemovedIno = m.drop(cmd.GetSession(), dir, string(op.GetName()))
-		m.pinRemoved(n, op.GetPin())
+		m.pinRemoved(cmd.GetSession(), n, op.GetPin())
 	}
 	return no
 }

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -22,6 +23,7 @@ type model struct {
 	nodes       map[uint64]*node
 	sessions    map[uint64]*modelSession
 	members     map[string]string // name by id
+	wasLock     func(ino uint64) bool
 }
 
 type node struct {
@@ -44,7 +46,8 @@ type place struct{ ino, turn, since uint64 }
 type removal struct {
 	by, index uint64
 	at        int64
-	pinned    bool
+	pinned    map[uint64]bool // by session
+	takenBack bool
 }
 
 type modelSession struct {
@@ -62,10 +65,15 @@ type modelReply struct {
 	undo   func() // nil if there is nothing to take back
 }
 
-func newModel() *model {
+// newModelOf returns a model of a namespace. The model knows no locks: it asks the namespace whether an inode without a name was one.
+func newModelOf(ns *Namespace) *model {
 	m := &model{
 		lastIno: RootIno, lastPlace: cookieParent, maxSessions: DefaultMaxSessions,
 		nodes: map[uint64]*node{}, sessions: map[uint64]*modelSession{}, members: map[string]string{},
+	}
+	m.wasLock = func(ino uint64) bool {
+		o, found := ns.tree.orphans.byIno.Get(ids.Inode(ino))
+		return found && !o.data
 	}
 	m.nodes[RootIno] = &node{ino: RootIno, mode: rootMode, names: map[string]place{}, xattrs: map[string]string{}}
 	return m
@@ -168,7 +176,7 @@ func (m *model) drop(session uint64, dir *node, name string) uint64 {
 			return 0
 		}
 	}
-	n.removed = &removal{by: session, index: m.index, at: m.now}
+	n.removed = &removal{by: session, index: m.index, at: m.now, pinned: map[uint64]bool{}}
 	return n.ino
 }
 
@@ -176,7 +184,7 @@ func (m *model) drop(session uint64, dir *node, name string) uint64 {
 func (m *model) expire() {
 	var waiting []*node
 	for _, n := range m.nodes {
-		if n.removed != nil && !n.removed.pinned {
+		if n.removed != nil && len(n.removed.pinned) == 0 {
 			waiting = append(waiting, n)
 		}
 	}
@@ -316,8 +324,8 @@ func (m *model) forgetSessions() {
 
 func (m *model) unpin(session uint64) {
 	for _, n := range m.nodes {
-		if n.removed != nil && n.removed.by == session {
-			n.removed.pinned = false
+		if n.removed != nil {
+			delete(n.removed.pinned, session)
 		}
 	}
 }
@@ -340,9 +348,13 @@ func (m *model) cancel(session, seq uint64) []storepb.Code {
 
 func (m *model) keep(session, ino uint64, pinned bool) []storepb.Code {
 	n := m.nodes[ino]
-	if n == nil || n.removed == nil || n.removed.by != session {
+	if n == nil || n.removed == nil || pinned && n.removed.takenBack || !pinned && !n.removed.pinned[session] {
 		return []storepb.Code{storepb.Code_STALE}
 	}
-	n.removed.pinned = pinned
+	if pinned {
+		n.removed.pinned[session] = true
+	} else {
+		delete(n.removed.pinned, session)
+	}
 	return nil
 }

@@ -16,7 +16,8 @@ import (
 // TestNamespaceAgreesWithModel gives random commands to a namespace and to the model.
 func TestNamespaceAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ns, m := New(), newModel()
+		ns := New()
+		m := newModelOf(ns)
 		g := newGenerator(t, ns)
 		steps := 1 + g.below(pick(g, 20, 50, 200))
 		for index := uint64(1); index <= uint64(steps); index++ {

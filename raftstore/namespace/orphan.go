@@ -1,18 +1,20 @@
 package namespace
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tidwall/btree"
 
 	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
 )
 
 // orphans is the inodes without a name.
 type orphans struct {
 	byIno    *digest.Map[ids.Inode, *orphan]
-	expiring *btree.BTreeG[*orphan] // those that are not pinned, by removal index and inode number
+	expiring *btree.BTreeG[*orphan] // those without a pin, by removal index and inode number
 }
 
 func newOrphans(d *digest.Digest) orphans {
@@ -31,8 +33,43 @@ type orphan struct {
 	removedBy    ids.Session
 	removedIndex ids.Index
 	removedAt    int64
-	pinned       bool // kept until the session that removed it unpins it
-	takenBack    bool // it was never meant to be
+	keptBy       []ids.Session // sessions that have pinned it, in ascending order
+	data         bool          // its last name was data: every session may write to it
+	takenBack    bool          // it was never meant to be
+}
+
+func orphanOf(r *storepb.OrphanRecord) *orphan {
+	o := &orphan{
+		ino: ids.Inode(r.GetIno()), removedBy: ids.Session(r.GetRemovedBy()), removedIndex: ids.Index(r.GetRemovedIndex()), removedAt: r.GetRemovedAt(),
+		data: r.GetData(), takenBack: r.GetTakenBack(),
+	}
+	for _, session := range r.GetKeptBy() {
+		o.keptBy = append(o.keptBy, ids.Session(session))
+	}
+	if r.GetPinned() {
+		o = o.pinnedBy(o.removedBy, true)
+	}
+	return o
+}
+
+// isPinned reports whether a session keeps the inode.
+func (o *orphan) isPinned() bool { return len(o.keptBy) > 0 }
+
+// isPinnedBy reports whether one session keeps the inode.
+func (o *orphan) isPinnedBy(session ids.Session) bool {
+	_, found := slices.BinarySearch(o.keptBy, session)
+	return found
+}
+
+// pinnedBy returns the orphan as it is after one session has pinned it, or unpinned it.
+func (o *orphan) pinnedBy(session ids.Session, pinned bool) *orphan {
+	changed := *o
+	changed.keptBy = slices.DeleteFunc(slices.Clone(o.keptBy), func(s ids.Session) bool { return s == session })
+	if pinned {
+		at, _ := slices.BinarySearch(changed.keptBy, session)
+		changed.keptBy = slices.Insert(changed.keptBy, at, session)
+	}
+	return &changed
 }
 
 // lessByRemoval tells apart those that one command removed.

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"syscall"
 	"testing"
 	"time"
 
@@ -9,8 +10,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
+// removed makes a file of data and removes it here.
 func removed(tr *driver, name string) uint64 {
-	ino := tr.file(RootIno, name)
+	ino := tr.create(RootIno, name, syscall.S_IFREG|0o644).ok().GetAttr().GetIno()
 	tr.write(here, ino, "held").ok()
 	require.Equal(tr.tb, ino, tr.unlink(here, RootIno, name).ok().GetRemovedIno())
 	return ino
@@ -32,15 +34,46 @@ func TestOrphan(t *testing.T) {
 	ino := removed(tr, "lock")
 	require.Zero(t, tr.attr(ino).GetNlink())
 	require.Equal(t, "held", tr.content(ino), "others read it")
-	tr.write(there, ino, "theirs").is(storepb.Code_STALE)
+	tr.write(there, ino, "theirs").ok()
+	require.Equal(t, "theirs", tr.content(ino), "both mounts have the same file open")
 	tr.write(here, ino, "mine").ok()
 	require.Equal(t, "mine", tr.content(ino))
 	tr.link(ino, RootIno, "back").is(storepb.Code_NOT_FOUND)
 	require.NotEqual(t, ino, tr.file(RootIno, "lock"))
 }
 
-// TestReplacedFileIsStaleElsewhere: a holder that writes heartbeats learns that it lost the lock.
-func TestReplacedFileIsStaleElsewhere(t *testing.T) {
+// TestRemovedDataIsSharedByAllWhoHaveItOpen: a file without a name stays while a session has it open, and each session may write.
+func TestRemovedDataIsSharedByAllWhoHaveItOpen(t *testing.T) {
+	tr := newDriver(t)
+	ino := removed(tr, "log")
+	tr.pin(there, ino).ok()
+	tr.pin(here, ino).ok()
+	tr.pin(there, ino).ok()
+	tr.unpin(here, ino).ok()
+	tr.pass(time.Hour)
+	tr.write(there, ino, "theirs").ok()
+	tr.ns = restored(t, snapshotBytes(t, tr.ns.Snapshot()))
+	tr.pass(time.Hour)
+	tr.write(here, ino, "mine").ok()
+	require.Equal(t, "mine", tr.content(ino))
+	requireConsistent(t, tr.ns)
+	tr.do(there, opOf(&storepb.CloseSession{})).ok()
+	tr.pass(0)
+	require.Equal(t, storepb.Code_NOT_FOUND, tr.ns.Query(getAttr(ino)).GetCode())
+}
+
+// TestReplacedDataIsWritableElsewhere: logrotate renames a new file over one that a program on another host has open.
+func TestReplacedDataIsWritableElsewhere(t *testing.T) {
+	tr := newDriver(t)
+	ino := tr.create(RootIno, "log", syscall.S_IFREG|0o644).ok().GetAttr().GetIno()
+	tr.write(here, ino, "line").ok()
+	tr.file(RootIno, "tmp")
+	require.Equal(t, ino, tr.do(there, renameOp(RootIno, "tmp", RootIno, "log")).ok().GetRemovedIno())
+	tr.write(here, ino, "line\nmore").ok()
+}
+
+// TestReplacedLockIsStaleElsewhere: a holder that writes heartbeats learns that it lost the lock.
+func TestReplacedLockIsStaleElsewhere(t *testing.T) {
 	tr := newDriver(t)
 	ino := tr.file(RootIno, "lock")
 	tr.file(RootIno, "tmp")
@@ -56,6 +89,19 @@ func TestOrphanWithAnotherNameIsNone(t *testing.T) {
 	require.Zero(t, tr.unlink(here, RootIno, "a").ok().GetRemovedIno())
 	tr.write(there, ino, "x").ok()
 	tr.pin(here, ino).is(storepb.Code_STALE)
+}
+
+// TestRemovedLockIsStaleElsewhereWhilePinned: a pin keeps a lock readable, and makes it no data.
+func TestRemovedLockIsStaleElsewhereWhilePinned(t *testing.T) {
+	tr := newDriver(t)
+	ino := tr.file(RootIno, "lock")
+	tr.requireLock(true, RootIno, "lock")
+	tr.unlink(there, RootIno, "lock").ok()
+	tr.pin(here, ino).ok()
+	tr.pass(time.Hour)
+	tr.write(here, ino, "heartbeat").is(storepb.Code_STALE)
+	require.Empty(t, tr.content(ino))
+	tr.write(there, ino, "own").ok()
 }
 
 func TestOrphanAge(t *testing.T) {
@@ -93,7 +139,6 @@ func TestOrphanLimit(t *testing.T) {
 func TestPin(t *testing.T) {
 	tr := newDriver(t)
 	ino := removed(tr, "f")
-	tr.pin(there, ino).is(storepb.Code_STALE)
 	tr.pin(here, ino).ok()
 	tr.unpin(there, ino).is(storepb.Code_STALE)
 	tr.pass(time.Hour)

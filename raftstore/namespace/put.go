@@ -133,5 +133,5 @@ func (t *tree) isForgotten(in *inode) bool {
 		return false
 	}
 	o, found := t.orphans.byIno.Get(in.ino)
-	return found && !o.pinned
+	return found && !o.isPinned()
 }

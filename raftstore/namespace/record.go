@@ -57,10 +57,16 @@ func (p *pending) record() *storepb.PendingRecord {
 
 // Record is part of digest.Value.
 func (o *orphan) Record() *storepb.Record {
-	return &storepb.Record{Record: &storepb.Record_Orphan{Orphan: &storepb.OrphanRecord{
-		Ino: uint64(o.ino), RemovedBy: uint64(o.removedBy), RemovedIndex: uint64(o.removedIndex), RemovedAt: o.removedAt, Pinned: o.pinned,
-		TakenBack: o.takenBack,
-	}}}
+	record := &storepb.OrphanRecord{
+		Ino: uint64(o.ino), RemovedBy: uint64(o.removedBy), RemovedIndex: uint64(o.removedIndex), RemovedAt: o.removedAt,
+		Pinned: o.isPinnedBy(o.removedBy), TakenBack: o.takenBack, Data: o.data,
+	}
+	for _, session := range o.keptBy {
+		if session != o.removedBy {
+			record.KeptBy = append(record.KeptBy, uint64(session))
+		}
+	}
+	return &storepb.Record{Record: &storepb.Record_Orphan{Orphan: record}}
 }
 
 // Record is part of digest.Value.

@@ -10,15 +10,16 @@ func (k *keeper) removeEntry(session ids.Session, e *entry, in *inode) (removed 
 		subdirs = -1
 	}
 	k.touchDir(e.parent, subdirs)
-	removed = k.dropLink(session, in)
+	removed = k.dropLink(session, in, !e.lock)
 	if removed != 0 {
 		k.removed = append(k.removed, Removal{Session: session, Parent: e.parent, Name: e.name, Ino: removed})
 	}
 	return removed
 }
 
-// dropLink counts a name less; an inode without one becomes an orphan and its number is the answer.
-func (k *keeper) dropLink(session ids.Session, in *inode) (removed ids.Inode) {
+// dropLink counts a name less. An inode without one becomes an orphan and its number is the result. data says that the name was
+// not a lock.
+func (k *keeper) dropLink(session ids.Session, in *inode, data bool) (removed ids.Inode) {
 	links := -1
 	if in.isDir() {
 		links = -int(in.nlink)
@@ -27,7 +28,7 @@ func (k *keeper) dropLink(session ids.Session, in *inode) (removed ids.Inode) {
 	if in.nlink > 0 {
 		return 0
 	}
-	k.addOrphan(session, in.ino)
+	k.tree.putOrphan(&orphan{ino: in.ino, removedBy: session, removedIndex: k.index, removedAt: k.time, data: data && in.isFile()})
 	return in.ino
 }
 
@@ -37,8 +38,4 @@ func (k *keeper) changeLinks(in *inode, by int) *inode {
 	changed.ctime, changed.changed = k.time, k.index
 	k.tree.putInode(&changed)
 	return &changed
-}
-
-func (k *keeper) addOrphan(session ids.Session, ino ids.Inode) {
-	k.tree.putOrphan(&orphan{ino: ino, removedBy: session, removedIndex: k.index, removedAt: k.time})
 }

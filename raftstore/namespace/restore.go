@@ -237,10 +237,7 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 	case *storepb.Record_Entry:
 		ns.tree.putEntry(ns.entryOf(r.Entry))
 	case *storepb.Record_Orphan:
-		ns.tree.putOrphan(&orphan{
-			ino: ids.Inode(r.Orphan.GetIno()), removedBy: ids.Session(r.Orphan.GetRemovedBy()), removedIndex: ids.Index(r.Orphan.GetRemovedIndex()),
-			removedAt: r.Orphan.GetRemovedAt(), pinned: r.Orphan.GetPinned(), takenBack: r.Orphan.GetTakenBack(),
-		})
+		ns.tree.putOrphan(orphanOf(r.Orphan))
 	case *storepb.Record_Session:
 		s := sessionOf(r.Session)
 		ns.sessions.byID.Set(s.id, s)

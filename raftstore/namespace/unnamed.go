@@ -14,7 +14,7 @@ func (t *tree) putOrphan(o *orphan) {
 	if found {
 		t.countInode(in, +1)
 	}
-	if o.pinned {
+	if o.isPinned() {
 		t.orphans.expiring.Delete(o)
 	} else {
 		t.orphans.expiring.Set(o)
@@ -38,25 +38,24 @@ func (t *tree) dropExpiredOrphans(now int64) {
 	}
 }
 
-// mayWrite tells whether content may still be written: to an inode with a name, and to one that the
-// session itself removed.
+// mayWrite reports whether a session may write to an inode. Without a name, data stays writable for every session that has it
+// open, as on a local disk. A lock stays writable for the session that removed it alone: the holder elsewhere learns so that it
+// lost the lock.
 func (t *tree) mayWrite(session ids.Session, in *inode) bool {
 	if in.nlink > 0 {
 		return true
 	}
 	o, found := t.orphans.byIno.Get(in.ino)
-	return found && o.removedBy == session
+	return found && (o.removedBy == session || o.data && !o.takenBack)
 }
 
-// setPinned keeps an orphan, or lets it go: then it stays as long as it would have without the pin.
+// setPinned keeps an orphan for a session, or lets it go. Without a pin it stays as long as it would have without any.
 func (t *tree) setPinned(session ids.Session, ino ids.Inode, pinned bool) *storepb.Result {
 	o, found := t.orphans.byIno.Get(ino)
-	if !found || o.removedBy != session {
+	if !found || pinned && o.takenBack || !pinned && !o.isPinnedBy(session) {
 		return fail(storepb.Code_STALE)
 	}
-	changed := *o
-	changed.pinned = pinned
-	t.putOrphan(&changed)
+	t.putOrphan(o.pinnedBy(session, pinned))
 	return ok()
 }
 
@@ -82,11 +81,11 @@ func (t *tree) isTakenBack(ino ids.Inode) bool {
 	return found && o.takenBack
 }
 
-// unpinOrphansOf lets the inodes go that a session removed and kept.
+// unpinOrphansOf lets the inodes go that a session keeps.
 func (t *tree) unpinOrphansOf(session ids.Session) {
 	var own []*orphan
 	t.orphans.byIno.Scan(func(_ ids.Inode, o *orphan) bool {
-		if o.removedBy == session && o.pinned {
+		if o.isPinnedBy(session) {
 			own = append(own, o)
 		}
 		return true

@@ -2423,7 +2423,7 @@ func (x *RemoveXattr) GetName() []byte {
 	return nil
 }
 
-// Pin keeps an inode that this session removed until Unpin: it is open on the session's mount.
+// Pin keeps an inode without a name until Unpin: it is open on the session's mount.
 type Pin struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
@@ -9315,8 +9315,10 @@ type OrphanRecord struct {
 	RemovedBy     uint64                 `protobuf:"varint,2,opt,name=removed_by,json=removedBy,proto3" json:"removed_by,omitempty"`          // session
 	RemovedIndex  uint64                 `protobuf:"varint,3,opt,name=removed_index,json=removedIndex,proto3" json:"removed_index,omitempty"` // log index of the removal
 	RemovedAt     int64                  `protobuf:"varint,4,opt,name=removed_at,json=removedAt,proto3" json:"removed_at,omitempty"`
-	Pinned        bool                   `protobuf:"varint,5,opt,name=pinned,proto3" json:"pinned,omitempty"`
+	Pinned        bool                   `protobuf:"varint,5,opt,name=pinned,proto3" json:"pinned,omitempty"`                        // by the session in removed_by
 	TakenBack     bool                   `protobuf:"varint,6,opt,name=taken_back,json=takenBack,proto3" json:"taken_back,omitempty"` // by a Cancel: nobody gets a lock of it
+	Data          bool                   `protobuf:"varint,7,opt,name=data,proto3" json:"data,omitempty"`                            // its last name was data: every session may write to it
+	KeptBy        []uint64               `protobuf:"varint,8,rep,packed,name=kept_by,json=keptBy,proto3" json:"kept_by,omitempty"`   // other sessions that have pinned it, in ascending order
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9391,6 +9393,20 @@ func (x *OrphanRecord) GetTakenBack() bool {
 		return x.TakenBack
 	}
 	return false
+}
+
+func (x *OrphanRecord) GetData() bool {
+	if x != nil {
+		return x.Data
+	}
+	return false
+}
+
+func (x *OrphanRecord) GetKeptBy() []uint64 {
+	if x != nil {
+		return x.KeptBy
+	}
+	return nil
 }
 
 type SessionRecord struct {
@@ -10457,7 +10473,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05since\x18\x05 \x01(\x03R\x05since\x12\x12\n" +
 	"\x04gone\x18\x06 \x01(\tR\x04gone\x12\x1d\n" +
 	"\n" +
-	"gone_since\x18\a \x01(\x03R\tgoneSince\"\xba\x01\n" +
+	"gone_since\x18\a \x01(\x03R\tgoneSince\"\xe7\x01\n" +
 	"\fOrphanRecord\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x1d\n" +
 	"\n" +
@@ -10467,7 +10483,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"removed_at\x18\x04 \x01(\x03R\tremovedAt\x12\x16\n" +
 	"\x06pinned\x18\x05 \x01(\bR\x06pinned\x12\x1d\n" +
 	"\n" +
-	"taken_back\x18\x06 \x01(\bR\ttakenBack\"\x94\x03\n" +
+	"taken_back\x18\x06 \x01(\bR\ttakenBack\x12\x12\n" +
+	"\x04data\x18\a \x01(\bR\x04data\x12\x17\n" +
+	"\akept_by\x18\b \x03(\x04R\x06keptBy\"\x94\x03\n" +
 	"\rSessionRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x17\n" +
