@@ -35,7 +35,7 @@ func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, o
 		kernel.FillAttr(&out.Attr, result.GetAttr())
 		fs.calls.entered.Note(in.Pid, entered{ids.Inode(in.NodeId), ids.Index(result.GetIndex())})
 	}
-	return kernel.Status(errno)
+	return kernel.Status(fs.goneTwice(in.Pid, ids.Inode(in.NodeId), errno))
 }
 
 // Statx is asked when somebody wants the time of birth, which GetAttr cannot tell.
@@ -45,7 +45,7 @@ func (fs *fileSystem) Statx(interrupted <-chan struct{}, in *fuse.StatxIn, out *
 	if errno == 0 {
 		kernel.FillStatx(&out.Statx, attr)
 	}
-	return kernel.Status(errno)
+	return kernel.Status(fs.goneTwice(in.Pid, ids.Inode(in.NodeId), errno))
 }
 
 func (fs *fileSystem) attr(by thread.Request, ino ids.Inode) (*storepb.Attr, syscall.Errno) {
@@ -57,7 +57,19 @@ func (fs *fileSystem) getAttr(by thread.Request, ino ids.Inode) (*storepb.Result
 	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_GetAttr{
 		GetAttr: &storepb.GetAttr{Ino: uint64(ino)},
 	}})
+	if errno == 0 {
+		fs.seen(result.GetAttr())
+	}
 	return result, kernel.OfInode(errno)
+}
+
+// goneTwice makes ENOENT of the second ESTALE about an inode that is gone: the path leads there again, as from a working
+// directory that was removed. A descriptor of a file keeps its ESTALE.
+func (fs *fileSystem) goneTwice(by uint32, ino ids.Inode, errno syscall.Errno) syscall.Errno {
+	if errno != syscall.ESTALE || fs.inodes.isUsed(ino) || !fs.again.wasSent(by, lookAgain{ino: ino}) {
+		return errno
+	}
+	return syscall.ENOENT
 }
 
 // Access is not asked, since the kernel itself judges by modes and owners (default_permissions).
@@ -124,6 +136,21 @@ func (fs *fileSystem) empty(by writer, in *inode) (*storepb.Attr, syscall.Errno)
 		fs.dropSetID(by.caller, attr)
 	}
 	return attr, errno
+}
+
+// emptyOpened is empty for the open(2) that a thread is in. If the file is a lock that another host has removed just now, the kernel
+// is sent to look again, once. If it meets such a lock again, the open succeeds and a write will tell (ESTALE): no call by path does.
+func (fs *fileSystem) emptyOpened(by writer, in *inode) (*storepb.Attr, syscall.Errno) {
+	attr, errno := fs.empty(by, in)
+	if errno != syscall.ESTALE {
+		fs.again.Drop(by.caller.GetPid())
+		return attr, errno
+	}
+	thread := thread.NewRequest(by.interrupted, by.caller.GetPid())
+	if now, gone := fs.attr(thread, in.ino); gone == 0 && now.GetNlink() == 0 && fs.again.wasSent(by.caller.GetPid(), lookAgain{name: "O_TRUNC"}) {
+		return now, 0
+	}
+	return nil, errno
 }
 
 // dropSetID takes the bits away that let a file run as its owner and group, once somebody has written to it

@@ -23,6 +23,7 @@ func (fs *fileSystem) current(by thread.Request, in *inode, name *storepb.Observ
 	if errno != 0 {
 		return content{}, nil, kernel.OfInode(errno)
 	}
+	fs.seen(result.GetAttr())
 	version := result.GetAttr().GetVersion()
 	if known.version != 0 && version == known.version {
 		return known, result.GetObservations(), 0
@@ -91,6 +92,7 @@ func (fs *fileSystem) compareAndSet(
 	if errno != 0 {
 		return nil, false, kernel.OfInode(errno)
 	}
+	fs.seen(result.GetAttr())
 	in.learn(content{version: result.GetAttr().GetVersion(), data: data})
 	return result, true, 0
 }

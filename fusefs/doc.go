@@ -27,8 +27,14 @@
 // and worked out anew when somebody else was faster: appends from several hosts lose nothing. Reading
 // never changes the access time.
 //
-// A file that this mount removed while a program has it open here is pinned and stays usable until the
-// last handle closes. One that was removed or replaced from elsewhere answers a write with ESTALE.
+// A file that lost its last name stays usable until the last handle closes, on whichever host it was removed: the mount pins it
+// in the cluster. All mounts that have it open share its content. The mount learns of removals elsewhere from a stream that may lag,
+// and from each answer about the file; the cluster keeps the file for 30 s in any case. A mount that was cut off for longer, or
+// whose session has ended, may answer ESTALE.
+//
+// If the last name was a lock, a write on another host than the one that removed it returns ESTALE: the holder learns so that it
+// lost its lock. This is what ESTALE is for. A call by path never returns it for a file that was removed: the kernel walks the path
+// again after the first ESTALE, and a second one in the same call becomes ENOENT, or EACCES for a file that another user made.
 //
 // # Errors
 //
@@ -75,8 +81,9 @@
 //
 // The root of a mount has a directory .lockfs that no listing shows and that tells of locks: see package control.
 //
-// Locks outside have extended attributes user.lockfs.* that tell of them, for those who may read them; data has none. To
-// read one, or a file of why or kv, is to see the lock; to list the attributes or locks is not.
+// Extended attributes user.lockfs.* describe a lock to programs that may read it; data has none. They are answered by name and not
+// listed; setting and removing them succeeds without effect. Reading one, or a file of why or kv, is a look at the lock; asking for its
+// size or listing locks is not.
 //
 // # Interrupts
 //

@@ -5,11 +5,12 @@ import (
 	"sync"
 	"time"
 
+	"lockfs/fusefs/thread"
 	"lockfs/fusefs/watch"
 	"lockfs/raftstore/namespace"
 )
 
-// following lets programs know that watch a file with inotify(7) which somebody else removes.
+// following learns what other hosts remove: the mount keeps it if it is open here, and tells programs that watch it with inotify(7).
 type following struct {
 	stop context.CancelFunc
 	over sync.WaitGroup
@@ -22,7 +23,10 @@ func (m *Mounted) follow() *following {
 		_ = m.server.DeleteNotify(uint64(r.Parent), uint64(r.Ino), r.Name) // the kernel may have forgotten it
 	})
 	f.over.Go(func() { r.Run(ctx.Done()) })
-	go m.ops.FollowRemovals(ctx, r.Add)
+	go m.ops.FollowRemovals(ctx, func(removed namespace.Removal) {
+		m.fs.removedElsewhere(removed)
+		r.Add(removed)
+	})
 	return f
 }
 
@@ -40,4 +44,19 @@ func (f *following) end(limit time.Duration) bool {
 	case <-time.After(limit):
 		return false
 	}
+}
+
+// removedElsewhere is called for each inode that another session has removed, and with none after some may have been missed.
+func (fs *fileSystem) removedElsewhere(r namespace.Removal) {
+	if r.Ino != 0 {
+		fs.unnamed.add(r.Ino)
+		fs.keepUnnamed(r.Ino)
+		return
+	}
+	open := fs.inodes.notKept()
+	go func() {
+		for _, ino := range open {
+			_, _ = fs.attr(thread.NewRequest(nil, 0), ino) // which keeps it if it has no name
+		}
+	}()
 }

@@ -32,12 +32,14 @@ type fileSystem struct {
 	logger  *slog.Logger
 	observe Observer
 
-	inodes *inodeTable
-	files  *kernel.Handles[*fileHandle]
-	dirs   *kernel.Handles[*dirHandle]
+	inodes  *inodeTable
+	unnamed *unnamed
+	files   *kernel.Handles[*fileHandle]
+	dirs    *kernel.Handles[*dirHandle]
 
 	calls        *calls
 	judgements   judgements
+	again        lookAgains
 	observations *observation.Memory
 
 	estate  *estate.Estate // nil: none
@@ -64,10 +66,12 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		dirs:          kernel.NewHandles[*dirHandle](),
 		calls:         newCalls(),
 		judgements:    newJudgements(),
+		again:         newLookAgains(),
 		observations:  observation.New(opts.Family),
 		rootIsNobody:  opts.RootIsNobody,
 		longestWait:   kernel.LongestWait(),
 		pidNamespace:  namespace,
+		unnamed:       newUnnamed(),
 	}
 	fs.inodes = newInodeTable(fs.keepLocks)
 	return fs

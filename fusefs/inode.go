@@ -28,7 +28,8 @@ type inode struct {
 
 	// Guarded by the table's mutex.
 	users  int  // open handles and operations under way
-	pinned bool // the namespace keeps it for us although it lost its last name
+	pinned bool // the namespace keeps it for this mount although it lost its last name; or it may do so
+	kept   bool // the cluster knows so, or is being told
 }
 
 // last is the newest content that this mount has seen, which may be outdated.
@@ -79,9 +80,35 @@ func (t *inodeTable) pin(ino ids.Inode) (in *inode, found bool) {
 	defer t.mu.Unlock()
 	if in, found = t.byIno[ino]; found {
 		in.users++
-		in.pinned = true
+		in.pinned, in.kept = true, true
 	}
 	return in, found
+}
+
+// keep is pin for an inode of which the cluster may not know yet that it is to be kept. wanted is false if it does, or if the
+// inode is not in use.
+func (t *inodeTable) keep(ino ids.Inode) (in *inode, wanted bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	in, found := t.byIno[ino]
+	if !found || in.kept {
+		return nil, false
+	}
+	in.users++
+	in.pinned, in.kept = true, true
+	return in, true
+}
+
+// notKept lists the inodes in use that may have lost their last name without this mount knowing.
+func (t *inodeTable) notKept() (all []ids.Inode) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for ino, in := range t.byIno {
+		if !in.kept {
+			all = append(all, ino)
+		}
+	}
+	return all
 }
 
 // drop counts a user less. It answers whether the last one left an inode that is to be unpinned.

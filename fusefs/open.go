@@ -15,7 +15,7 @@ import (
 
 // Create is open(2) with O_CREAT of a name that the kernel did not find. Permissions are checked only of
 // the directory then, so a file that came into being meanwhile elsewhere is opened here only if the
-// caller may do that for sure. Otherwise the answer is ESTALE and the VFS looks again and judges itself.
+// caller may do that for sure. Otherwise the answer is ESTALE and the VFS looks again and judges itself, once.
 func (fs *fileSystem) Create(
 	interrupted <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut,
 ) (code fuse.Status) {
@@ -35,13 +35,17 @@ func (fs *fileSystem) Create(
 		Parent: uint64(at.parent), Name: at.name, Mode: syscall.S_IFREG | in.Mode&kernel.PermissionBits,
 		Exclusive: in.Flags&syscall.O_EXCL != 0,
 	}}}, note, answer.Create(&in.InHeader, number))
+	if errno == syscall.ESTALE { // what is there is no file
+		errno = fs.madeElsewhere(in.Pid, at, syscall.ENOENT)
+	}
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
 	attr := result.GetAttr()
 	if !result.GetCreated() && !fs.mayOpenNew(interrupted, in, attr) {
-		return kernel.Status(syscall.ESTALE)
+		return kernel.Status(fs.madeElsewhere(in.Pid, at, syscall.EACCES))
 	}
+	fs.again.Drop(in.Pid)
 	inode := fs.inodes.use(ids.Inode(attr.GetIno()))
 	handle := &fileHandle{inode: inode, by: []*storepb.Observation{{Parent: uint64(at.parent), Name: at.name}}}
 	if !result.GetCreated() && len(result.GetObservations()) > 0 {
@@ -51,7 +55,7 @@ func (fs *fileSystem) Create(
 		inode.learn(content{version: attr.GetVersion()})
 		handle.made(in.Pid, result.GetObservations(), seen)
 	} else if in.Flags&syscall.O_TRUNC != 0 {
-		if attr, errno = fs.empty(fs.truncation(interrupted, at.caller, handle.by), inode); errno != 0 {
+		if attr, errno = fs.emptyOpened(fs.truncation(interrupted, at.caller, handle.by), inode); errno != 0 {
 			fs.release(at.caller, inode)
 			return kernel.Status(errno)
 		}
@@ -77,7 +81,7 @@ func (fs *fileSystem) Open(interrupted <-chan struct{}, in *fuse.OpenIn, out *fu
 	}
 	handle := &fileHandle{inode: fs.inodes.use(ids.Inode(in.NodeId)), by: name}
 	if in.Flags&syscall.O_TRUNC != 0 {
-		if _, errno := fs.empty(fs.truncation(interrupted, caller, handle.by), handle.inode); errno != 0 {
+		if _, errno := fs.emptyOpened(fs.truncation(interrupted, caller, handle.by), handle.inode); errno != 0 {
 			fs.release(caller, handle.inode)
 			return kernel.Status(errno)
 		}
@@ -86,9 +90,21 @@ func (fs *fileSystem) Open(interrupted <-chan struct{}, in *fuse.OpenIn, out *fu
 	return fuse.OK
 }
 
+// madeElsewhere is for a name that another host has made since the kernel looked. The kernel is sent to look again, once; if that
+// happens twice in a call, the program gets the error that it is given.
+func (fs *fileSystem) madeElsewhere(by uint32, at place, second syscall.Errno) syscall.Errno {
+	if fs.again.wasSent(by, lookAgain{ino: at.parent, name: string(at.name)}) {
+		return second
+	}
+	return syscall.ESTALE
+}
+
 // opened takes over the use of an inode that its caller began.
 func (fs *fileSystem) opened(number uint64, handle *fileHandle, out *fuse.OpenOut) {
 	fs.open(number, handle)
+	if fs.unnamed.has(handle.inode.ino) {
+		fs.keepUnnamed(handle.inode.ino)
+	}
 	out.Fh, out.OpenFlags = number, fuse.FOPEN_DIRECT_IO
 }
 

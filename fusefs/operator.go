@@ -29,7 +29,8 @@ type Operator interface {
 	// whether it was, and the lock may still come if it was waited for, until its owner drops what it has. NOT_FOUND says that
 	// the owner has done so while it waited. Without a session in op it is taken in the one in use, noted there.
 	TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error)
-	// FollowRemovals tells of files and directories that others have removed, until ctx ends.
+	// FollowRemovals reports files and directories that other sessions have removed, until ctx ends. A removal of no inode says
+	// that some may not have been reported.
 	FollowRemovals(ctx context.Context, removed func(namespace.Removal))
 	// Session is the session in which advisory locks are taken, once the cluster has confirmed it; 0 if there
 	// is none.

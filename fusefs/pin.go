@@ -55,3 +55,22 @@ func (fs *fileSystem) release(caller *storepb.Caller, in *inode) {
 func (fs *fileSystem) unpin(caller *storepb.Caller, ino ids.Inode) {
 	fs.insist(caller, &storepb.Op{Op: &storepb.Op_Unpin{Unpin: &storepb.Unpin{Ino: uint64(ino)}}}, func() {})
 }
+
+// keepUnnamed has the cluster keep an inode that lost its last name on another host, until programs here have closed it. It does
+// not wait. Nothing happens for an inode that is not open here or is kept already.
+func (fs *fileSystem) keepUnnamed(ino ids.Inode) {
+	in, wanted := fs.inodes.keep(ino)
+	if !wanted {
+		return
+	}
+	caller := new(storepb.Caller)
+	pin := &storepb.Op{Op: &storepb.Op_Pin{Pin: &storepb.Pin{Ino: uint64(ino)}}}
+	fs.insistLater(caller, pin, func() { fs.release(caller, in) })
+}
+
+// seen keeps a file that is open here once an answer says that it has no name any more.
+func (fs *fileSystem) seen(attr *storepb.Attr) {
+	if attr.GetIno() != 0 && attr.GetNlink() == 0 {
+		fs.keepUnnamed(ids.Inode(attr.GetIno()))
+	}
+}

@@ -2,12 +2,17 @@ package fusefs
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
 )
 
 func TestRemovedWhileOpen(t *testing.T) {
@@ -21,7 +26,7 @@ func TestRemovedWhileOpen(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			c := newCluster()
 			here, s := mountFor(t, c)
-			there, _ := mountFor(t, c)
+			there, theirs := mountFor(t, c)
 			mine := openFile(t, writeFile(t, here, "f", "hello"), os.O_RDWR|os.O_APPEND)
 			other := openFile(t, filepath.Join(there, "f"), os.O_RDWR)
 			remove(t, here)
@@ -35,16 +40,84 @@ func TestRemovedWhileOpen(t *testing.T) {
 			require.NoError(t, mine.Truncate(5))
 
 			requireContent(t, other, "hello")
-			_, err = other.WriteString("!")
-			require.ErrorIs(t, err, syscall.ESTALE, "a holder elsewhere learns that it lost the lock")
-			require.ErrorIs(t, other.Truncate(0), syscall.ESTALE)
-			requireContent(t, mine, "hello")
+			_, err = other.WriteString("J")
+			require.NoError(t, err, "data stays open on other hosts too")
+			requireContent(t, mine, "Jello")
+			eventually(t, "kept there too", func() bool { return theirs.pinned() == 1 })
 
 			require.Equal(t, 1, s.pinned())
 			require.NoError(t, mine.Close())
 			eventually(t, "unpinned after the last close", func() bool { return s.pinned() == 0 })
+			require.NoError(t, other.Truncate(4))
+			requireContent(t, other, "Jell")
+			require.NoError(t, other.Close())
+			eventually(t, "unpinned after the last close there", func() bool { return theirs.pinned() == 0 })
 		})
 	}
+}
+
+func TestRemovedLockIsStaleForItsHolderElsewhere(t *testing.T) {
+	c := newCluster()
+	here, _ := mountFor(t, c)
+	there, _ := mountFor(t, c)
+	held := openFile(t, filepath.Join(there, "a.lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	require.NoError(t, os.Remove(filepath.Join(here, "a.lock")))
+	_, err := held.WriteString("heartbeat")
+	require.ErrorIs(t, err, syscall.ESTALE)
+	require.ErrorIs(t, held.Truncate(0), syscall.ESTALE)
+	requireContent(t, held, "")
+}
+
+// TestRemovedWhileOpeningElsewhere has another host remove a file each time that the kernel has looked it up to truncate it.
+func TestRemovedWhileOpeningElsewhere(t *testing.T) {
+	for name, content := range map[string]string{"data": "hello", "a.lock": ""} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster()
+			here, s := mountFor(t, c)
+			other := c.open()
+			path := filepath.Join(here, name)
+			replace := func() {
+				for _, op := range []*storepb.Op{
+					{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{Parent: uint64(namespace.RootIno), Name: []byte(name)}}},
+					{Op: &storepb.Op_Create{Create: &storepb.Create{Parent: uint64(namespace.RootIno), Name: []byte(name), Mode: syscall.S_IFREG | 0o644, Exclusive: true, Content: []byte(content)}}},
+				} {
+					_, _ = other.Mutate(t.Context(), &storepb.Caller{}, op)
+				}
+			}
+			replace()
+			s.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
+				if op.GetSetContent() != nil {
+					replace()
+				}
+				return nil, false, nil
+			})
+			f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+			require.NoError(t, err)
+			require.NoError(t, f.Close())
+		})
+	}
+}
+
+// TestWorkingDirectoryRemovedElsewhere: once the cluster has forgotten it, calls there say that there is nothing.
+func TestWorkingDirectoryRemovedElsewhere(t *testing.T) {
+	c := newCluster()
+	here, s := mountFor(t, c)
+	require.NoError(t, os.Mkdir(filepath.Join(here, "d"), 0o755))
+	gone := lstat(t, filepath.Join(here, "d")).Ino
+	script := exec.Command("sh", "-c", "read go; exec 2>&1; cat x; mkdir z; mv a b; stat .; ls")
+	script.Dir = filepath.Join(here, "d")
+	output := new(strings.Builder)
+	script.Stdout = output
+	begin, err := script.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, script.Start())
+	s.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
+		return &storepb.Result{Code: storepb.Code_NOT_FOUND}, query.GetGetAttr().GetIno() == gone, nil
+	})
+	_, err = begin.Write([]byte("go\n"))
+	require.NoError(t, err)
+	_ = script.Wait()
+	require.Equal(t, 5, strings.Count(output.String(), "No such file or directory"), output.String())
 }
 
 func requireContent(t *testing.T, f *os.File, want string) {

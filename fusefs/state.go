@@ -66,7 +66,8 @@ type savedFile struct {
 // savedInode is a file in use of which more is known.
 type savedInode struct {
 	Ino    ids.Inode
-	Pinned bool
+	Pinned bool // or it may be
+	Kept   bool // the cluster knows so
 	Locks  []filelock.Saved
 }
 
@@ -126,7 +127,7 @@ func (s *state) saveFiles(fs *dispatcher) error {
 			return errUntold
 		}
 		if in.pinned || len(locks) > 0 {
-			s.Inodes = append(s.Inodes, savedInode{ino, in.pinned, locks})
+			s.Inodes = append(s.Inodes, savedInode{Ino: ino, Pinned: in.pinned, Kept: in.kept, Locks: locks})
 		}
 	}
 	return nil
@@ -195,7 +196,7 @@ func (s *state) restoreFiles(fs *dispatcher) error {
 		if !isUsed {
 			return fmt.Errorf("inode %d is not open and yet known", saved.Ino)
 		}
-		in.pinned = saved.Pinned
+		in.pinned, in.kept = saved.Pinned, saved.Kept
 		for _, lock := range saved.Locks {
 			var through []*filelock.Description
 			for _, handle := range lock.Through {

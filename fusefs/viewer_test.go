@@ -152,8 +152,8 @@ print("done")'`), user.name)
 	}
 }
 
-// TestAttributesOfALockAreForWhomMayReadIt, their names too.
-func TestAttributesOfALockAreForWhomMayReadIt(t *testing.T) {
+// TestOnlyReadersOfALockGetItsAttributes: their names are listed for no user.
+func TestOnlyReadersOfALockGetItsAttributes(t *testing.T) {
 	dir, _ := mountWithFacts(t)
 	makeLocks(t, dir)
 	for _, user := range users {

@@ -1,7 +1,6 @@
 package fusefs
 
 import (
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,14 +17,6 @@ import (
 
 func isLockXattr(name string) bool { return strings.HasPrefix(name, namespace.LockXattrs) }
 
-// checkXattrChange lets nobody change what tells of a lock.
-func checkXattrChange(name string) syscall.Errno {
-	if isLockXattr(name) {
-		return syscall.EPERM
-	}
-	return kernel.CheckXattr(name)
-}
-
 // GetXAttr answers the size needed, with ERANGE, when dest is too small; go-fuse makes a success of that
 // when the kernel asked for the size only.
 func (fs *fileSystem) GetXAttr(
@@ -38,11 +29,13 @@ func (fs *fileSystem) GetXAttr(
 	if errno := fs.refuseRoot(interrupted, header, ids.Inode(header.NodeId), namespace.MayRead); errno != 0 {
 		return 0, kernel.Status(errno)
 	}
-	ask := fs.userXattrs
+	var attributes []*storepb.Xattr
+	var errno syscall.Errno
 	if isLockXattr(name) {
-		ask = fs.lockXattrs
+		attributes, errno = fs.lockXattrs(interrupted, header, len(dest) > 0)
+	} else {
+		attributes, errno = fs.userXattrs(interrupted, header)
 	}
-	attributes, errno := ask(interrupted, header)
 	if errno != 0 {
 		return 0, kernel.Status(errno)
 	}
@@ -54,7 +47,8 @@ func (fs *fileSystem) GetXAttr(
 	return 0, fuse.ENODATA
 }
 
-// ListXAttr answers the names, each with a NUL after it: the user's own, then those that tell of the lock.
+// ListXAttr returns the names of the user's own attributes, each with a NUL after it. Those that describe a lock are not listed:
+// programs such as cp and rsync copy, set and remove what they find in a list.
 func (fs *fileSystem) ListXAttr(
 	interrupted <-chan struct{}, header *fuse.InHeader, dest []byte,
 ) (size uint32, code fuse.Status) {
@@ -63,12 +57,8 @@ func (fs *fileSystem) ListXAttr(
 	if errno != 0 {
 		return 0, kernel.Status(errno)
 	}
-	ofLock, errno := fs.listLockXattrs(interrupted, header)
-	if errno != 0 {
-		return 0, kernel.Status(errno)
-	}
 	var names []byte
-	for _, attribute := range slices.Concat(own, ofLock) {
+	for _, attribute := range own {
 		names = append(append(names, attribute.GetName()...), 0)
 	}
 	return fit(dest, names)
@@ -90,12 +80,16 @@ func fit(dest, value []byte) (size uint32, code fuse.Status) {
 	return size, fuse.OK
 }
 
-// SetXAttr knows XATTR_CREATE and XATTR_REPLACE.
+// SetXAttr knows XATTR_CREATE and XATTR_REPLACE. It succeeds without effect for what describes a lock: a copy elsewhere may carry
+// such attributes, and the program that copies it back should not fail.
 func (fs *fileSystem) SetXAttr(
 	interrupted <-chan struct{}, in *fuse.SetXAttrIn, name string, value []byte,
 ) (code fuse.Status) {
 	defer fs.observed("setxattr", time.Now(), &code)
-	if errno := checkXattrChange(name); errno != 0 {
+	if isLockXattr(name) {
+		return fuse.OK
+	}
+	if errno := kernel.CheckXattr(name); errno != 0 {
 		return kernel.Status(errno)
 	}
 	_, errno := fs.mutate(interrupted, kernel.CallerOf(&in.InHeader), &storepb.Op{Op: &storepb.Op_SetXattr{
@@ -108,12 +102,15 @@ func (fs *fileSystem) SetXAttr(
 	return kernel.Status(kernel.OfInode(errno))
 }
 
-// RemoveXAttr removes one extended attribute.
+// RemoveXAttr removes one extended attribute. It succeeds without effect for what describes a lock, as [fileSystem.SetXAttr] does.
 func (fs *fileSystem) RemoveXAttr(
 	interrupted <-chan struct{}, header *fuse.InHeader, name string,
 ) (code fuse.Status) {
 	defer fs.observed("removexattr", time.Now(), &code)
-	if errno := checkXattrChange(name); errno != 0 {
+	if isLockXattr(name) {
+		return fuse.OK
+	}
+	if errno := kernel.CheckXattr(name); errno != 0 {
 		return kernel.Status(errno)
 	}
 	_, errno := fs.mutate(interrupted, kernel.CallerOf(header), &storepb.Op{Op: &storepb.Op_RemoveXattr{

@@ -7,7 +7,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/formats/lockfact"
-	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
@@ -16,23 +15,15 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// lockXattrs tells of the lock that an inode is, as it is now. To read one is to observe it: whoever reads here that
-// it is stale, and then removes it, means that lock.
-func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
+// lockXattrs describes the lock that an inode is, as it is now. Reading a value is a look at the lock: a program that reads here that
+// it is stale, and then removes it, means that lock. Asking for the size of a value is no look.
+func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHeader, look bool) ([]*storepb.Xattr, syscall.Errno) {
 	lock, seen, errno := fs.lockOf(interrupted, header)
 	if errno != 0 {
 		return nil, errno
 	}
-	fs.observations.Saw(header.Caller, seen, observation.Read)
-	return fs.describeLock(lock), 0
-}
-
-// listLockXattrs is no observation, for a listing tells names only. The kernel lets everybody list, and only those read an attribute who
-// may read the file; as which ones there are follows from its content, nobody else is told.
-func (fs *fileSystem) listLockXattrs(interrupted <-chan struct{}, header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
-	lock, _, errno := fs.lockOf(interrupted, header)
-	if errno != 0 || !namespace.Permits(kernel.ViewerOf(header), lock.GetAttr(), namespace.MayRead) {
-		return nil, errno
+	if look {
+		fs.observations.Saw(header.Caller, seen, observation.Read)
 	}
 	return fs.describeLock(lock), 0
 }

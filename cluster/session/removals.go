@@ -19,8 +19,8 @@ const (
 )
 
 // FollowRemovals tells of what others have removed, and calls of this mount that were given up, soon after, until ctx ends or the client is closed. When
-// the node that is asked fails, or too much happens at once, some are never told of. removed may be called by several at once, and be told
-// of one twice.
+// the node that is asked fails, or too much happens at once, some are never told of: removed is then called with a removal of no
+// inode, as it is in the beginning. removed may be called by several at once, and be told of one twice.
 func (c *Client) FollowRemovals(ctx context.Context, removed func(namespace.Removal)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -49,7 +49,7 @@ func (c *Client) entranceBefore() rpc.Node {
 
 // followRemovals asks one entrance. It says when that has told for the first time where it is.
 func (c *Client) followRemovals(ctx context.Context, entrance func() rpc.Node, begun func(), removed func(namespace.Removal)) {
-	position := new(clusterpb.RemovalsRequest)
+	position, missed := new(clusterpb.RemovalsRequest), false
 	for ctx.Err() == nil {
 		node := entrance()
 		attempt, cancel := context.WithTimeout(ctx, rpc.RemovalsWait+rpc.AttemptTimeout)
@@ -58,7 +58,7 @@ func (c *Client) followRemovals(ctx context.Context, entrance func() rpc.Node, b
 		pause := removalsPause
 		switch {
 		case err != nil:
-			pause = removalsRetry
+			pause, missed = removalsRetry, true
 		case reply.GetEpoch() == position.GetEpoch():
 			for _, r := range reply.GetRemovals() {
 				gone := namespace.Removal{
@@ -73,6 +73,10 @@ func (c *Client) followRemovals(ctx context.Context, entrance func() rpc.Node, b
 		if err == nil {
 			if position.GetEpoch() == 0 {
 				begun()
+			}
+			if missed || reply.GetEpoch() != position.GetEpoch() || reply.GetLast()-position.GetAfter() > uint64(len(reply.GetRemovals())) {
+				missed = false
+				removed(namespace.Removal{})
 			}
 			position = &clusterpb.RemovalsRequest{Epoch: reply.GetEpoch(), After: reply.GetLast()}
 		}

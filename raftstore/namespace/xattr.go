@@ -12,7 +12,7 @@ import (
 // xattrPrefix is the only kind of extended attributes there is.
 const xattrPrefix = "user."
 
-// LockXattrs is the beginning of the names of those that mounts make up to tell of a lock. Nobody can set one.
+// LockXattrs is the prefix of the attributes with which a mount describes a lock. The state has none of them.
 const LockXattrs = "user.lockfs."
 
 func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb.Result {

@@ -184,7 +184,7 @@ var histories = []struct {
 		{client: 0, start: 5, end: 6, kind: Write, on: 5, data: "ab", errno: stale},
 		{client: 0, start: 7, end: 8, kind: Fstat, on: 5, got: file(5, 0, 0)},
 	}},
-	{"a holder that does not learn of its loss", false, []made{
+	{"data that another host has removed, and that stays open", true, []made{
 		{client: 0, start: 1, end: 2, kind: Create, name: "x", got: Got{Ino: 5}},
 		{client: 1, start: 3, end: 4, kind: Unlink, name: "x"},
 		{client: 0, start: 5, end: 6, kind: Write, on: 5, data: "ab"},

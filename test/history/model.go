@@ -287,12 +287,12 @@ func (s *state) movedBefore(a *action) bool {
 		(e.moved.End >= a.call.Start || e.moved.Unknown())
 }
 
-// content is what a call on a descriptor writes. A file without a name takes it from the mount that
-// removed it only.
+// content is what a call on a descriptor writes. A file without a name takes it from every mount, if it was data. Whether it was, the
+// history does not say.
 func (m *model) content(s *state, a *action) *state {
 	in, found := s.inode(a.ino)
-	if !found || in.dir || in.nlink == 0 && in.removedBy != a.call.Host {
-		return nil
+	if !found || in.dir || in.nlink == 0 && in.removedBy == "" {
+		return nil // it was taken back
 	}
 	if a.call.Kind == Truncate && !s.mayBeDone(a) {
 		return nil

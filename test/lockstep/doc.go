@@ -20,7 +20,7 @@
 //   - [Locks] is everything, with locks of all formats. What differs there must be a refusal that the guards explain
 //     ([guards]), and what they demand must be refused. A call that is refused is not done on the local file system.
 //
-// In all of them a file that was removed from another host answers writes with ESTALE.
+// In [Locks] a file that was removed from another host may answer writes with ESTALE: it may have been a lock. Data never does.
 //
 // What is not compared: inode numbers and times, the sizes of directories and how many names they have.
 package lockstep

@@ -19,7 +19,7 @@ import (
 //     since what that name is: another lock is there (ENOENT for a removal, ESTALE for a replacement).
 //
 // A family forgets a name that it removes, and those of a directory that it lists. And a file whose last name was removed by
-// another host cannot be written to (ESTALE).
+// another host may refuse a write if it was a lock (ESTALE).
 type guards struct {
 	writers []writer
 	step    int // the number of the call
@@ -66,12 +66,12 @@ func (g *guards) explain(mode Mode, family int, c *Call, errno string, met []Met
 	if len(met) == 0 {
 		return false
 	}
+	if mode != Locks {
+		return false
+	}
 	writes := c.onSlot() && changes(c)
 	if file := met[0].last(); errno == "ESTALE" && writes && file.Nlink == 0 {
 		return g.removedBy[file.Ino] != family
-	}
-	if mode != Locks {
-		return false
 	}
 	way := met[0].Way
 	if writes {

@@ -3,9 +3,7 @@ package lockfile
 import (
 	"errors"
 	"os"
-	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 )
 
@@ -33,12 +31,11 @@ func attribute(path, name string) (string, error) {
 	return string(value[:n]), nil
 }
 
-// isOnMount tells whether a file is on a mount of lockfs. To list attributes is no look at the lock there, as it is to
-// read one: who is about to remove or replace it means the lock that he read.
+// isOnMount reports whether a file is a lock on a mount of lockfs. It asks for the size of an attribute only. Reading the value would be
+// a look at the lock, and a later removal by this program would then mean that lock.
 func isOnMount(f *os.File) bool {
-	names := make([]byte, 8<<10) // more than lockfs lets a file have
-	n, err := syscall.Listxattr(descriptor(f), names)
-	return err == nil && slices.Contains(strings.Split(string(names[:n]), "\x00"), "user.lockfs.state")
+	n, err := syscall.Getxattr(descriptor(f), "user.lockfs.state", nil)
+	return err == nil && n > 0
 }
 
 func tokenOf(f *os.File) (string, error) { return attribute(descriptor(f), "token") }
