@@ -5,6 +5,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // FindKin is [Find] for the family of the calling thread's process: it is ErrUnknown unless the pid means that
@@ -35,6 +37,25 @@ func FindKin(caller, pid int) (ID, error) {
 		return ID{}, ErrUnknown
 	}
 	return id, nil
+}
+
+// IsKin reports whether the process of a thread is a living process, or an ancestor or a descendant of it. Process 1, the ancestor of
+// all, is kin to itself alone.
+func IsKin(thread int, of ID) bool {
+	own, err := statOf(thread)
+	if err != nil {
+		return false
+	}
+	pidfd, err := of.open()
+	if err != nil {
+		return false
+	}
+	_ = unix.Close(pidfd)
+	if own.ID == of || own.PID != 1 && of.PID != 1 && own.descendsFrom(of) {
+		return true
+	}
+	s, err := statOf(of.PID)
+	return err == nil && s.ID == of && own.PID != 1 && of.PID != 1 && s.descendsFrom(own.ID)
 }
 
 func (s stat) descendsFrom(ancestor ID) bool {

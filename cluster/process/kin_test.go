@@ -137,3 +137,23 @@ func nestedPID(t *testing.T, process int) int {
 	require.NoError(t, err)
 	return pids[1]
 }
+
+// TestIsKin of itself, of ancestors and descendants, and of nobody else; not of process 1, nor of one that has ended.
+func TestIsKin(t *testing.T) {
+	self := os.Getpid()
+	child, sibling := startChild(t, 0, "threads"), start(t, exec.Command("cat"))
+	thread := child.numbers()[1]
+	of := func(pid int) ID { return idOf(t, pid) }
+	for _, pair := range [][2]int{{self, self}, {self, child.pid()}, {thread, self}, {thread, child.pid()}, {sibling.pid(), os.Getppid()}} {
+		require.True(t, IsKin(pair[0], of(pair[1])), "%v", pair)
+	}
+	for _, pair := range [][2]int{{child.pid(), sibling.pid()}, {self, 1}, {0, self}} {
+		require.False(t, IsKin(pair[0], of(pair[1])), "%v", pair)
+	}
+	former := of(self)
+	former.Start--
+	require.False(t, IsKin(self, former), "an earlier process with its pid")
+	ended := of(sibling.pid())
+	sibling.kill()
+	require.False(t, IsKin(self, ended))
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"lockfs/formats/pause"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -95,7 +97,17 @@ func (c *Client) requestLock(caller *storepb.Caller, op *storepb.TakeLock) (resu
 		}
 		op.Session = uint64(session.id)
 	}
-	return c.createIn(ctx, ids.Session(op.GetSession()), caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}}, nil)
+	for {
+		result, seq, err = c.createIn(ctx, ids.Session(op.GetSession()), caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}}, nil)
+		if err != nil || result.GetCode() != storepb.Code_NEED_LINEAGE {
+			return result, seq, err
+		}
+		if op.GetWait() {
+			c.journal.endWait(ids.Session(op.GetSession()), seq)
+		}
+		op = proto.CloneOf(op) // an attempt that was given up may still read it
+		op.Judged, op.Kin = result.GetProcesses(), c.holders.isKin(caller, result.GetProcesses())
+	}
 }
 
 // stillOurs looks around before a lock is promised: this host may have slept.

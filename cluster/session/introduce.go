@@ -54,6 +54,17 @@ func (h *holders) introduceMaker(caller *storepb.Caller) {
 	caller.Lineage, caller.Family = line, uint32(family)
 }
 
+// isKin reports whether a caller is one of the processes, or an ancestor or a descendant of one. Processes that have ended, or cannot be
+// seen from here, have no kin here.
+func (h *holders) isKin(caller *storepb.Caller, of []*storepb.Process) bool {
+	for _, p := range of {
+		if id, ok := h.ours(p); ok && process.IsKin(int(caller.GetPid()), id) {
+			return true
+		}
+	}
+	return false
+}
+
 // startOf is when a process was started, on CLOCK_BOOTTIME.
 func startOf(id process.ID) time.Duration {
 	const tick = time.Second / 100 // USER_HZ, the same on all machines that Go runs on

@@ -37,7 +37,8 @@ type Request struct {
 type Table struct {
 	index ids.Index
 	now   int64
-	ended []Request // see Ended
+	ended   []Request   // see Ended
+	changed []ids.Inode // see Changed
 
 	held        *digest.Tree[*lock]          // by file and owner
 	delayed     *btree.BTreeG[*lock]         // those that their owners have lost, by when they go
@@ -62,11 +63,25 @@ func New(d *digest.Digest) *Table {
 
 // Begin has what follows be done by the command with that index, at that time (nanoseconds since the Unix epoch).
 func (t *Table) Begin(index ids.Index, now int64) {
-	t.index, t.now, t.ended = index, now, nil
+	t.index, t.now, t.ended, t.changed = index, now, nil, nil
 }
 
 // Ended answers the requests that became locks since Begin, or changed otherwise.
 func (t *Table) Ended() []Request { return t.ended }
+
+// Changed returns the files that got or lost locks or requests since Begin. A file may come several times.
+func (t *Table) Changed() []ids.Inode { return t.changed }
+
+// HeldBy reports whether a process has a lock of a file: one of a session, by its number in the pid namespace of the mount.
+func (t *Table) HeldBy(ino ids.Inode, session ids.Session, pid uint32) (held bool) {
+	for _, kind := range kinds {
+		t.eachHeld(ino, kind, func(a *lock) bool {
+			held = held || a.session == session && a.pid == pid && a.until == 0
+			return !held
+		})
+	}
+	return held
+}
 
 // Frozen is a copy in constant time, for Len, Each and Tables only.
 func (t *Table) Frozen() *Table {
@@ -110,7 +125,14 @@ func (t *Table) NextDue() int64 {
 	return next
 }
 
+func (t *Table) change(ino ids.Inode) {
+	if n := len(t.changed); n == 0 || t.changed[n-1] != ino {
+		t.changed = append(t.changed, ino)
+	}
+}
+
 func (t *Table) putLock(a *lock) {
+	t.change(a.ino)
 	if _, replaced := t.held.Set(a); !replaced {
 		t.count(a.session, +1)
 	}
@@ -120,6 +142,7 @@ func (t *Table) putLock(a *lock) {
 }
 
 func (t *Table) deleteLock(a *lock) {
+	t.change(a.ino)
 	if _, found := t.held.Delete(a); found {
 		t.count(a.session, -1)
 	}
@@ -127,6 +150,7 @@ func (t *Table) deleteLock(a *lock) {
 }
 
 func (t *Table) putWaiter(w *waiter) {
+	t.change(w.ino)
 	t.waiters.Set(w)
 	t.requests.Set(w)
 	t.count(w.session, +1)
@@ -136,6 +160,7 @@ func (t *Table) putWaiter(w *waiter) {
 }
 
 func (t *Table) deleteWaiter(w *waiter) {
+	t.change(w.ino)
 	t.waiters.Delete(w)
 	t.requests.Delete(w)
 	t.count(w.session, -1)

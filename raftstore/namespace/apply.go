@@ -16,6 +16,7 @@ func (ns *Namespace) Apply(index ids.Index, cmd *storepb.Command) *storepb.Resul
 	ns.passTo(index, cmd.GetTime())
 	passed := len(ns.tree.touched)
 	result := ns.applyOnce(cmd)
+	ns.judgeUnlocked()
 	ns.touchedOwn = len(ns.tree.touched) > passed
 	if fault.KeepOverTicks {
 		ns.tree.touched = ns.tree.touched[passed:]

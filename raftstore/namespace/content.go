@@ -37,7 +37,7 @@ func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *s
 	if code := ns.roomForContent(cmd.GetCaller(), in, op); code != storepb.Code_OK {
 		return fail(code)
 	}
-	result := &storepb.Result{Attr: ns.replaceContent(cmd.GetCaller(), in, op.GetContent(), op.GetFacts()).attr()}
+	result := &storepb.Result{Attr: ns.replaceContent(cmd, in, op.GetContent(), op.GetFacts()).attr()}
 	if isNamed {
 		name, _ = ns.tree.entry(name.parent, []byte(name.name))
 		result.Observations = ns.observations(name)
@@ -82,8 +82,8 @@ func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.S
 	return ns.tree.roomToGrow(in.ino, more, ofName)
 }
 
-func (k *keeper) replaceContent(by *storepb.Caller, in *inode, content []byte, what *storepb.Facts) *inode {
-	changed := *in
+func (k *keeper) replaceContent(cmd *storepb.Command, in *inode, content []byte, what *storepb.Facts) *inode {
+	by, changed := cmd.GetCaller(), *in
 	says := asCounted(in, content, k.factsNow(what))
 	if fault.DeafHeartbeat && says != nil && in.facts != nil && says.Holder == in.facts.Holder {
 		says = in.facts
@@ -91,6 +91,9 @@ func (k *keeper) replaceContent(by *storepb.Caller, in *inode, content []byte, w
 	changed.evidence = what.GetEvidence()
 	changed.facts, changed.gone, changed.host = says, in.goneStill(says), share(by.GetHost())
 	changed.content = content
+	if k.lockedByItsHolder(ids.Session(cmd.GetSession()), in, says) {
+		changed.kernelLocked = true
+	}
 	if by.GetSquashed() {
 		changed.mode = withoutSetID(by, in.mode, in.gid)
 	}

@@ -53,7 +53,8 @@
 // with NOREPLACE) and is empty or has evidence: its writer found there his host, a pid of his family or the time. An ordinary
 // rename over a name ends that it was made exclusively. A directory that was made exclusively is a lock while it is empty or a
 // file in it is one. A file that has or ever had an advisory lock or a request for one is guarded by that alone: its content
-// is data, and it is never removed here, since whoever waits for its lock waits for that inode. A look at a lock still counts
+// is data, and it is never removed here, since whoever waits for its lock waits for that inode. On a file with a known holder only advisory
+// locks of the holder's process family count; others postpone a removal while they are held or waited for (counts.go). A look at a lock still counts
 // when what is there now was made exclusively and has nothing to judge: not every lock tells of its holder.
 //
 // What a content says about its lock is worked out by whoever proposes it, without any rule, and comes with

@@ -164,7 +164,7 @@ func (g *generator) lockOp() *storepb.Op {
 	case 15:
 		return opOf(&storepb.TakeLock{
 			Ino: g.file(), Owner: pick[uint64](g, 1, 2), Type: pick(g, storepb.LockType_EXCLUSIVE, storepb.LockType_SHARED, storepb.LockType_UNLOCK),
-			Wait: g.often(50),
+			Wait: g.often(50), Judged: g.judged(), Kin: g.often(50), Pid: uint32(g.below(3)),
 		})
 	case 16:
 		return opOf(&storepb.DropLocks{Ino: g.file(), Owners: []uint64{1, 2}})
@@ -186,6 +186,20 @@ func (g *generator) lockOp() *storepb.Op {
 	default:
 		return opOf(&storepb.ForgetHost{Name: pick(g, "h", "h2", "h2", "", "unknown")})
 	}
+}
+
+// judged are processes of which a mount says whether a caller is of their family: mostly all that there are.
+func (g *generator) judged() (judged []*storepb.Process) {
+	if g.often(10) {
+		return []*storepb.Process{nil, new(storepb.Process)}
+	}
+	for _, h := range g.ns.tree.holdings.byProcess.Items() {
+		judged = append(judged, h.says.process.message())
+	}
+	for _, m := range g.ns.tree.holdings.byMaker.Items() {
+		judged = append(judged, (&process{processID: m.by}).message())
+	}
+	return judged
 }
 
 // goSilent ends a session; when it was the last of its host, that is silent.

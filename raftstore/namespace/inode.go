@@ -28,7 +28,8 @@ type inode struct {
 	host    sharedString // that created it, or wrote to it last; facts have the same string
 
 	unlisted     bool   // bookkeeping of lockfs itself, and no lock
-	kernelLocked bool   // it has or had an advisory lock, or a request for one
+	kernelLocked bool   // it has or had an advisory lock, or a request for one, that counts: see countsAsLock
+	otherLocked  bool   // it has or had one that does not count
 	evidence     string // why a content of no format, or a target, can be judged; empty: it cannot
 }
 

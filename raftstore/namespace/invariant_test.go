@@ -176,7 +176,7 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 		require.True(t, again.stale == e.stale && again.due == e.due && again.lock == e.lock && (!e.lock || again.format == e.format), "%q judged again is %+v, not %+v", e.name, again, *e)
 
 		g := ns.govern(e, in)
-		isRemoved := g.OnStale == lockfact.Remove && !ns.tree.isFull(in)
+		isRemoved := g.OnStale == lockfact.Remove && !ns.tree.isFull(in) && !ns.locks.Locked(in.ino)
 		gone := g.gone != nil && g.ByProcess()
 		switch {
 		case e.stale != nil && isRemoved, e.stale == nil && gone:
@@ -195,7 +195,7 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 		}
 		if by := ns.govern(e, in); in.gone != nil && by.Format == lockfact.PID && !by.byCreator && ns.ruleFor(e).GetOnStale() == "" {
 			crashed := strings.Contains(in.gone.reason, "was ended by signal") || strings.HasPrefix(in.gone.reason, "its host")
-			mayGo := crashed && e.exclusive && in.facts.OnStale == lockfact.Remove
+			mayGo := crashed && e.exclusive && in.facts.OnStale == lockfact.Remove && !ns.locks.Locked(in.ino)
 			require.Equal(t, mayGo, isRemoved, "%q goes only if its process crashed: %s", e.name, in.gone.reason)
 		}
 		require.Equal(t, state, reader{&ns.judge}.describe(e, in).GetState(), "%q", e.name)

@@ -121,11 +121,11 @@ func (j *judge) reachable(g governed) bool {
 
 // hasAdvisories tells whether somebody has an advisory lock of a file now, or waits for one.
 func (j *judge) hasAdvisories(in *inode) bool {
-	return in.kernelLocked && j.locks.Locked(in.ino)
+	return (in.kernelLocked || in.otherLocked) && j.locks.Locked(in.ino)
 }
 
 // wasLockedAs tells whether somebody has locked an inode, or asked for that, since it got the name that is its last change. Where
 // it came to be with that name, locks that were released count too.
 func (j *judge) wasLockedAs(e *entry, in *inode) (locked bool) {
-	return in.kernelLocked && in.version == e.made || j.locks.LockedSince(in.ino, e.acquired)
+	return (in.kernelLocked || in.otherLocked) && in.version == e.made || j.locks.LockedSince(in.ino, e.acquired)
 }

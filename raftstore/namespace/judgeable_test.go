@@ -183,7 +183,7 @@ func TestDirectoryIsALockForWhatIsInIt(t *testing.T) {
 	tr.requireLock(true, RootIno, "dir")
 	tr.unlink(here, dir, "lock").ok()
 	tr.requireLock(false, RootIno, "dir")
-	tr.writeAs(here, data, "x", towerFacts("x")).ok()
+	tr.writeAs(here, data, "x", pidFacts(storepb.Format_PID, processOf(1))).ok()
 	tr.requireLock(true, RootIno, "dir")
 	tr.kernelLock(here, data, 1, storepb.LockKind_FLOCK, false).ok()
 	tr.requireLock(false, RootIno, "dir")

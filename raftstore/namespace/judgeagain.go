@@ -3,7 +3,6 @@ package namespace
 import (
 	"strings"
 
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/glob"
 	"lockfs/raftstore/ids"
 )
@@ -58,23 +57,6 @@ func (k *keeper) judgeWhere(pattern string) {
 		return true
 	})
 	k.judgeAgain(fitting...)
-}
-
-// noteKernelLock is called when somebody has, or waits for, an advisory lock of a file: from then on that lock
-// guards it alone, and its content is data. Who waits for it waits for this inode, so lockfs never removes it.
-func (k *keeper) noteKernelLock(ino ids.Inode) {
-	in, found := k.tree.inode(ino)
-	if !found || in.kernelLocked || in.unlisted || fault.GuardLocked {
-		return
-	}
-	locked := *in
-	locked.kernelLocked, locked.gone = true, nil
-	k.tree.putInode(&locked)
-	for _, e := range k.tree.namesOf(ino) {
-		data := *e
-		data.stale = nil
-		k.putJudged(&data, &locked)
-	}
 }
 
 // touchDir records that a directory's entries changed; subdirs is the change in their number.

@@ -20,13 +20,33 @@ func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *store
 	case found && in.isDir():
 		return fail(storepb.Code_IS_DIRECTORY)
 	}
+	counts := false
+	if op.GetType() != storepb.LockType_UNLOCK {
+		var asked []*process
+		if counts, asked = ns.countsAsLock(cmd.GetCaller(), op, in); asked != nil {
+			return needKin(asked)
+		}
+	}
 	code, inTheWay := ns.locks.Take(want)
 	result := &storepb.Result{Code: code}
 	if inTheWay != nil {
 		result.AdvisoryLocks = ns.sessions.withHosts(inTheWay)
 	}
-	if op.GetType() != storepb.LockType_UNLOCK && code != storepb.Code_NO_LOCKS {
-		ns.noteKernelLock(ids.Inode(op.GetIno()))
+	if op.GetType() == storepb.LockType_UNLOCK || code != storepb.Code_OK && code != storepb.Code_WAITING {
+		return result // a request that was refused changes nothing
+	}
+	if counts {
+		ns.noteKernelLock(in)
+	} else {
+		ns.noteOtherLock(in)
+	}
+	return result
+}
+
+func needKin(asked []*process) *storepb.Result {
+	result := fail(storepb.Code_NEED_LINEAGE)
+	for _, p := range asked {
+		result.Processes = append(result.Processes, p.message())
 	}
 	return result
 }

@@ -6,15 +6,30 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/storepb"
 )
 
-// kernelLock takes a lock of a file for an owner of a session.
+// kernelLock takes a lock of a file for an owner of a session, of the family of its holder.
 func (tr *driver) kernelLock(session, ino, owner uint64, kind storepb.LockKind, wait bool) step {
-	return tr.do(session, opOf(&storepb.TakeLock{
-		Ino: ino, Kind: kind, Type: storepb.LockType_EXCLUSIVE, Owner: owner, End: math.MaxInt64, Session: session, Wait: wait,
-	}))
+	return tr.lockAs(session, 7, true, &storepb.TakeLock{Ino: ino, Kind: kind, Owner: owner, Wait: wait})
+}
+
+// lockAs has a user take an exclusive lock, and says whether the process is of the family of those that hold the file.
+func (tr *driver) lockAs(session uint64, uid uint32, kin bool, op *storepb.TakeLock) step {
+	tr.tb.Helper()
+	op.Type, op.End, op.Session = storepb.LockType_EXCLUSIVE, math.MaxInt64, session
+	for {
+		cmd := tr.next(session, opOf(proto.CloneOf(op)))
+		cmd.Caller.Uid = uid
+		taken := tr.apply(cmd)
+		if taken.GetCode() != storepb.Code_NEED_LINEAGE {
+			return taken
+		}
+		require.NotEmpty(tr.tb, taken.GetProcesses())
+		op.Judged, op.Kin = taken.GetProcesses(), kin
+	}
 }
 
 func (tr *driver) kernelUnlock(session, ino, owner uint64, kind storepb.LockKind) {
@@ -117,7 +132,7 @@ func TestKernelLockIsTheOnlyGuardOfItsFile(t *testing.T) {
 		for _, reach := range reaches() {
 			t.Run(way+", "+reach.name, func(t *testing.T) {
 				for _, facts := range []*storepb.Facts{
-					pidFacts(storepb.Format_PID, processOf(1)), pidFacts(storepb.Format_BEADS, processOf(1)), towerFacts("x"), ownedFacts("me", 0), nil,
+					pidFacts(storepb.Format_PID, processOf(1)), pidFacts(storepb.Format_BEADS, processOf(1)), nil,
 				} {
 					tr := guarded(t, facts)
 					tr.rule(&storepb.Rule{Pattern: "lock", Guard: "host"}).ok()

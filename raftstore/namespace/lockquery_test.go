@@ -181,7 +181,8 @@ func TestAnswersFitWhateverUsersHave(t *testing.T) {
 		tr.ns.locks.Restore(&storepb.AdvisoryLock{
 			Ino: ino, Kind: storepb.LockKind_RECORD, Type: exclusive, Session: here, Owner: 1, Start: 2 * i, End: 2 * i, Seq: 1,
 		})
-		tr.ns.noteKernelLock(ids.Inode(ino))
+		in, _ := tr.ns.tree.inode(ids.Inode(ino))
+		tr.ns.noteKernelLock(in)
 	}
 	ask := func(query *storepb.Query) *storepb.Result {
 		t.Helper()

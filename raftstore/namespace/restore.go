@@ -262,7 +262,9 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 		ns.events.kept.Set(r.Event.GetNumber(), r.Event)
 	case *storepb.Record_AdvisoryLock:
 		ns.locks.Restore(r.AdvisoryLock)
-		ns.noteKernelLock(ids.Inode(r.AdvisoryLock.GetIno()))
+		if in, found := ns.tree.inode(ids.Inode(r.AdvisoryLock.GetIno())); found && !in.otherLocked {
+			ns.noteKernelLock(in)
+		}
 	case *storepb.Record_EventCount:
 		ns.events.counts.Set(r.EventCount.GetEvent(), r.EventCount.GetCount())
 	case *storepb.Record_Quota:

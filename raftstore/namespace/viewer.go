@@ -74,7 +74,7 @@ func (v *view) lock(e *entry, in *inode) *storepb.Lock {
 		return nil
 	case v.permits(in, MayRead):
 		lock := v.describe(e, in)
-		if in.isFile() && in.kernelLocked && !in.unlisted {
+		if in.isFile() && (in.kernelLocked || in.otherLocked) && !in.unlisted {
 			lock.AdvisoryLocks = v.advisoriesOf(in.ino, advisoriesOfLock, anyFile)
 		}
 		return lock

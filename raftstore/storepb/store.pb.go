@@ -2896,7 +2896,8 @@ func (x *ProcessEnd) GetNumber() uint32 {
 
 // TakeLock takes, converts or releases an advisory lock. WOULD_BLOCK tells whose lock is in the way; with
 // wait the request stays in the queue (WAITING) under the command's session and number, and becomes a lock
-// by itself. A request that was interrupted and comes again takes its place.
+// by itself. A request that was interrupted and comes again takes its place. NEED_LINEAGE names the processes that hold the file by its
+// content or as its makers, and has done nothing: the mount sends the command again and says whether the caller is of their family.
 type TakeLock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
@@ -2909,6 +2910,8 @@ type TakeLock struct {
 	Wait          bool                   `protobuf:"varint,8,opt,name=wait,proto3" json:"wait,omitempty"`
 	ByProcess     bool                   `protobuf:"varint,9,opt,name=by_process,json=byProcess,proto3" json:"by_process,omitempty"` // the owner is surely a process, so a cycle of such waits never ends
 	Session       uint64                 `protobuf:"varint,10,opt,name=session,proto3" json:"session,omitempty"`                     // in which the file was opened; another one is SESSION_LOST
+	Judged        []*Process             `protobuf:"bytes,11,rep,name=judged,proto3" json:"judged,omitempty"`                        // the holders of the file of which the mount says
+	Kin           bool                   `protobuf:"varint,12,opt,name=kin,proto3" json:"kin,omitempty"`                             // that the caller is one of them, or an ancestor or a descendant of one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3011,6 +3014,20 @@ func (x *TakeLock) GetSession() uint64 {
 		return x.Session
 	}
 	return 0
+}
+
+func (x *TakeLock) GetJudged() []*Process {
+	if x != nil {
+		return x.Judged
+	}
+	return nil
+}
+
+func (x *TakeLock) GetKin() bool {
+	if x != nil {
+		return x.Kin
+	}
+	return false
 }
 
 // DropLocks releases what owners have and want of a file: it was closed, or nobody knows what became of a request.
@@ -8870,8 +8887,9 @@ type InodeRecord struct {
 	GoneSince     int64                  `protobuf:"varint,8,opt,name=gone_since,json=goneSince,proto3" json:"gone_since,omitempty"`
 	Unlisted      bool                   `protobuf:"varint,9,opt,name=unlisted,proto3" json:"unlisted,omitempty"`
 	Evidence      string                 `protobuf:"bytes,10,opt,name=evidence,proto3" json:"evidence,omitempty"`                              // why a content of no format, or a target, can be judged
-	KernelLocked  bool                   `protobuf:"varint,11,opt,name=kernel_locked,json=kernelLocked,proto3" json:"kernel_locked,omitempty"` // it has or had an advisory lock or a request for one
+	KernelLocked  bool                   `protobuf:"varint,11,opt,name=kernel_locked,json=kernelLocked,proto3" json:"kernel_locked,omitempty"` // it has or had an advisory lock or a request for one, by which alone it is guarded
 	GoneByCrash   bool                   `protobuf:"varint,12,opt,name=gone_by_crash,json=goneByCrash,proto3" json:"gone_by_crash,omitempty"`  // a signal, or the end of its host, ended the process of the facts
+	OtherLocked   bool                   `protobuf:"varint,13,opt,name=other_locked,json=otherLocked,proto3" json:"other_locked,omitempty"`    // it has or had an advisory lock or a request of a process that is not of its holder's family
 	ChangedIndex  uint64                 `protobuf:"varint,20,opt,name=changed_index,json=changedIndex,proto3" json:"changed_index,omitempty"` // log index of the command that set ctime
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8987,6 +9005,13 @@ func (x *InodeRecord) GetKernelLocked() bool {
 func (x *InodeRecord) GetGoneByCrash() bool {
 	if x != nil {
 		return x.GoneByCrash
+	}
+	return false
+}
+
+func (x *InodeRecord) GetOtherLocked() bool {
+	if x != nil {
+		return x.OtherLocked
 	}
 	return false
 }
@@ -9936,7 +9961,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"ProcessEnd\x12)\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x15.lockfs.store.EndKindR\x04kind\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\rR\x06number\"\x91\x02\n" +
+	"\x06number\x18\x02 \x01(\rR\x06number\"\xd2\x02\n" +
 	"\bTakeLock\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12*\n" +
@@ -9949,7 +9974,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"by_process\x18\t \x01(\bR\tbyProcess\x12\x18\n" +
 	"\asession\x18\n" +
-	" \x01(\x04R\asession\"u\n" +
+	" \x01(\x04R\asession\x12-\n" +
+	"\x06judged\x18\v \x03(\v2\x15.lockfs.store.ProcessR\x06judged\x12\x10\n" +
+	"\x03kin\x18\f \x01(\bR\x03kin\"u\n" +
 	"\tDropLocks\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x16\n" +
@@ -10425,7 +10452,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"EventCount\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\xac\x03\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\xcf\x03\n" +
 	"\vInodeRecord\x12&\n" +
 	"\x04attr\x18\x01 \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x18\n" +
@@ -10440,7 +10467,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bevidence\x18\n" +
 	" \x01(\tR\bevidence\x12#\n" +
 	"\rkernel_locked\x18\v \x01(\bR\fkernelLocked\x12\"\n" +
-	"\rgone_by_crash\x18\f \x01(\bR\vgoneByCrash\x12#\n" +
+	"\rgone_by_crash\x18\f \x01(\bR\vgoneByCrash\x12!\n" +
+	"\fother_locked\x18\r \x01(\bR\votherLocked\x12#\n" +
 	"\rchanged_index\x18\x14 \x01(\x04R\fchangedIndex\"\x84\x04\n" +
 	"\vEntryRecord\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -10791,114 +10819,115 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	4,   // 55: lockfs.store.ProcessEnd.kind:type_name -> lockfs.store.EndKind
 	5,   // 56: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
 	6,   // 57: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
-	5,   // 58: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
-	5,   // 59: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
-	6,   // 60: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
-	5,   // 61: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
-	6,   // 62: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	34,  // 63: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	39,  // 64: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
-	43,  // 65: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
-	43,  // 66: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
-	47,  // 67: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	7,   // 68: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
-	57,  // 69: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
-	7,   // 70: lockfs.store.Admission.role:type_name -> lockfs.store.Role
-	60,  // 71: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
-	66,  // 72: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	67,  // 73: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	68,  // 74: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	69,  // 75: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	70,  // 76: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	71,  // 77: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	72,  // 78: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	75,  // 79: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	76,  // 80: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	77,  // 81: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	78,  // 82: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	80,  // 83: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	81,  // 84: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	86,  // 85: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	82,  // 86: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	84,  // 87: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	85,  // 88: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	83,  // 89: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	87,  // 90: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
-	88,  // 91: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
-	89,  // 92: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
-	90,  // 93: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
-	91,  // 94: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
-	73,  // 95: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
-	74,  // 96: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
-	65,  // 97: lockfs.store.Query.get_note:type_name -> lockfs.store.GetNote
-	11,  // 98: lockfs.store.Read.name:type_name -> lockfs.store.Observation
-	79,  // 99: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
-	5,   // 100: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	6,   // 101: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	11,  // 102: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
-	30,  // 103: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	79,  // 104: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
-	79,  // 105: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
-	0,   // 106: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	92,  // 107: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	93,  // 108: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	94,  // 109: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	95,  // 110: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	47,  // 111: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	112, // 112: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	11,  // 113: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
-	34,  // 114: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	100, // 115: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	97,  // 116: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	9,   // 117: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	98,  // 118: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	33,  // 119: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	54,  // 120: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
-	57,  // 121: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
-	60,  // 122: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
-	39,  // 123: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
-	46,  // 124: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
-	10,  // 125: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	92,  // 126: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	33,  // 127: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	8,   // 128: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	98,  // 129: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	107, // 130: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	108, // 131: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	111, // 132: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	112, // 133: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	113, // 134: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	47,  // 135: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	34,  // 136: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	100, // 137: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	98,  // 138: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	106, // 139: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	33,  // 140: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	103, // 141: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
-	104, // 142: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
-	60,  // 143: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
-	105, // 144: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
-	39,  // 145: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
-	43,  // 146: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
-	54,  // 147: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
-	57,  // 148: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
-	92,  // 149: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	94,  // 150: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	10,  // 151: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	10,  // 152: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	109, // 153: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	110, // 154: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	8,   // 155: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	9,   // 156: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	9,   // 157: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	96,  // 158: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	114, // 159: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	110, // 160: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	161, // [161:161] is the sub-list for method output_type
-	161, // [161:161] is the sub-list for method input_type
-	161, // [161:161] is the sub-list for extension type_name
-	161, // [161:161] is the sub-list for extension extendee
-	0,   // [0:161] is the sub-list for field type_name
+	9,   // 58: lockfs.store.TakeLock.judged:type_name -> lockfs.store.Process
+	5,   // 59: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
+	5,   // 60: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
+	6,   // 61: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
+	5,   // 62: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	6,   // 63: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	34,  // 64: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	39,  // 65: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
+	43,  // 66: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
+	43,  // 67: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
+	47,  // 68: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	7,   // 69: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
+	57,  // 70: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
+	7,   // 71: lockfs.store.Admission.role:type_name -> lockfs.store.Role
+	60,  // 72: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
+	66,  // 73: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	67,  // 74: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	68,  // 75: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	69,  // 76: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	70,  // 77: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	71,  // 78: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	72,  // 79: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	75,  // 80: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	76,  // 81: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	77,  // 82: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	78,  // 83: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	80,  // 84: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	81,  // 85: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	86,  // 86: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	82,  // 87: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	84,  // 88: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	85,  // 89: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	83,  // 90: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	87,  // 91: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
+	88,  // 92: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
+	89,  // 93: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
+	90,  // 94: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
+	91,  // 95: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
+	73,  // 96: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
+	74,  // 97: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
+	65,  // 98: lockfs.store.Query.get_note:type_name -> lockfs.store.GetNote
+	11,  // 99: lockfs.store.Read.name:type_name -> lockfs.store.Observation
+	79,  // 100: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	5,   // 101: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	6,   // 102: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	11,  // 103: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
+	30,  // 104: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	79,  // 105: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	79,  // 106: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	0,   // 107: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	92,  // 108: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	93,  // 109: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	94,  // 110: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	95,  // 111: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	47,  // 112: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	112, // 113: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	11,  // 114: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
+	34,  // 115: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	100, // 116: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	97,  // 117: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	9,   // 118: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	98,  // 119: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	33,  // 120: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	54,  // 121: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
+	57,  // 122: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
+	60,  // 123: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
+	39,  // 124: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
+	46,  // 125: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
+	10,  // 126: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	92,  // 127: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	33,  // 128: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	8,   // 129: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	98,  // 130: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	107, // 131: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	108, // 132: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	111, // 133: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	112, // 134: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	113, // 135: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	47,  // 136: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	34,  // 137: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	100, // 138: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	98,  // 139: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	106, // 140: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	33,  // 141: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	103, // 142: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
+	104, // 143: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
+	60,  // 144: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
+	105, // 145: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
+	39,  // 146: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
+	43,  // 147: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
+	54,  // 148: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
+	57,  // 149: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
+	92,  // 150: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	94,  // 151: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	10,  // 152: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	10,  // 153: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	109, // 154: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	110, // 155: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	8,   // 156: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	9,   // 157: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	9,   // 158: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	96,  // 159: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	114, // 160: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	110, // 161: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	162, // [162:162] is the sub-list for method output_type
+	162, // [162:162] is the sub-list for method input_type
+	162, // [162:162] is the sub-list for extension type_name
+	162, // [162:162] is the sub-list for extension extendee
+	0,   // [0:162] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
