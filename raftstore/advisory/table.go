@@ -35,8 +35,8 @@ type Request struct {
 
 // Table is the locks and requests of all files. It is not safe for concurrent use.
 type Table struct {
-	index ids.Index
-	now   int64
+	index   ids.Index
+	now     int64
 	ended   []Request   // see Ended
 	changed []ids.Inode // see Changed
 
