@@ -90,6 +90,16 @@ func (g *guard) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*
 	return pass(ctx, g, req, rpc.Node.Removals)
 }
 
+// AwaitRelease is part of rpc.Node.
+func (g *guard) AwaitRelease(ctx context.Context, req *clusterpb.AwaitReleaseRequest) (*clusterpb.AwaitReleaseReply, error) {
+	return pass(ctx, g, req, rpc.Node.AwaitRelease)
+}
+
+// ReleaseQuestions is part of rpc.Node.
+func (g *guard) ReleaseQuestions(ctx context.Context, req *clusterpb.ReleaseQuestionsRequest) (*clusterpb.ReleaseQuestionsReply, error) {
+	return pass(ctx, g, req, rpc.Node.ReleaseQuestions)
+}
+
 // Probe is part of rpc.Node.
 func (g *guard) Probe(ctx context.Context, req *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	return pass(ctx, g, req, rpc.Node.Probe)

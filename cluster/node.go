@@ -39,6 +39,7 @@ type Node struct {
 	changes    *changes
 	sessions   *sessions
 	renewals   *renewals
+	questions  *releaseQuestions
 	admission  *admission
 	expulsion  *expulsion
 	suffrage   *suffrage

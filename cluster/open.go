@@ -135,6 +135,7 @@ func (n *Node) assemble() {
 		ctx:     n.ctx, leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
 		readIndex: n.readIndex, clock: n.clock, changes: n.changes, logger: n.logger,
 	}
+	n.questions = newReleaseQuestions()
 	n.renewals = newRenewals(n.ctx, n.shown.table, n.leadership, n.readIndex, n.binding)
 	callsBack := &caller{n.dir.ID, n.raft, n.connections()}
 	n.moves = &moves{raft: n.raft, members: n.members, caller: callsBack, logger: n.logger}

@@ -229,6 +229,16 @@ func (relayed) Removals(context.Context, *clusterpb.RemovalsRequest) (*clusterpb
 	return nil, notRelayed()
 }
 
+// AwaitRelease is part of rpc.Node.
+func (relayed) AwaitRelease(context.Context, *clusterpb.AwaitReleaseRequest) (*clusterpb.AwaitReleaseReply, error) {
+	return nil, notRelayed()
+}
+
+// ReleaseQuestions is part of rpc.Node.
+func (relayed) ReleaseQuestions(context.Context, *clusterpb.ReleaseQuestionsRequest) (*clusterpb.ReleaseQuestionsReply, error) {
+	return nil, notRelayed()
+}
+
 // Probe is part of rpc.Node.
 func (relayed) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	return nil, notRelayed()

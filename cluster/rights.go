@@ -41,19 +41,21 @@ func (r right) String() string {
 // Execute and the operations of Change. What is not in it is nobody's.
 var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]right }{
 	methods: map[protoreflect.Name]right{
-		"KeepAlive": ofMounts,
-		"Lease":     ofMounts,
-		"Sessions":  ofUsers,
-		"Removals":  ofMounts,
-		"Probe":     ofMounts, // the word of a voter, for a read
-		"Status":    ofUsers,
-		workStatus:  ofServers,
-		resignation: ofServers,
-		"Join":      ofServers,
-		"Remove":    ofServers,
-		"SetVote":   ofServers,
-		"Backup":    ofServers,   // which has everything, whatever the permissions of files are
-		"Enroll":    ofStrangers, // a token or a known key says who may
+		"KeepAlive":        ofMounts,
+		"Lease":            ofMounts,
+		"Sessions":         ofUsers,
+		"Removals":         ofMounts,
+		"AwaitRelease":     ofMounts,
+		"ReleaseQuestions": ofMounts,
+		"Probe":            ofMounts, // the word of a voter, for a read
+		"Status":           ofUsers,
+		workStatus:         ofServers,
+		resignation:        ofServers,
+		"Join":             ofServers,
+		"Remove":           ofServers,
+		"SetVote":          ofServers,
+		"Backup":           ofServers,   // which has everything, whatever the permissions of files are
+		"Enroll":           ofStrangers, // a token or a known key says who may
 	},
 	queries: map[protoreflect.Name]right{
 		"lookup":              ofMounts,

@@ -16,11 +16,9 @@ import (
 )
 
 const (
-	// releaseWait is how long a lock that must not wait does wait for the end of a file on this mount of which a descriptor
-	// was closed: if that was the last one, the kernel tells of it after close(2) has returned.
-	releaseWait = 50 * time.Millisecond
+	// releasePoll is how often a release is looked for that may be in progress (filelock.ReleaseWait).
 	releasePoll = time.Millisecond
-	// releaseTries is how many such files may be in the way one after the other.
+	// releaseTries is how many files of this mount that are being released may be in the way one after the other.
 	releaseTries = 3
 )
 
@@ -68,7 +66,16 @@ func (fs *fileSystem) SetLk(interrupted <-chan struct{}, in *fuse.LkIn) (code fu
 		return kernel.Status(errno)
 	}
 	result, errno := fs.takeLock(context.Background(), interrupted, in, handle, false)
-	for tries := 0; tries < releaseTries && fs.awaitRelease(handle.inode, result); tries++ {
+	for tries, asked := 0, false; tries < releaseTries; tries++ {
+		inTheWay := otherLock(result)
+		if inTheWay == nil {
+			break
+		}
+		isOurs := ids.Session(inTheWay.GetSession()) == fs.ops.Session()
+		if isOurs && !fs.awaitRelease(handle.inode, lockOwnerOf(inTheWay), dropLimit) || !isOurs && (asked || !fs.ops.AwaitRelease(context.Background(), inTheWay)) {
+			break
+		}
+		asked = asked || !isOurs
 		result, errno = fs.takeLock(context.Background(), interrupted, in, handle, false)
 	}
 	return kernel.Status(errno)
@@ -197,22 +204,37 @@ func waitsForProcess(id uint32) bool {
 	return thread.FcntlCommand(id) == unix.F_SETLKW && thread.IsAlone(id)
 }
 
-// awaitRelease waits if the lock in the way of a request is one of this mount's that a close(2) may have ended. It answers
-// whether to ask again.
-func (fs *fileSystem) awaitRelease(in *inode, result *storepb.Result) bool {
-	locks := result.GetAdvisoryLocks()
-	if result.GetCode() != storepb.Code_WOULD_BLOCK || len(locks) == 0 || ids.Session(locks[0].GetSession()) != fs.ops.Session() {
-		return false
+// otherLock is the lock for which a request was refused that is not to wait; nil: it was not, or for another reason.
+func otherLock(result *storepb.Result) *storepb.AdvisoryLock {
+	if locks := result.GetAdvisoryLocks(); result.GetCode() == storepb.Code_WOULD_BLOCK && len(locks) > 0 && locks[0].GetUntil() == 0 {
+		return locks[0]
 	}
-	end := time.Now().Add(releaseWait)
-	key := filelock.Owner{Kind: locks[0].GetKind(), Number: ids.Owner(locks[0].GetOwner())}
-	for holder := fs.holder(in, key); holder != nil; holder = fs.holder(in, key) {
-		if !holder.IsClosing() || time.Now().After(end) {
+	return nil
+}
+
+func lockOwnerOf(lock *storepb.AdvisoryLock) filelock.Owner {
+	return filelock.Owner{Kind: lock.GetKind(), Number: ids.Owner(lock.GetOwner())}
+}
+
+// dropLimit is how long a request of this mount waits for the cluster to be told of a release.
+const dropLimit = 15 * time.Second
+
+// awaitRelease waits if a close(2) may just have released what an owner on this mount has locked of a file, and reports whether the
+// cluster knows of the release. Once the kernel has reported it, the cluster is waited for up to a limit.
+func (fs *fileSystem) awaitRelease(in *inode, key filelock.Owner, limit time.Duration) bool {
+	for holder := fs.holder(in, key); holder != nil && !in.locks.IsDropping(key); holder = fs.holder(in, key) {
+		if !holder.IsClosing() {
 			return false
 		}
 		time.Sleep(releasePoll)
 	}
-	return in.locks.AwaitDrop(key)
+	return in.locks.AwaitDropFor(key, limit)
+}
+
+// released is awaitRelease for a request on another host. An inode that is not in use here has no locks of this mount any more.
+func (fs *fileSystem) released(ino ids.Inode, kind storepb.LockKind, number ids.Owner) bool {
+	in, found := fs.inodes.get(ino)
+	return !found || fs.awaitRelease(in, filelock.Owner{Kind: kind, Number: number}, filelock.ReleaseWait)
 }
 
 // holder is the open file description through which an owner has locks; nil if it is being released.

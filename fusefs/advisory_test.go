@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -139,4 +140,45 @@ func TestALockIsTestedInTheSessionThatThereIs(t *testing.T) {
 	require.NoError(t, unix.FcntlFlock(file.Fd(), unix.F_GETLK, &got))
 	require.Equal(t, int32(os.Getppid()), got.Pid)
 	require.Equal(t, int32(2), tests.Load())
+}
+
+// TestAReleaseInProgressIsWaitedForFromAnotherMount closes a locked file, whose release the cluster learns of late.
+func TestAReleaseInProgressIsWaitedForFromAnotherMount(t *testing.T) {
+	for kind, lock := range map[string]func(fd uintptr) error{
+		"flock": func(fd uintptr) error { return unix.Flock(int(fd), unix.LOCK_EX|unix.LOCK_NB) },
+		"ofd": func(fd uintptr) error {
+			return unix.FcntlFlock(fd, unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			c := newCluster()
+			here, s := mountFor(t, c)
+			there, _ := mountFor(t, c)
+			held := openFile(t, writeFile(t, here, "lock", ""), os.O_RDWR)
+			other := openFile(t, filepath.Join(there, "lock"), os.O_RDWR)
+			require.NoError(t, lock(held.Fd()))
+			require.ErrorIs(t, lock(other.Fd()), unix.EAGAIN)
+			refused := make(chan struct{})
+			s.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
+				if op.GetDropLocks() != nil {
+					<-refused
+				}
+				return nil, false, nil
+			})
+			id := ids.Session(s.id)
+			eventually(t, "its mount answers", func() bool {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				released := c.releases[id]
+				c.releases[id] = func(ino ids.Inode, kind storepb.LockKind, owner ids.Owner) bool {
+					close(refused)
+					return released(ino, kind, owner)
+				}
+				return released != nil
+			})
+			require.NoError(t, held.Close())
+			require.NoError(t, lock(other.Fd()))
+			<-refused
+		})
+	}
 }

@@ -23,6 +23,7 @@ func (m *Mounted) follow() *following {
 		_ = m.server.DeleteNotify(uint64(r.Parent), uint64(r.Ino), r.Name) // the kernel may have forgotten it
 	})
 	f.over.Go(func() { r.Run(ctx.Done()) })
+	go m.ops.AnswerReleases(ctx, m.fs.released)
 	go m.ops.FollowRemovals(ctx, func(removed namespace.Removal) {
 		m.fs.removedElsewhere(removed)
 		r.Add(removed)

@@ -123,6 +123,14 @@ func (t *inodeTable) drop(in *inode) (unpin bool) {
 	return in.pinned
 }
 
+// get returns an inode that is in use.
+func (t *inodeTable) get(ino ids.Inode) (in *inode, found bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	in, found = t.byIno[ino]
+	return in, found
+}
+
 // isUsed tells whether an inode is in use.
 func (t *inodeTable) isUsed(ino ids.Inode) bool {
 	t.mu.Lock()

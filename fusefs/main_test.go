@@ -39,10 +39,14 @@ type cluster struct {
 	index    uint64
 	sessions uint64
 	changed  chan struct{} // closed with each command
+	releases map[ids.Session]func(ids.Inode, storepb.LockKind, ids.Owner) bool
 }
 
 func newCluster() *cluster {
-	return &cluster{ns: namespace.New(), changed: make(chan struct{})}
+	return &cluster{
+		ns: namespace.New(), changed: make(chan struct{}),
+		releases: make(map[ids.Session]func(ids.Inode, storepb.LockKind, ids.Owner) bool),
+	}
 }
 
 func (c *cluster) apply(cmd *storepb.Command) *storepb.Result {
@@ -124,6 +128,22 @@ func (s *session) Create(
 }
 
 func (s *session) GoesOn(uint32) {}
+
+// AwaitRelease asks each mount.
+func (s *session) AwaitRelease(_ context.Context, inTheWay *storepb.AdvisoryLock) bool {
+	s.mu.Lock()
+	released := s.releases[ids.Session(inTheWay.GetSession())]
+	s.mu.Unlock()
+	return released != nil && released(ids.Inode(inTheWay.GetIno()), inTheWay.GetKind(), ids.Owner(inTheWay.GetOwner()))
+}
+
+// AnswerReleases makes the mount one that is asked.
+func (s *session) AnswerReleases(ctx context.Context, released func(ids.Inode, storepb.LockKind, ids.Owner) bool) {
+	s.mu.Lock()
+	s.releases[ids.Session(s.id)] = released
+	s.mu.Unlock()
+	<-ctx.Done()
+}
 
 // FollowRemovals is tested with the built program.
 func (s *session) FollowRemovals(ctx context.Context, _ func(namespace.Removal)) {

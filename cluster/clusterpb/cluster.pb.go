@@ -971,6 +971,367 @@ func (x *Session) GetClockOffset() int64 {
 	return 0
 }
 
+// AdvisoryOwner is who has locks of a file: a process or an open file description of a session.
+type AdvisoryOwner struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
+	Ino           uint64                 `protobuf:"varint,2,opt,name=ino,proto3" json:"ino,omitempty"`
+	Kind          storepb.LockKind       `protobuf:"varint,3,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
+	Owner         uint64                 `protobuf:"varint,4,opt,name=owner,proto3" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdvisoryOwner) Reset() {
+	*x = AdvisoryOwner{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdvisoryOwner) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdvisoryOwner) ProtoMessage() {}
+
+func (x *AdvisoryOwner) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdvisoryOwner.ProtoReflect.Descriptor instead.
+func (*AdvisoryOwner) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *AdvisoryOwner) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *AdvisoryOwner) GetIno() uint64 {
+	if x != nil {
+		return x.Ino
+	}
+	return 0
+}
+
+func (x *AdvisoryOwner) GetKind() storepb.LockKind {
+	if x != nil {
+		return x.Kind
+	}
+	return storepb.LockKind(0)
+}
+
+func (x *AdvisoryOwner) GetOwner() uint64 {
+	if x != nil {
+		return x.Owner
+	}
+	return 0
+}
+
+type AwaitReleaseRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"` // that asks
+	Holder        *AdvisoryOwner         `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitReleaseRequest) Reset() {
+	*x = AwaitReleaseRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitReleaseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitReleaseRequest) ProtoMessage() {}
+
+func (x *AwaitReleaseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitReleaseRequest.ProtoReflect.Descriptor instead.
+func (*AwaitReleaseRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *AwaitReleaseRequest) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *AwaitReleaseRequest) GetHolder() *AdvisoryOwner {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
+}
+
+type AwaitReleaseReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
+	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Released      bool                   `protobuf:"varint,3,opt,name=released,proto3" json:"released,omitempty"` // the holder has released its locks of the file; false: it has not, or its mount did not answer in time
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitReleaseReply) Reset() {
+	*x = AwaitReleaseReply{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitReleaseReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitReleaseReply) ProtoMessage() {}
+
+func (x *AwaitReleaseReply) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitReleaseReply.ProtoReflect.Descriptor instead.
+func (*AwaitReleaseReply) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *AwaitReleaseReply) GetOutcome() Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Outcome_DONE
+}
+
+func (x *AwaitReleaseReply) GetLeaderAddress() string {
+	if x != nil {
+		return x.LeaderAddress
+	}
+	return ""
+}
+
+func (x *AwaitReleaseReply) GetReleased() bool {
+	if x != nil {
+		return x.Released
+	}
+	return false
+}
+
+type ReleaseQuestionsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
+	Answered      uint64                 `protobuf:"varint,2,opt,name=answered,proto3" json:"answered,omitempty"` // number of a question; 0: the mount waits for questions
+	Released      bool                   `protobuf:"varint,3,opt,name=released,proto3" json:"released,omitempty"` // the answer
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseQuestionsRequest) Reset() {
+	*x = ReleaseQuestionsRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseQuestionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseQuestionsRequest) ProtoMessage() {}
+
+func (x *ReleaseQuestionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseQuestionsRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseQuestionsRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ReleaseQuestionsRequest) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *ReleaseQuestionsRequest) GetAnswered() uint64 {
+	if x != nil {
+		return x.Answered
+	}
+	return 0
+}
+
+func (x *ReleaseQuestionsRequest) GetReleased() bool {
+	if x != nil {
+		return x.Released
+	}
+	return false
+}
+
+type ReleaseQuestionsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
+	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Questions     []*ReleaseQuestion     `protobuf:"bytes,3,rep,name=questions,proto3" json:"questions,omitempty"`
+	NoLocks       bool                   `protobuf:"varint,4,opt,name=no_locks,json=noLocks,proto3" json:"no_locks,omitempty"` // the session has no locks: there will be no question before it takes one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseQuestionsReply) Reset() {
+	*x = ReleaseQuestionsReply{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseQuestionsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseQuestionsReply) ProtoMessage() {}
+
+func (x *ReleaseQuestionsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseQuestionsReply.ProtoReflect.Descriptor instead.
+func (*ReleaseQuestionsReply) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ReleaseQuestionsReply) GetOutcome() Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Outcome_DONE
+}
+
+func (x *ReleaseQuestionsReply) GetLeaderAddress() string {
+	if x != nil {
+		return x.LeaderAddress
+	}
+	return ""
+}
+
+func (x *ReleaseQuestionsReply) GetQuestions() []*ReleaseQuestion {
+	if x != nil {
+		return x.Questions
+	}
+	return nil
+}
+
+func (x *ReleaseQuestionsReply) GetNoLocks() bool {
+	if x != nil {
+		return x.NoLocks
+	}
+	return false
+}
+
+type ReleaseQuestion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Holder        *AdvisoryOwner         `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseQuestion) Reset() {
+	*x = ReleaseQuestion{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseQuestion) ProtoMessage() {}
+
+func (x *ReleaseQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseQuestion.ProtoReflect.Descriptor instead.
+func (*ReleaseQuestion) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ReleaseQuestion) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ReleaseQuestion) GetHolder() *AdvisoryOwner {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
+}
+
 type RemovalsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"` // of the numbers, from the last reply
@@ -981,7 +1342,7 @@ type RemovalsRequest struct {
 
 func (x *RemovalsRequest) Reset() {
 	*x = RemovalsRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -993,7 +1354,7 @@ func (x *RemovalsRequest) String() string {
 func (*RemovalsRequest) ProtoMessage() {}
 
 func (x *RemovalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1006,7 +1367,7 @@ func (x *RemovalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemovalsRequest.ProtoReflect.Descriptor instead.
 func (*RemovalsRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{10}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RemovalsRequest) GetEpoch() uint64 {
@@ -1034,7 +1395,7 @@ type RemovalsReply struct {
 
 func (x *RemovalsReply) Reset() {
 	*x = RemovalsReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1407,7 @@ func (x *RemovalsReply) String() string {
 func (*RemovalsReply) ProtoMessage() {}
 
 func (x *RemovalsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1420,7 @@ func (x *RemovalsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemovalsReply.ProtoReflect.Descriptor instead.
 func (*RemovalsReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{11}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RemovalsReply) GetEpoch() uint64 {
@@ -1096,7 +1457,7 @@ type Removal struct {
 
 func (x *Removal) Reset() {
 	*x = Removal{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1469,7 @@ func (x *Removal) String() string {
 func (*Removal) ProtoMessage() {}
 
 func (x *Removal) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1482,7 @@ func (x *Removal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Removal.ProtoReflect.Descriptor instead.
 func (*Removal) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{12}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Removal) GetSession() uint64 {
@@ -1163,7 +1524,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1536,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1549,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{13}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ProbeRequest) GetElected() uint64 {
@@ -1232,7 +1593,7 @@ type ProbeReply struct {
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1244,7 +1605,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1257,7 +1618,7 @@ func (x *ProbeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
 func (*ProbeReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ProbeReply) GetTerm() uint64 {
@@ -1356,7 +1717,7 @@ type ServerAddress struct {
 
 func (x *ServerAddress) Reset() {
 	*x = ServerAddress{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1368,7 +1729,7 @@ func (x *ServerAddress) String() string {
 func (*ServerAddress) ProtoMessage() {}
 
 func (x *ServerAddress) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1381,7 +1742,7 @@ func (x *ServerAddress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerAddress.ProtoReflect.Descriptor instead.
 func (*ServerAddress) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ServerAddress) GetId() string {
@@ -1411,7 +1772,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1423,7 +1784,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1436,7 +1797,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StatusRequest) GetHash() bool {
@@ -1512,7 +1873,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1524,7 +1885,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,7 +1898,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StatusReply) GetId() string {
@@ -1767,7 +2128,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +2140,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +2153,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Sample) GetEnded() int64 {
@@ -1863,7 +2224,7 @@ type VoterSeen struct {
 
 func (x *VoterSeen) Reset() {
 	*x = VoterSeen{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +2236,7 @@ func (x *VoterSeen) String() string {
 func (*VoterSeen) ProtoMessage() {}
 
 func (x *VoterSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +2249,7 @@ func (x *VoterSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoterSeen.ProtoReflect.Descriptor instead.
 func (*VoterSeen) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *VoterSeen) GetId() string {
@@ -1923,7 +2284,7 @@ type Silence struct {
 
 func (x *Silence) Reset() {
 	*x = Silence{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2296,7 @@ func (x *Silence) String() string {
 func (*Silence) ProtoMessage() {}
 
 func (x *Silence) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2309,7 @@ func (x *Silence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silence.ProtoReflect.Descriptor instead.
 func (*Silence) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Silence) GetId() string {
@@ -1976,7 +2337,7 @@ type FrozenState struct {
 
 func (x *FrozenState) Reset() {
 	*x = FrozenState{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1988,7 +2349,7 @@ func (x *FrozenState) String() string {
 func (*FrozenState) ProtoMessage() {}
 
 func (x *FrozenState) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2001,7 +2362,7 @@ func (x *FrozenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrozenState.ProtoReflect.Descriptor instead.
 func (*FrozenState) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FrozenState) GetHash() string {
@@ -2029,7 +2390,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2402,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2415,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *JoinRequest) GetMember() *storepb.Member {
@@ -2090,7 +2451,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2463,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2476,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RemoveRequest) GetName() string {
@@ -2158,7 +2519,7 @@ type SetVoteRequest struct {
 
 func (x *SetVoteRequest) Reset() {
 	*x = SetVoteRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2170,7 +2531,7 @@ func (x *SetVoteRequest) String() string {
 func (*SetVoteRequest) ProtoMessage() {}
 
 func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2183,7 +2544,7 @@ func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVoteRequest.ProtoReflect.Descriptor instead.
 func (*SetVoteRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SetVoteRequest) GetName() string {
@@ -2224,7 +2585,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2236,7 +2597,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2249,7 +2610,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{25}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ChangeRequest) GetOp() *storepb.Op {
@@ -2276,7 +2637,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2288,7 +2649,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2301,7 +2662,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{26}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *BackupRequest) GetId() uint64 {
@@ -2330,7 +2691,7 @@ type BackupReply struct {
 
 func (x *BackupReply) Reset() {
 	*x = BackupReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2342,7 +2703,7 @@ func (x *BackupReply) String() string {
 func (*BackupReply) ProtoMessage() {}
 
 func (x *BackupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2355,7 +2716,7 @@ func (x *BackupReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupReply.ProtoReflect.Descriptor instead.
 func (*BackupReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{27}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *BackupReply) GetId() uint64 {
@@ -2397,7 +2758,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2409,7 +2770,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2422,7 +2783,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{28}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -2459,7 +2820,7 @@ type EnrollRequest struct {
 
 func (x *EnrollRequest) Reset() {
 	*x = EnrollRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2471,7 +2832,7 @@ func (x *EnrollRequest) String() string {
 func (*EnrollRequest) ProtoMessage() {}
 
 func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2484,7 +2845,7 @@ func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollRequest.ProtoReflect.Descriptor instead.
 func (*EnrollRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{29}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *EnrollRequest) GetTokenId() []byte {
@@ -2532,7 +2893,7 @@ type EnrollReply struct {
 
 func (x *EnrollReply) Reset() {
 	*x = EnrollReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2544,7 +2905,7 @@ func (x *EnrollReply) String() string {
 func (*EnrollReply) ProtoMessage() {}
 
 func (x *EnrollReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2557,7 +2918,7 @@ func (x *EnrollReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollReply.ProtoReflect.Descriptor instead.
 func (*EnrollReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{30}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *EnrollReply) GetOutcome() Outcome {
@@ -2708,7 +3069,31 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\aSession\x123\n" +
 	"\x06record\x18\x01 \x01(\v2\x1b.lockfs.store.SessionRecordR\x06record\x12\x16\n" +
 	"\x06silent\x18\x02 \x01(\x03R\x06silent\x12!\n" +
-	"\fclock_offset\x18\x03 \x01(\x03R\vclockOffset\"=\n" +
+	"\fclock_offset\x18\x03 \x01(\x03R\vclockOffset\"}\n" +
+	"\rAdvisoryOwner\x12\x18\n" +
+	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
+	"\x03ino\x18\x02 \x01(\x04R\x03ino\x12*\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x14\n" +
+	"\x05owner\x18\x04 \x01(\x04R\x05owner\"f\n" +
+	"\x13AwaitReleaseRequest\x12\x18\n" +
+	"\asession\x18\x01 \x01(\x04R\asession\x125\n" +
+	"\x06holder\x18\x02 \x01(\v2\x1d.lockfs.cluster.AdvisoryOwnerR\x06holder\"\x89\x01\n" +
+	"\x11AwaitReleaseReply\x121\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
+	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x1a\n" +
+	"\breleased\x18\x03 \x01(\bR\breleased\"k\n" +
+	"\x17ReleaseQuestionsRequest\x12\x18\n" +
+	"\asession\x18\x01 \x01(\x04R\asession\x12\x1a\n" +
+	"\banswered\x18\x02 \x01(\x04R\banswered\x12\x1a\n" +
+	"\breleased\x18\x03 \x01(\bR\breleased\"\xcb\x01\n" +
+	"\x15ReleaseQuestionsReply\x121\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
+	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12=\n" +
+	"\tquestions\x18\x03 \x03(\v2\x1f.lockfs.cluster.ReleaseQuestionR\tquestions\x12\x19\n" +
+	"\bno_locks\x18\x04 \x01(\bR\anoLocks\"`\n" +
+	"\x0fReleaseQuestion\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x125\n" +
+	"\x06holder\x18\x02 \x01(\v2\x1d.lockfs.cluster.AdvisoryOwnerR\x06holder\"=\n" +
 	"\x0fRemovalsRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\"n\n" +
@@ -2859,13 +3244,15 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"NOT_LEADER\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\f\n" +
 	"\bNOT_DONE\x10\x03\x12\x11\n" +
-	"\rOTHER_CLUSTER\x10\x042\xa0\a\n" +
+	"\rOTHER_CLUSTER\x10\x042\xdc\b\n" +
 	"\x04Node\x12G\n" +
 	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12M\n" +
 	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12A\n" +
 	"\x05Lease\x12\x1c.lockfs.cluster.LeaseRequest\x1a\x1a.lockfs.cluster.LeaseReply\x12J\n" +
 	"\bSessions\x12\x1f.lockfs.cluster.SessionsRequest\x1a\x1d.lockfs.cluster.SessionsReply\x12J\n" +
-	"\bRemovals\x12\x1f.lockfs.cluster.RemovalsRequest\x1a\x1d.lockfs.cluster.RemovalsReply\x12A\n" +
+	"\bRemovals\x12\x1f.lockfs.cluster.RemovalsRequest\x1a\x1d.lockfs.cluster.RemovalsReply\x12V\n" +
+	"\fAwaitRelease\x12#.lockfs.cluster.AwaitReleaseRequest\x1a!.lockfs.cluster.AwaitReleaseReply\x12b\n" +
+	"\x10ReleaseQuestions\x12'.lockfs.cluster.ReleaseQuestionsRequest\x1a%.lockfs.cluster.ReleaseQuestionsReply\x12A\n" +
 	"\x05Probe\x12\x1c.lockfs.cluster.ProbeRequest\x1a\x1a.lockfs.cluster.ProbeReply\x12D\n" +
 	"\x06Status\x12\x1d.lockfs.cluster.StatusRequest\x1a\x1b.lockfs.cluster.StatusReply\x12?\n" +
 	"\x04Join\x12\x1b.lockfs.cluster.JoinRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
@@ -2888,110 +3275,127 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
-	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
-	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
-	(*ExecuteReply)(nil),          // 2: lockfs.cluster.ExecuteReply
-	(*LeasedAnswer)(nil),          // 3: lockfs.cluster.LeasedAnswer
-	(*KeepAliveRequest)(nil),      // 4: lockfs.cluster.KeepAliveRequest
-	(*KeepAliveReply)(nil),        // 5: lockfs.cluster.KeepAliveReply
-	(*LeaseRequest)(nil),          // 6: lockfs.cluster.LeaseRequest
-	(*LeaseReply)(nil),            // 7: lockfs.cluster.LeaseReply
-	(*SessionsRequest)(nil),       // 8: lockfs.cluster.SessionsRequest
-	(*SessionsReply)(nil),         // 9: lockfs.cluster.SessionsReply
-	(*Session)(nil),               // 10: lockfs.cluster.Session
-	(*RemovalsRequest)(nil),       // 11: lockfs.cluster.RemovalsRequest
-	(*RemovalsReply)(nil),         // 12: lockfs.cluster.RemovalsReply
-	(*Removal)(nil),               // 13: lockfs.cluster.Removal
-	(*ProbeRequest)(nil),          // 14: lockfs.cluster.ProbeRequest
-	(*ProbeReply)(nil),            // 15: lockfs.cluster.ProbeReply
-	(*ServerAddress)(nil),         // 16: lockfs.cluster.ServerAddress
-	(*StatusRequest)(nil),         // 17: lockfs.cluster.StatusRequest
-	(*StatusReply)(nil),           // 18: lockfs.cluster.StatusReply
-	(*Sample)(nil),                // 19: lockfs.cluster.Sample
-	(*VoterSeen)(nil),             // 20: lockfs.cluster.VoterSeen
-	(*Silence)(nil),               // 21: lockfs.cluster.Silence
-	(*FrozenState)(nil),           // 22: lockfs.cluster.FrozenState
-	(*JoinRequest)(nil),           // 23: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),         // 24: lockfs.cluster.RemoveRequest
-	(*SetVoteRequest)(nil),        // 25: lockfs.cluster.SetVoteRequest
-	(*ChangeRequest)(nil),         // 26: lockfs.cluster.ChangeRequest
-	(*BackupRequest)(nil),         // 27: lockfs.cluster.BackupRequest
-	(*BackupReply)(nil),           // 28: lockfs.cluster.BackupReply
-	(*AdminReply)(nil),            // 29: lockfs.cluster.AdminReply
-	(*EnrollRequest)(nil),         // 30: lockfs.cluster.EnrollRequest
-	(*EnrollReply)(nil),           // 31: lockfs.cluster.EnrollReply
-	(*storepb.Command)(nil),       // 32: lockfs.store.Command
-	(*storepb.Query)(nil),         // 33: lockfs.store.Query
-	(*storepb.Result)(nil),        // 34: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 35: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 36: lockfs.store.Member
-	(*storepb.FsStats)(nil),       // 37: lockfs.store.FsStats
-	(*storepb.Caller)(nil),        // 38: lockfs.store.Caller
-	(*storepb.Op)(nil),            // 39: lockfs.store.Op
+	(Outcome)(0),                    // 0: lockfs.cluster.Outcome
+	(*ExecuteRequest)(nil),          // 1: lockfs.cluster.ExecuteRequest
+	(*ExecuteReply)(nil),            // 2: lockfs.cluster.ExecuteReply
+	(*LeasedAnswer)(nil),            // 3: lockfs.cluster.LeasedAnswer
+	(*KeepAliveRequest)(nil),        // 4: lockfs.cluster.KeepAliveRequest
+	(*KeepAliveReply)(nil),          // 5: lockfs.cluster.KeepAliveReply
+	(*LeaseRequest)(nil),            // 6: lockfs.cluster.LeaseRequest
+	(*LeaseReply)(nil),              // 7: lockfs.cluster.LeaseReply
+	(*SessionsRequest)(nil),         // 8: lockfs.cluster.SessionsRequest
+	(*SessionsReply)(nil),           // 9: lockfs.cluster.SessionsReply
+	(*Session)(nil),                 // 10: lockfs.cluster.Session
+	(*AdvisoryOwner)(nil),           // 11: lockfs.cluster.AdvisoryOwner
+	(*AwaitReleaseRequest)(nil),     // 12: lockfs.cluster.AwaitReleaseRequest
+	(*AwaitReleaseReply)(nil),       // 13: lockfs.cluster.AwaitReleaseReply
+	(*ReleaseQuestionsRequest)(nil), // 14: lockfs.cluster.ReleaseQuestionsRequest
+	(*ReleaseQuestionsReply)(nil),   // 15: lockfs.cluster.ReleaseQuestionsReply
+	(*ReleaseQuestion)(nil),         // 16: lockfs.cluster.ReleaseQuestion
+	(*RemovalsRequest)(nil),         // 17: lockfs.cluster.RemovalsRequest
+	(*RemovalsReply)(nil),           // 18: lockfs.cluster.RemovalsReply
+	(*Removal)(nil),                 // 19: lockfs.cluster.Removal
+	(*ProbeRequest)(nil),            // 20: lockfs.cluster.ProbeRequest
+	(*ProbeReply)(nil),              // 21: lockfs.cluster.ProbeReply
+	(*ServerAddress)(nil),           // 22: lockfs.cluster.ServerAddress
+	(*StatusRequest)(nil),           // 23: lockfs.cluster.StatusRequest
+	(*StatusReply)(nil),             // 24: lockfs.cluster.StatusReply
+	(*Sample)(nil),                  // 25: lockfs.cluster.Sample
+	(*VoterSeen)(nil),               // 26: lockfs.cluster.VoterSeen
+	(*Silence)(nil),                 // 27: lockfs.cluster.Silence
+	(*FrozenState)(nil),             // 28: lockfs.cluster.FrozenState
+	(*JoinRequest)(nil),             // 29: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),           // 30: lockfs.cluster.RemoveRequest
+	(*SetVoteRequest)(nil),          // 31: lockfs.cluster.SetVoteRequest
+	(*ChangeRequest)(nil),           // 32: lockfs.cluster.ChangeRequest
+	(*BackupRequest)(nil),           // 33: lockfs.cluster.BackupRequest
+	(*BackupReply)(nil),             // 34: lockfs.cluster.BackupReply
+	(*AdminReply)(nil),              // 35: lockfs.cluster.AdminReply
+	(*EnrollRequest)(nil),           // 36: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),             // 37: lockfs.cluster.EnrollReply
+	(*storepb.Command)(nil),         // 38: lockfs.store.Command
+	(*storepb.Query)(nil),           // 39: lockfs.store.Query
+	(*storepb.Result)(nil),          // 40: lockfs.store.Result
+	(*storepb.SessionRecord)(nil),   // 41: lockfs.store.SessionRecord
+	(storepb.LockKind)(0),           // 42: lockfs.store.LockKind
+	(*storepb.Member)(nil),          // 43: lockfs.store.Member
+	(*storepb.FsStats)(nil),         // 44: lockfs.store.FsStats
+	(*storepb.Caller)(nil),          // 45: lockfs.store.Caller
+	(*storepb.Op)(nil),              // 46: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	32, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	33, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
-	33, // 2: lockfs.cluster.ExecuteRequest.also:type_name -> lockfs.store.Query
+	38, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	39, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	39, // 2: lockfs.cluster.ExecuteRequest.also:type_name -> lockfs.store.Query
 	0,  // 3: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	34, // 4: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	40, // 4: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	3,  // 5: lockfs.cluster.ExecuteReply.also:type_name -> lockfs.cluster.LeasedAnswer
-	34, // 6: lockfs.cluster.LeasedAnswer.result:type_name -> lockfs.store.Result
+	40, // 6: lockfs.cluster.LeasedAnswer.result:type_name -> lockfs.store.Result
 	0,  // 7: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 8: lockfs.cluster.LeaseReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 9: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	10, // 10: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	35, // 11: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
-	13, // 12: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	16, // 13: lockfs.cluster.ProbeReply.addresses:type_name -> lockfs.cluster.ServerAddress
-	36, // 14: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	37, // 15: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	21, // 16: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
-	22, // 17: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
-	19, // 18: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
-	20, // 19: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
-	36, // 20: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	38, // 21: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
-	38, // 22: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
-	39, // 23: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	38, // 24: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 25: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	34, // 26: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	0,  // 27: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	34, // 28: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	1,  // 29: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	4,  // 30: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	6,  // 31: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
-	8,  // 32: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	11, // 33: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	14, // 34: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	17, // 35: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	23, // 36: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	24, // 37: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	25, // 38: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
-	26, // 39: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	30, // 40: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	27, // 41: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	2,  // 42: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	5,  // 43: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	7,  // 44: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
-	9,  // 45: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	12, // 46: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	15, // 47: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	18, // 48: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	29, // 49: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	29, // 50: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	29, // 51: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
-	29, // 52: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	31, // 53: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	28, // 54: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	42, // [42:55] is the sub-list for method output_type
-	29, // [29:42] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	41, // 11: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	42, // 12: lockfs.cluster.AdvisoryOwner.kind:type_name -> lockfs.store.LockKind
+	11, // 13: lockfs.cluster.AwaitReleaseRequest.holder:type_name -> lockfs.cluster.AdvisoryOwner
+	0,  // 14: lockfs.cluster.AwaitReleaseReply.outcome:type_name -> lockfs.cluster.Outcome
+	0,  // 15: lockfs.cluster.ReleaseQuestionsReply.outcome:type_name -> lockfs.cluster.Outcome
+	16, // 16: lockfs.cluster.ReleaseQuestionsReply.questions:type_name -> lockfs.cluster.ReleaseQuestion
+	11, // 17: lockfs.cluster.ReleaseQuestion.holder:type_name -> lockfs.cluster.AdvisoryOwner
+	19, // 18: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
+	22, // 19: lockfs.cluster.ProbeReply.addresses:type_name -> lockfs.cluster.ServerAddress
+	43, // 20: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	44, // 21: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	27, // 22: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
+	28, // 23: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	25, // 24: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
+	26, // 25: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
+	43, // 26: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	45, // 27: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	45, // 28: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
+	46, // 29: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	45, // 30: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 31: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	40, // 32: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 33: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	40, // 34: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	1,  // 35: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	4,  // 36: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	6,  // 37: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
+	8,  // 38: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	17, // 39: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	12, // 40: lockfs.cluster.Node.AwaitRelease:input_type -> lockfs.cluster.AwaitReleaseRequest
+	14, // 41: lockfs.cluster.Node.ReleaseQuestions:input_type -> lockfs.cluster.ReleaseQuestionsRequest
+	20, // 42: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	23, // 43: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	29, // 44: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	30, // 45: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	31, // 46: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
+	32, // 47: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	36, // 48: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	33, // 49: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	2,  // 50: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	5,  // 51: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	7,  // 52: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
+	9,  // 53: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	18, // 54: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	13, // 55: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
+	15, // 56: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
+	21, // 57: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	24, // 58: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	35, // 59: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	35, // 60: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	35, // 61: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
+	35, // 62: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	37, // 63: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	34, // 64: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	50, // [50:65] is the sub-list for method output_type
+	35, // [35:50] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -3009,7 +3413,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   31,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

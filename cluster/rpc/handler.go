@@ -20,19 +20,21 @@ type Handler struct {
 
 func handlersOf(n Node) map[byte]Handler {
 	handlers := map[byte]Handler{
-		executeMethod:   {Do: handle(n.Execute)},
-		probeMethod:     {Do: handle(n.Probe), Quick: true, Urgent: true},
-		keepAliveMethod: {Do: handle(n.KeepAlive), Urgent: true},
-		leaseMethod:     {Do: handle(n.Lease), Urgent: true},
-		sessionsMethod:  {Do: handle(n.Sessions)},
-		removalsMethod:  {Do: handle(n.Removals)},
-		statusMethod:    {Do: handle(n.Status)},
-		joinMethod:      {Do: handle(n.Join)},
-		removeMethod:    {Do: handle(n.Remove)},
-		changeMethod:    {Do: handle(n.Change)},
-		enrollMethod:    {Do: handle(n.Enroll)},
-		backupMethod:    {Do: handle(n.Backup)},
-		setVoteMethod:   {Do: handle(n.SetVote)},
+		executeMethod:          {Do: handle(n.Execute)},
+		probeMethod:            {Do: handle(n.Probe), Quick: true, Urgent: true},
+		keepAliveMethod:        {Do: handle(n.KeepAlive), Urgent: true},
+		leaseMethod:            {Do: handle(n.Lease), Urgent: true},
+		sessionsMethod:         {Do: handle(n.Sessions)},
+		removalsMethod:         {Do: handle(n.Removals)},
+		awaitReleaseMethod:     {Do: handle(n.AwaitRelease)},
+		releaseQuestionsMethod: {Do: handle(n.ReleaseQuestions)},
+		statusMethod:           {Do: handle(n.Status)},
+		joinMethod:             {Do: handle(n.Join)},
+		removeMethod:           {Do: handle(n.Remove)},
+		changeMethod:           {Do: handle(n.Change)},
+		enrollMethod:           {Do: handle(n.Enroll)},
+		backupMethod:           {Do: handle(n.Backup)},
+		setVoteMethod:          {Do: handle(n.SetVote)},
 	}
 	if keeper, keeps := n.(LeaseKeeper); keeps {
 		handlers[leaseMethod] = Handler{Keep: keep(keeper), Urgent: true}

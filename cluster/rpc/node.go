@@ -15,6 +15,8 @@ type Node interface {
 	Lease(context.Context, *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error)
 	Sessions(context.Context, *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error)
 	Removals(context.Context, *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error)
+	AwaitRelease(context.Context, *clusterpb.AwaitReleaseRequest) (*clusterpb.AwaitReleaseReply, error)
+	ReleaseQuestions(context.Context, *clusterpb.ReleaseQuestionsRequest) (*clusterpb.ReleaseQuestionsReply, error)
 	Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error)
 	Status(context.Context, *clusterpb.StatusRequest) (*clusterpb.StatusReply, error)
 	Join(context.Context, *clusterpb.JoinRequest) (*clusterpb.AdminReply, error)
@@ -62,4 +64,6 @@ const (
 	backupMethod
 	setVoteMethod
 	leaseMethod
+	awaitReleaseMethod
+	releaseQuestionsMethod
 )

@@ -59,6 +59,18 @@ func (r *Remote) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (
 	return reply, r.client.Call(ctx, removalsMethod, req, reply)
 }
 
+// AwaitRelease is part of Node.
+func (r *Remote) AwaitRelease(ctx context.Context, req *clusterpb.AwaitReleaseRequest) (*clusterpb.AwaitReleaseReply, error) {
+	reply := new(clusterpb.AwaitReleaseReply)
+	return reply, r.client.Call(ctx, awaitReleaseMethod, req, reply)
+}
+
+// ReleaseQuestions is part of Node.
+func (r *Remote) ReleaseQuestions(ctx context.Context, req *clusterpb.ReleaseQuestionsRequest) (*clusterpb.ReleaseQuestionsReply, error) {
+	reply := new(clusterpb.ReleaseQuestionsReply)
+	return reply, r.client.Call(ctx, releaseQuestionsMethod, req, reply)
+}
+
 // Probe is part of Node.
 func (r *Remote) Probe(ctx context.Context, req *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	reply := new(clusterpb.ProbeReply)

@@ -56,6 +56,7 @@ func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 // owner has dropped its locks of the file.
 func (c *Client) TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
 	result, seq, err := c.requestLock(caller, op)
+	c.noteLocked(op, result)
 	if op.GetWait() {
 		defer c.journal.endWait(ids.Session(op.GetSession()), seq)
 	}

@@ -68,6 +68,7 @@ type Client struct {
 	leases      *lease.Cache
 	givesLeases atomic.Bool   // the leader does
 	leaseBegun  chan struct{} // holds one
+	locked      chan struct{} // holds one: a flock or fcntl lock was taken or asked for
 	returned    chan struct{} // closed when the last lease has been given back
 }
 

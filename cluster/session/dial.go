@@ -55,7 +55,8 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		router: via, peers: own, heard: cfg.Heard, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
 		noDelay: cfg.NoLockDelay, versions: cfg.Versions, slots: make(chan int, inFlight), current: newCurrent(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
-		number: rand.Uint64(), leases: lease.NewCache(), leaseBegun: make(chan struct{}, 1), returned: make(chan struct{}), settled: make(chan struct{}),
+		number: rand.Uint64(), leases: lease.NewCache(), leaseBegun: make(chan struct{}, 1),
+		locked: make(chan struct{}, 1), returned: make(chan struct{}), settled: make(chan struct{}),
 	}
 	c.roundDue.Store(new(time.Now().Add(c.timeout)))
 	c.ctx, c.cancel = context.WithCancel(context.Background())

@@ -3,6 +3,7 @@ package filelock
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"lockfs/raftstore/ids"
 )
@@ -14,7 +15,7 @@ const lostSession = ^ids.Session(0)
 type Description struct {
 	mu      sync.Mutex
 	session ids.Session // in which locks were taken through it; 0: none was
-	closing bool        // a descriptor of it was closed, perhaps the last one
+	closed  time.Time   // when a descriptor of it was closed last, perhaps the last one
 
 	handle uint64
 	kept   *atomic.Uint64 // see KeepIn; may be nil
@@ -75,14 +76,23 @@ func (d *Description) forgetSession() {
 func (d *Description) NoteClose() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.closing = true
+	d.closed = time.Now()
 }
 
-// IsClosing tells whether a descriptor of it was closed.
+// ReleaseWait is how long after a close(2) the kernel may take to report that the description is released.
+const ReleaseWait = 50 * time.Millisecond
+
+// IsClosing reports whether a descriptor of it was closed so lately that its release may be in progress. A process may have closed a
+// copy that it got by fork(2): then none comes.
 func (d *Description) IsClosing() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.closing
+	return d.isClosing()
+}
+
+// isClosing is called with the mutex held.
+func (d *Description) isClosing() bool {
+	return !d.closed.IsZero() && time.Since(d.closed) < ReleaseWait
 }
 
 // IsLost tells whether the locks that were taken through it were given up.

@@ -307,7 +307,10 @@ func (f *File) IsDropping(owner Owner) bool {
 }
 
 // AwaitDrop waits until that is over; false: the cluster could not be told.
-func (f *File) AwaitDrop(owner Owner) bool {
+func (f *File) AwaitDrop(owner Owner) bool { return f.AwaitDropFor(owner, dropLimit) }
+
+// AwaitDropFor is AwaitDrop for so long at most.
+func (f *File) AwaitDropFor(owner Owner, limit time.Duration) bool {
 	f.mu.Lock()
 	drops := f.dropping[owner]
 	f.mu.Unlock()
@@ -317,7 +320,7 @@ func (f *File) AwaitDrop(owner Owner) bool {
 	select {
 	case <-drops.over:
 		return true
-	case <-time.After(dropLimit):
+	case <-time.After(limit):
 		return false
 	}
 }

@@ -93,3 +93,16 @@ func TestALockMayGoWithAReleaseThatCameMeanwhile(t *testing.T) {
 	f.BeginDrop(process, nil)()
 	require.False(t, f.End(r, op, true))
 }
+
+// TestACloseIsWaitedForOnce: a process may close a copy of a descriptor that it got by fork(2), and no release follows.
+func TestACloseIsWaitedForOnce(t *testing.T) {
+	d := new(Description)
+	require.False(t, d.IsClosing())
+	d.NoteClose()
+	require.True(t, d.IsClosing())
+	after := new(Description)
+	after.Restore(d.Save())
+	require.True(t, after.IsClosing(), "in the process that goes on with the mount too")
+	d.closed = d.closed.Add(-ReleaseWait)
+	require.False(t, d.IsClosing())
+}

@@ -1,6 +1,8 @@
 package filelock
 
 import (
+	"time"
+
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -57,20 +59,23 @@ func (f *File) Restore(saved Saved, through []*Description) {
 // SavedDescription is a [Description].
 type SavedDescription struct {
 	Session ids.Session
-	Closing bool
+	Closing bool // see [Description.IsClosing]
 }
 
 // Save answers what is known.
 func (d *Description) Save() SavedDescription {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return SavedDescription{d.session, d.closing}
+	return SavedDescription{d.session, d.isClosing()}
 }
 
 // Restore is for a description through which nothing was done yet.
 func (d *Description) Restore(saved SavedDescription) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.session, d.closing = saved.Session, saved.Closing
+	d.session = saved.Session
+	if saved.Closing {
+		d.closed = time.Now() // the kernel reports nothing while no process serves the mount
+	}
 	d.keep()
 }

@@ -177,6 +177,9 @@ func (t *Table) count(session ids.Session, by int) {
 	}
 }
 
+// Has reports whether a session has locks or requests.
+func (t *Table) Has(session ids.Session) bool { return t.locksOf(session) > 0 }
+
 func (t *Table) locksOf(session ids.Session) int {
 	count, _ := t.counts.Get(session)
 	return count

@@ -41,6 +41,9 @@ func (ns *Namespace) Removed() []Removal { return ns.removed }
 // Ended answers the requests that the last command made locks, or changed otherwise.
 func (ns *Namespace) Ended() []advisory.Request { return ns.locks.Ended() }
 
+// HasAdvisoryLocks reports whether a session has flock or fcntl locks, or requests for some.
+func (ns *Namespace) HasAdvisoryLocks(session ids.Session) bool { return ns.locks.Has(session) }
+
 // AwaitLock tells what has become of a request. One that is not there any more has become a lock if its
 // owner has what it asked for.
 func (ns *Namespace) AwaitLock(q *storepb.AwaitLock) *storepb.Result { return fail(ns.locks.Await(q)) }

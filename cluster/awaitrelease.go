@@ -1,0 +1,223 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+// close(2) returns before the kernel tells a mount that an open file is gone. A program that learns of the close and then asks for
+// the lock without waiting, on another host, would be refused. So its mount asks the leader, which asks the mount of the holder, whether
+// a release is in progress, and the request is then made again under another number. Nothing here decides about a lock: whatever is
+// lost or late, the program gets the refusal that it would have got at once.
+
+const (
+	// releaseWait is how long a refused request waits for the holder's mount in all.
+	releaseWait = 50 * time.Millisecond
+	// questionsWait is how long the leader keeps a request for questions. It is below rpc.AttemptTimeout.
+	questionsWait = time.Second
+	// silentFor is how long a mount is not asked that did not fetch its last question in time.
+	silentFor = time.Second
+	// mostAskedSessions is how many sessions there may be before those are forgotten of which nothing is under way.
+	mostAskedSessions = 1024
+)
+
+// AwaitRelease is part of rpc.Node.
+func (n *Node) AwaitRelease(ctx context.Context, req *clusterpb.AwaitReleaseRequest) (*clusterpb.AwaitReleaseReply, error) {
+	if _, err := n.binding.session(rpc.CallerOf(ctx), ids.Session(req.GetSession())); err != nil {
+		return nil, err
+	}
+	term, leader := n.leadership.await(ctx)
+	if term == 0 {
+		return &clusterpb.AwaitReleaseReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, releaseWait)
+	defer cancel()
+	return &clusterpb.AwaitReleaseReply{Released: n.questions.ask(ctx, ownerOf(req.GetHolder()))}, nil
+}
+
+// ReleaseQuestions is part of rpc.Node.
+func (n *Node) ReleaseQuestions(ctx context.Context, req *clusterpb.ReleaseQuestionsRequest) (*clusterpb.ReleaseQuestionsReply, error) {
+	session := ids.Session(req.GetSession())
+	if _, err := n.binding.session(rpc.CallerOf(ctx), session); err != nil {
+		return nil, err
+	}
+	term, leader := n.leadership.await(ctx)
+	if term == 0 {
+		return &clusterpb.ReleaseQuestionsReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
+	}
+	reply := new(clusterpb.ReleaseQuestionsReply)
+	if req.GetAnswered() != 0 {
+		n.questions.answer(session, req.GetAnswered(), req.GetReleased())
+		return reply, nil
+	}
+	n.fsm.View(func(ns *namespace.Namespace) { reply.NoLocks = !ns.HasAdvisoryLocks(session) })
+	if !reply.GetNoLocks() {
+		ctx, cancel := context.WithTimeout(ctx, questionsWait)
+		defer cancel()
+		reply.Questions = n.questions.fetch(ctx, session)
+	}
+	return reply, nil
+}
+
+// advisoryOwner is who has locks of a file.
+type advisoryOwner struct {
+	session ids.Session
+	ino     ids.Inode
+	kind    storepb.LockKind
+	number  ids.Owner
+}
+
+func ownerOf(m *clusterpb.AdvisoryOwner) advisoryOwner {
+	return advisoryOwner{ids.Session(m.GetSession()), ids.Inode(m.GetIno()), m.GetKind(), ids.Owner(m.GetOwner())}
+}
+
+func (o advisoryOwner) message() *clusterpb.AdvisoryOwner {
+	return &clusterpb.AdvisoryOwner{Session: uint64(o.session), Ino: uint64(o.ino), Kind: o.kind, Owner: uint64(o.number)}
+}
+
+// releaseQuestions are those that mounts are to answer. The leader has them in memory only.
+type releaseQuestions struct {
+	mu       sync.Mutex
+	last     uint64 // number of a question
+	sessions map[ids.Session]*askedSession
+}
+
+// askedSession is what is under way with the mount of one session.
+type askedSession struct {
+	open    map[advisoryOwner]*releaseQuestion
+	news    chan struct{} // closed when there is something to fetch; nil: no request waits for that
+	silent  time.Time     // it is not asked before
+	waiting int           // requests for questions
+}
+
+// releaseQuestion is asked once for all requests that the holder refuses meanwhile.
+type releaseQuestion struct {
+	number   uint64
+	askers   int
+	fetched  bool
+	over     chan struct{} // closed once it is answered
+	released bool
+}
+
+func newReleaseQuestions() *releaseQuestions {
+	return &releaseQuestions{sessions: make(map[ids.Session]*askedSession)}
+}
+
+// of is called with the mutex held.
+func (q *releaseQuestions) of(session ids.Session) *askedSession {
+	s, found := q.sessions[session]
+	if !found {
+		if len(q.sessions) >= mostAskedSessions {
+			q.forgetIdle()
+		}
+		s = &askedSession{open: make(map[advisoryOwner]*releaseQuestion)}
+		q.sessions[session] = s
+	}
+	return s
+}
+
+func (q *releaseQuestions) forgetIdle() {
+	for id, s := range q.sessions {
+		if len(s.open) == 0 && s.waiting == 0 {
+			delete(q.sessions, id)
+		}
+	}
+}
+
+// ask waits until the mount of a holder has answered, or ctx ends, which is a no.
+func (q *releaseQuestions) ask(ctx context.Context, holder advisoryOwner) (released bool) {
+	question := q.begin(holder)
+	if question == nil {
+		return false
+	}
+	select {
+	case <-question.over:
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.of(holder.session)
+	if question.askers--; question.askers == 0 && s.open[holder] == question {
+		delete(s.open, holder)
+		if !question.fetched {
+			s.silent = time.Now().Add(silentFor)
+		}
+	}
+	return question.released
+}
+
+// begin joins a question that is under way. Nil: the mount is silent.
+func (q *releaseQuestions) begin(holder advisoryOwner) *releaseQuestion {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.of(holder.session)
+	if time.Now().Before(s.silent) {
+		return nil
+	}
+	question, found := s.open[holder]
+	if !found {
+		q.last++
+		question = &releaseQuestion{number: q.last, over: make(chan struct{})}
+		s.open[holder] = question
+		if s.news != nil {
+			close(s.news)
+			s.news = nil
+		}
+	}
+	question.askers++
+	return question
+}
+
+// fetch waits for questions that the mount of a session was not given yet, until ctx ends.
+func (q *releaseQuestions) fetch(ctx context.Context, session ids.Session) []*clusterpb.ReleaseQuestion {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.of(session)
+	s.silent = time.Time{}
+	s.waiting++
+	defer func() { s.waiting-- }()
+	for {
+		var fetched []*clusterpb.ReleaseQuestion
+		for holder, question := range s.open {
+			if !question.fetched {
+				question.fetched = true
+				fetched = append(fetched, &clusterpb.ReleaseQuestion{Number: question.number, Holder: holder.message()})
+			}
+		}
+		if len(fetched) > 0 || ctx.Err() != nil {
+			return fetched
+		}
+		if s.news == nil {
+			s.news = make(chan struct{})
+		}
+		news := s.news
+		q.mu.Unlock()
+		select {
+		case <-news:
+		case <-ctx.Done():
+		}
+		q.mu.Lock()
+	}
+}
+
+// answer ends a question. One that is not asked any more is none.
+func (q *releaseQuestions) answer(session ids.Session, number uint64, released bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.of(session)
+	for holder, question := range s.open {
+		if question.number == number {
+			question.released = released
+			close(question.over)
+			delete(s.open, holder)
+			return
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package kernellocks
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/suite"
+)
+
+// inPython makes one line of a program.
+func inPython(program string) string { return fmt.Sprintf("exec(%q, globals())", program) }
+
+// TestCloseThenLockElsewhere closes a locked file and then locks it on another host without waiting, by turns. On a local disk close(2)
+// releases the lock before it returns.
+func TestCloseThenLockElsewhere(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 3)
+	shells := make([]*suite.Shell, len(c.Nodes))
+	for i, n := range c.Nodes {
+		shells[i] = suite.StartPython(t, n.Host, c.Mount)
+		shells[i].Must("import fcntl, os, time; ex, nb = fcntl.LOCK_EX, fcntl.LOCK_NB")
+	}
+	for kind, lock := range map[string]string{
+		"flock": "fcntl.flock(f, ex | nb)",
+		"ofd":   "fcntl.fcntl(f, 37, __import__('struct').pack('hhqqi4x', fcntl.F_WRLCK, 0, 0, 0, 0))",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			failed := 0
+			for round := range 200 {
+				// A write before it keeps the daemon of the holder busy, as a program does that records what it has done.
+				errors := shells[round%3].Must(inPython("f = open('lock', 'a')\ntry: " + lock + "\nexcept OSError as e: print('refused', e)\nf.write('x'); f.flush(); f.close()"))
+				if errors != "" {
+					failed++
+				}
+			}
+			require.Zero(t, failed, "of 200 rounds")
+		})
+	}
+
+	t.Run("a child that closes its copy makes no request wait", func(t *testing.T) {
+		shells[0].Must(inPython("f = open('lock', 'a'); fcntl.flock(f, ex)\nif os.fork() == 0: os.close(f.fileno()); os._exit(0)\nos.wait()"))
+		took := shells[1].Must(inPython(`
+f = open('lock', 'a'); all = []
+for i in range(20):
+    began = time.monotonic()
+    try: fcntl.flock(f, ex | nb); print("locked")
+    except BlockingIOError: all.append(time.monotonic() - began)
+print(int(sum(all) * 1000))`))
+		var milliseconds int
+		_, err := fmt.Sscan(took, &milliseconds)
+		require.NoError(t, err, took)
+		t.Logf("20 refusals took %d ms", milliseconds)
+		require.Less(t, milliseconds, 500, "one close is waited for once, for 50 ms")
+	})
+
+	t.Run("a mount that does not answer", func(t *testing.T) {
+		g := c.AddGuest(t, "m")
+		g.Start(t)
+		sh := suite.StartPython(t, g.Host, c.Mount)
+		sh.Must("import fcntl; f = open('other', 'a'); fcntl.flock(f, fcntl.LOCK_EX)")
+		g.Host.Cut()
+		began := time.Now()
+		shells[0].Must("f = open('other', 'a')")
+		for range 5 {
+			shells[0].Fails("fcntl.flock(f, ex | nb)", "Resource temporarily unavailable")
+		}
+		require.Less(t, time.Since(began), 3*time.Second)
+		g.Host.Heal()
+	})
+}
