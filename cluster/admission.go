@@ -30,6 +30,7 @@ type admission struct {
 	expulsion  *expulsion
 	caller     *caller
 	moves      *moves
+	instances  *instances
 	logger     *slog.Logger
 }
 
@@ -42,13 +43,19 @@ func (a *admission) join(ctx context.Context, member *storepb.Member, again bool
 	if known := a.members.get(member.GetId()); known != nil && known.GetName() != member.GetName() { // certificates are of names
 		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("the member with the id %s is called %s", member.GetId(), known.GetName()))
 	}
-	a.moves.meet(ctx, member)
+	refused := a.instances.follow(ctx, raft.ServerID(member.GetId()), raft.ServerAddress(member.GetAddress()), ids.Instance(member.GetInstance()))
+	if refused == nil {
+		a.moves.meet(ctx, member)
+	}
 	term, leader := a.leadership.await(ctx)
 	if term == 0 {
 		return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
 	}
 	if a.alone {
 		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s runs alone: it has no address", a.members.dir.Name))
+	}
+	if refused != nil {
+		return a.refuseProcess(ctx, refused)
 	}
 	id := member.GetId()
 	known := a.raft.Server(id)
@@ -78,6 +85,17 @@ func (a *admission) join(ctx context.Context, member *storepb.Member, again bool
 		return reply
 	}
 	return a.awaitTrial(ctx, id)
+}
+
+// refuseProcess answers a process that is not followed. It is told to end only by the present leader.
+func (a *admission) refuseProcess(ctx context.Context, refused error) *clusterpb.AdminReply {
+	conflict := new(conflictError)
+	if !errors.As(refused, &conflict) || a.changes.confirmConfiguration(ctx) != nil {
+		return notYet(refused.Error())
+	}
+	reply := refuseJoin(storepb.Code_NOT_PERMITTED, refused.Error())
+	reply.Follows = uint64(conflict.follows)
+	return reply
 }
 
 func checkMember(m *storepb.Member) error {
@@ -129,6 +147,7 @@ func (a *admission) recorded(member *storepb.Member) *storepb.Member {
 	recorded := &storepb.Member{
 		Id: member.GetId(), Name: member.GetName(), Address: member.GetAddress(), Nonvoter: member.GetNonvoter(),
 		OldestVersion: member.GetOldestVersion(), NewestVersion: member.GetNewestVersion(),
+		Instance: member.GetInstance(),
 	}
 	if known := a.members.get(member.GetId()); known != nil {
 		recorded.Nonvoter = known.GetNonvoter()

@@ -61,7 +61,10 @@ func (n *Node) Probe(_ context.Context, req *clusterpb.ProbeRequest) (*clusterpb
 	reply := &clusterpb.ProbeReply{
 		FreeSpace: free, MinSpace: minFree, Full: n.raft.IsFull(),
 		Term: uint64(term), Silent: int64(silent), WallClock: n.clock.now().wall, Id: n.dir.ID, Leads: n.leadership.term() != 0,
-		Cluster: n.dir.ClusterID(),
+		Cluster: n.dir.ClusterID(), Instance: uint64(n.dir.Instance()),
+	}
+	if req.GetProcess() {
+		reply.Process = n.instances.own()
 	}
 	if req.GetAddresses() {
 		reply.Addresses = n.members.whereabouts()
@@ -83,6 +86,7 @@ func (n *Node) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb
 		return refuseJoin(storepb.Code_NOT_PERMITTED, fmt.Sprintf(
 			"it belongs to the cluster %q, and this one is %q: it can join with an empty data directory", theirs, ours)), nil
 	}
+	n.instances.hear(req.GetProcess())
 	return n.admission.join(ctx, req.GetMember(), req.GetAgain()), nil
 }
 

@@ -23,6 +23,7 @@ type comparison struct {
 	leadership *leadership
 	changes    *changes
 	peers      *rpc.Peers
+	instances  *instances
 	self       rpc.Node
 	logger     *slog.Logger
 }
@@ -92,7 +93,8 @@ func (c *comparison) ask(ctx context.Context, voter *storepb.Member, index ids.I
 	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
 	defer cancel()
 	status, err := node.Status(ctx, &clusterpb.StatusRequest{Frozen: uint64(index)})
-	if err != nil || status.GetId() != voter.GetId() || status.GetFrozen() == nil {
+	if err != nil || status.GetId() != voter.GetId() || status.GetFrozen() == nil ||
+		voter.GetId() != c.members.dir.ID && !c.instances.follows(voter.GetId(), voter.GetAddress(), status.GetInstance()) {
 		return stateAnswer{}, false
 	}
 	return stateAnswer{status.GetVersion(), status.GetFrozen().GetHash(), status.GetFrozen().GetKeptHash()}, true

@@ -60,6 +60,11 @@
 // It asks until it hears that it has a vote, or why it gets none. The leader drops one that falls silent. What it remembers of
 // all that is in its memory only: a new leader goes on with those without a vote that it finds (newcomers).
 //
+// # One process for each server
+//
+// Raft counts votes and copies of the log by server, so two processes with the identity of one server must not both count. Each start
+// draws an instance number, which probes, raft's messages, joins and reads carry (instances).
+//
 // # Backups
 //
 // Any node makes one (package backup). It gets a read index as a reader does, waits until it has applied that, and takes a

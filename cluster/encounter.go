@@ -11,6 +11,7 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
 	"lockfs/formats/pause"
+	"lockfs/raftstore/ids"
 )
 
 const (
@@ -118,7 +119,10 @@ func (n *Node) whoIsWhere(ctx context.Context) map[string]raft.ServerID {
 			if err == nil && (reply.GetId() == n.dir.ID || n.raft.Server(reply.GetId()) == nil || reply.GetCluster() != n.dir.ClusterID()) {
 				err = fmt.Errorf("at %s answers %q, which is no other server of this cluster", address, reply.GetId()) // or has joined since
 			}
-			return reply, err
+			if err != nil {
+				return nil, err
+			}
+			return reply, n.instances.follow(ctx, raft.ServerID(reply.GetId()), raft.ServerAddress(address), ids.Instance(reply.GetInstance()))
 		},
 	}
 	for address := range first {
@@ -169,9 +173,13 @@ const mostTold = 3
 func (n *Node) tellOne(ctx context.Context, address string) (leader string) {
 	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
 	defer cancel()
-	request := &clusterpb.JoinRequest{Member: n.members.own(), Cluster: n.dir.ClusterID(), Again: true}
+	request := &clusterpb.JoinRequest{Member: n.members.own(), Cluster: n.dir.ClusterID(), Again: true, Process: n.instances.own()}
 	reply, err := n.peers.Node(address).Join(ctx, request)
 	if err != nil {
+		return ""
+	}
+	if follows := reply.GetFollows(); follows != 0 && ids.Instance(follows) != n.dir.Instance() {
+		n.replaced(fmt.Errorf("%w: %s", errReplaced, reply.GetResult().GetMessage()))
 		return ""
 	}
 	if reply.GetResult().GetMessage() != "" {

@@ -46,7 +46,7 @@ func (n *Node) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 	switch r := req.GetRequest().(type) {
 	case *clusterpb.ExecuteRequest_Query:
 		confirmed := n.readIndex.confirmedBy(req, term)
-		if !confirmed && n.readIndex.isMajorityWith(req.GetProbed()) {
+		if !confirmed && n.readIndex.isMajorityWith(req.GetProbed(), req.GetProbedInstance()) {
 			confirmed, reply.Term = true, uint64(term)
 		}
 		result, given, err := n.query(ctx, term, r.Query, confirmed, n.wantedLease(ctx, req))

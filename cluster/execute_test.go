@@ -254,7 +254,7 @@ func TestWhoIsNotConfirmedDoesNotBeginToLead(t *testing.T) {
 		}
 		return term
 	}, monotonic)
-	l.readIndex = newReadIndex(node.ctx, node.raft, node.members, node.leadership, node.peers, node.clock, node.space, words)
+	l.readIndex = newReadIndex(node.ctx, node.raft, node.members, node.leadership, node.peers, node.clock, node.space, words, node.instances)
 	done := make(chan struct{})
 	go func() { defer close(done); l.becomeReady() }()
 	select {

@@ -52,7 +52,7 @@ func (n *Node) becomeReady(ctx context.Context) error {
 			return fmt.Errorf("note that this node has joined: %w", err)
 		}
 	}
-	if n.hasMoved() || n.cfg.Address != "" && len(n.cfg.Join) > 0 {
+	if n.cfg.Address != "" {
 		finding, found := context.WithCancel(ctx)
 		defer found()
 		go n.findOthers(finding)
@@ -70,7 +70,7 @@ func (n *Node) becomeReady(ctx context.Context) error {
 // isRecorded tells whether the cluster knows this node as it is now: where it is reached, and which versions its program knows.
 func (n *Node) isRecorded() bool {
 	recorded, own := n.members.get(n.dir.ID), n.members.own()
-	return recorded != nil && !n.hasMoved() &&
+	return recorded != nil && !n.hasMoved() && recorded.GetInstance() == own.GetInstance() &&
 		recorded.GetOldestVersion() == own.GetOldestVersion() && recorded.GetNewestVersion() == own.GetNewestVersion()
 }
 
@@ -113,7 +113,7 @@ func (n *Node) announce(ctx context.Context, via *rpc.Router) error {
 		}
 		member := n.members.own()
 		member.Nonvoter = n.cfg.Nonvoter
-		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: member, Cluster: n.dir.ClusterID(), Again: n.dir.HasJoined()})
+		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: member, Cluster: n.dir.ClusterID(), Again: n.dir.HasJoined(), Process: n.instances.own()})
 		switch {
 		case err == nil && reply.GetResult().GetCode() != storepb.Code_OK:
 			return &rpc.RefusedError{Result: reply.GetResult()}

@@ -49,8 +49,8 @@ func (n *Node) FollowLeader(ctx context.Context, leads func(address string)) {
 	}
 }
 
-// Word is this node's id and the term that it is in now.
-func (n *Node) Word() (id string, term ids.Term) {
+// Word is this node's id, which process it is, and the term that it is in now.
+func (n *Node) Word() (id string, instance ids.Instance, term ids.Term) {
 	term, _ = n.words.give()
-	return n.dir.ID, term
+	return n.dir.ID, n.dir.Instance(), term
 }

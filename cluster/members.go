@@ -21,6 +21,7 @@ type members struct {
 func (m *members) own() *storepb.Member {
 	return &storepb.Member{
 		Id: m.dir.ID, Name: m.dir.Name, Address: m.dir.Address, OldestVersion: m.versions.Oldest, NewestVersion: m.versions.Newest,
+		Instance: uint64(m.dir.Instance()),
 	}
 }
 

@@ -35,6 +35,7 @@ type Node struct {
 	readIndex  *readIndex
 	shown      *shown
 	words      *words
+	instances  *instances
 	space      *diskSpace
 	changes    *changes
 	sessions   *sessions
@@ -76,6 +77,12 @@ func (n *Node) fail(err error) {
 func (n *Node) cannotApply(err error) {
 	defer n.silence.Begin()
 	n.fail(whyCannotApply(err, n.cfg.DataDir, n.logger))
+}
+
+// replaced ends this process, which must not be taken for this server any more.
+func (n *Node) replaced(err error) {
+	n.silence.Begin()
+	n.fail(err)
 }
 
 // Failed delivers the reason when the node cannot go on; the process is to end then.

@@ -82,6 +82,8 @@ func (n *Node) open() error {
 func (n *Node) startRaft() error {
 	n.leadership = newLeadership(raft.ServerID(n.dir.ID), n.silence)
 	met := consensus.NewAddresses()
+	n.instances = newInstances(n.ctx, n.dir, func(address string) *rpc.Remote { return rpc.NewRemote(address, n.connections()) }, n.logger)
+	n.instances.replaced, n.instances.conflict = n.replaced, n.reportConflict
 	network, err := n.openPort()
 	if err != nil {
 		return err
@@ -94,7 +96,7 @@ func (n *Node) startRaft() error {
 		return 0
 	}, monotonic)
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
-		Network: network, Addresses: met, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
+		Network: network, Addresses: met, Instances: n.instances, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
 		Silence: n.silence, Wrote: func(took time.Duration) { n.observeWrite(took) },
 		OnStore: n.words.stored, Writing: n.cfg.Writing,
 		MinFree: n.cfg.MinFree, Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
@@ -114,6 +116,7 @@ func (n *Node) startRaft() error {
 	n.members = &members{dir: n.dir, raft: n.raft, addressBook: met, versions: n.cfg.versions}
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
 	n.assemble()
+	n.instances.run(n.members, n.peers)
 	n.cfg.Metrics.SetVersion(n.cfg.Version)
 	return n.cfg.Metrics.Registry.Register(newNodeCollector(n))
 }
@@ -127,7 +130,7 @@ func (n *Node) assemble() {
 	n.store.Foretell, n.store.Settle = n.shown.foretell, n.shown.settle
 	n.changes = &changes{turn: newTurn(), ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
 	n.space = &diskSpace{own: n.raft.FreeSpace, members: n.members, changes: n.changes, logger: n.logger}
-	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock, n.space, n.words)
+	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock, n.space, n.words, n.instances)
 	n.binding = &binding{fsm: n.fsm, openings: newAttempts()}
 	n.sessions = &sessions{
 		binding: n.binding,
@@ -148,11 +151,11 @@ func (n *Node) assemble() {
 	}
 	n.vigil = &vigil{
 		ctx: n.ctx, after: n.cfg.RemoveDead, raft: n.raft, members: n.members, leadership: n.leadership, peers: n.peers, changes: n.changes,
-		expulsion: n.expulsion, logger: n.logger,
+		expulsion: n.expulsion, instances: n.instances, logger: n.logger,
 	}
 	n.admission = &admission{
 		ctx: n.ctx, alone: n.cfg.Address == "", raft: n.raft, members: n.members, leadership: n.leadership,
-		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: callsBack, moves: n.moves,
+		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: callsBack, moves: n.moves, instances: n.instances,
 		logger: n.logger,
 	}
 	if n.security != nil {
@@ -184,7 +187,7 @@ func (n *Node) leaderLoop() *leaderLoop {
 func (n *Node) comparison() *comparison {
 	return &comparison{
 		ctx: n.ctx, interval: fault.CompareInterval(compareInterval), members: n.members, leadership: n.leadership,
-		changes: n.changes, peers: n.peers, self: n, logger: n.logger,
+		changes: n.changes, peers: n.peers, instances: n.instances, self: n, logger: n.logger,
 	}
 }
 

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,13 +13,15 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
 )
 
 var _ raft.StreamLayer = (*raftStream)(nil)
 
 // raftStream carries raft's messages: those to this node come to its port, as everything does. Raft itself takes terms, entries and
-// snapshots from whoever sends them, so each connection begins with the id of the cluster that the sender belongs to. A server of a lost
+// snapshots from whoever sends them, so each connection begins with the id of the cluster that the sender belongs to, and with which of its processes it is. A server of a lost
 // cluster that is started again can so neither overwrite one that goes on without it, nor get its votes. A node that does not know yet
 // to which cluster it belongs takes nothing.
 type raftStream struct {
@@ -26,6 +29,7 @@ type raftStream struct {
 	advertised advertised
 	security   *rpc.Security
 	cluster    func() string
+	instances  *instances // nil: this node does not say which process it is
 	logger     *slog.Logger
 
 	mu      sync.Mutex
@@ -41,11 +45,26 @@ func (s *raftStream) Dial(address raft.ServerAddress, timeout time.Duration) (ne
 		return nil, err
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(timeout))
-	id := s.cluster()
-	if _, err := conn.Write(append([]byte{byte(len(id))}, id...)); err != nil {
+	if _, err := conn.Write(s.greeting()); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, conn.SetWriteDeadline(time.Time{})
+}
+
+// greeting is the id of the cluster, and then which process this is: how many processes its data directory has had, and their instances,
+// its own last. The length has one byte, the number two and an instance eight, big-endian.
+func (s *raftStream) greeting() []byte {
+	id := s.cluster()
+	greeting := append([]byte{byte(len(id))}, id...)
+	var starts []ids.Instance
+	if s.instances != nil {
+		starts = s.instances.dir.Starts
+	}
+	greeting = binary.BigEndian.AppendUint16(greeting, uint16(len(starts)))
+	for _, start := range starts {
+		greeting = binary.BigEndian.AppendUint64(greeting, uint64(start))
+	}
+	return greeting
 }
 
 // Accept is part of net.Listener. It does not wait for what a connection begins with; who reads from it does.
@@ -100,6 +119,28 @@ func (s *raftStream) greet(conn net.Conn) error {
 	if ours := s.cluster(); ours == "" || string(theirs) != ours {
 		s.report(conn.RemoteAddr(), string(theirs), ours)
 		return fmt.Errorf("it is of cluster %q, and this node of %q", theirs, ours)
+	}
+	return s.greetProcess(conn)
+}
+
+func (s *raftStream) greetProcess(conn net.Conn) error {
+	var number [2]byte
+	if _, err := io.ReadFull(conn, number[:]); err != nil {
+		return err
+	}
+	starts := make([]ids.Instance, binary.BigEndian.Uint16(number[:]))
+	if len(starts) > consensus.MostStarts {
+		return fmt.Errorf("its data directory has had %d processes", len(starts))
+	}
+	instances := make([]byte, 8*len(starts))
+	if _, err := io.ReadFull(conn, instances); err != nil {
+		return err
+	}
+	for n := range starts {
+		starts[n] = ids.Instance(binary.BigEndian.Uint64(instances[8*n:]))
+	}
+	if last := len(starts) - 1; last >= 0 && s.instances != nil {
+		s.instances.hear(processOf(starts[last], starts[:last], ""))
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
@@ -35,12 +37,17 @@ type readIndex struct {
 	heard      heard
 	words      *words
 	space      *diskSpace
+	instances  *instances
 }
 
 func newReadIndex(
-	ctx context.Context, raft *consensus.Raft, members *members, leadership *leadership, peers *rpc.Peers, clock *clock, space *diskSpace, words *words,
+	ctx context.Context, over *consensus.Raft, members *members, leadership *leadership, peers *rpc.Peers, clock *clock, space *diskSpace, words *words,
+	instances *instances,
 ) *readIndex {
-	r := &readIndex{ctx: ctx, raft: raft, members: members, leadership: leadership, peers: peers, clock: clock, space: space, words: words}
+	r := &readIndex{
+		ctx: ctx, raft: over, members: members, leadership: leadership, peers: peers, clock: clock, space: space, words: words,
+		instances: instances,
+	}
 	r.round = r.ask
 	return r
 }
@@ -89,15 +96,15 @@ func isMajority(some, all int) bool { return some > all/2 }
 // confirmedBy tells whether a request proves by itself that nobody newer had been elected when it was sent: it comes from
 // another voter, which was still in this term then, and two are a majority.
 func (r *readIndex) confirmedBy(req *clusterpb.ExecuteRequest, term ids.Term) bool {
-	return (ids.Term(req.GetTerm()) == term || fault.AnyTerm) && r.isMajorityWith(req.GetVoter())
+	return (ids.Term(req.GetTerm()) == term || fault.AnyTerm) && r.isMajorityWith(req.GetVoter(), req.GetVoterInstance())
 }
 
 // isMajorityWith tells whether this node and another voter are a majority. Nobody is called "". A leader that is removing
 // itself is no voter in the newest configuration, which is the one that counts: the voters that are left can elect another
 // leader without it, and without the one that it asks.
-func (r *readIndex) isMajorityWith(id string) bool {
+func (r *readIndex) isMajorityWith(id string, instance uint64) bool {
 	voters := r.raft.VoterIDs()
-	return id != r.members.dir.ID && isMajority(2, len(voters)) && slices.Contains(voters, id) &&
+	return r.instances.Follows(raft.ServerID(id), ids.Instance(instance)) && id != r.members.dir.ID && isMajority(2, len(voters)) && slices.Contains(voters, id) &&
 		(slices.Contains(voters, r.members.dir.ID) || fault.RemovedVote)
 }
 
@@ -146,8 +153,8 @@ func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) word {
 	return word{ids.Term(reply.GetTerm()), monotonic() - time.Duration(reply.GetSilent())}
 }
 
-// hear asks a voter how it is, and notes its clock. It answers nil if the voter does not answer in time, or somebody else does at its
-// address: it may have been recovered as another cluster, and its term counts there.
+// hear asks a voter how it is, and notes its clock. It answers nil if the voter does not answer in time, or another server does at its
+// address: it may have been recovered as another cluster, and its term counts there. Nor does another process of the voter count.
 func (r *readIndex) hear(voter *storepb.Member, timeout time.Duration) *clusterpb.ProbeReply {
 	ctx, cancel := context.WithTimeout(r.ctx, timeout)
 	defer cancel()
@@ -162,6 +169,9 @@ func (r *readIndex) put(ctx context.Context, voter *storepb.Member, question *cl
 	reply, err := r.peers.Node(voter.GetAddress()).Probe(ctx, question)
 	if err != nil || reply.GetId() != voter.GetId() || reply.GetCluster() != r.members.dir.ClusterID() {
 		return nil
+	}
+	if r.instances.follow(ctx, raft.ServerID(voter.GetId()), raft.ServerAddress(voter.GetAddress()), ids.Instance(reply.GetInstance())) != nil {
+		return nil // another process with that voter's identity
 	}
 	r.clock.measured(voter.GetId(), reply.GetWallClock()+int64(time.Since(asked)/2))
 	r.space.note(voter.GetId(), reply.GetFreeSpace(), reply.GetMinSpace())

@@ -107,26 +107,31 @@ func TestWhoseWordCounts(t *testing.T) {
 			other = node
 		}
 	}
+	its, own := other.dir.Instance(), leader.dir.Instance()
 	for what, c := range map[string]struct {
-		voter  string
-		term   ids.Term
-		counts bool
+		voter    string
+		instance ids.Instance
+		term     ids.Term
+		counts   bool
 	}{
-		"another voter's":          {other.dir.ID, term, true},
-		"of an earlier term":       {other.dir.ID, term - 1, false},
-		"of a later term":          {other.dir.ID, term + 1, false},
-		"its own":                  {leader.dir.ID, term, false},
-		"of one that is no voter":  {"somebody", term, false},
-		"nobody's":                 {"", term, false},
-		"nobody's, without a term": {"", 0, false},
+		"another voter's":           {other.dir.ID, its, term, true},
+		"of an earlier term":        {other.dir.ID, its, term - 1, false},
+		"of a later term":           {other.dir.ID, its, term + 1, false},
+		"of another process of it":  {other.dir.ID, its + 1, term, false},
+		"of a process without name": {other.dir.ID, 0, term, false},
+		"its own":                   {leader.dir.ID, own, term, false},
+		"of one that is no voter":   {"somebody", its, term, false},
+		"without a voter":           {"", 0, term, false},
+		"without a voter or a term": {"", 0, 0, false},
 	} {
-		require.Equal(t, c.counts, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: c.voter, Term: uint64(c.term)}, term), what)
+		request := &clusterpb.ExecuteRequest{Voter: c.voter, VoterInstance: uint64(c.instance), Term: uint64(c.term)}
+		require.Equal(t, c.counts, leader.readIndex.confirmedBy(request, term), what)
 	}
 	nodes = startNodes(t, 4)
 	leader = leaderOf(t, nodes)
 	term = leader.leadership.term()
 	for _, node := range nodes {
-		require.False(t, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: node.dir.ID, Term: uint64(term)}, term), "two of four")
+		require.False(t, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: node.dir.ID, VoterInstance: uint64(node.dir.Instance()), Term: uint64(term)}, term), "two of four")
 	}
 }
 
@@ -179,8 +184,8 @@ func TestALeaderThatRemovesItselfIsNotConfirmed(t *testing.T) {
 	leader.raft.RemoveServer(raft.ServerID(leader.dir.ID), 0, 0)
 	require.Eventually(t, func() bool { return !slices.Contains(leader.raft.VoterIDs(), leader.dir.ID) }, testWait, time.Millisecond)
 	require.ErrorIs(t, leader.readIndex.ask(), errNotConfirmed)
-	require.False(t, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: left.dir.ID, Term: uint64(term)}, term))
-	require.False(t, leader.readIndex.isMajorityWith(left.dir.ID))
+	require.False(t, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: left.dir.ID, VoterInstance: uint64(left.dir.Instance()), Term: uint64(term)}, term))
+	require.False(t, leader.readIndex.isMajorityWith(left.dir.ID, uint64(left.dir.Instance())))
 }
 
 // TestOnlyTheVotersOwnWordCounts has another node answer at the address of a voter.

@@ -178,7 +178,7 @@ func TestAChangeWhileRenewalsAreConfirmed(t *testing.T) {
 	of := lease.Holder{Session: openTestClient(t, node, "").Session(), Client: 7}
 	req := leaseOf(t, node, uint64(of.Session), of.Client, "lock")
 	r := node.readIndex
-	own := newReadIndex(node.ctx, r.raft, r.members, r.leadership, r.peers, r.clock, r.space, r.words) // the others' answers are not held up
+	own := newReadIndex(node.ctx, r.raft, r.members, r.leadership, r.peers, r.clock, r.space, r.words, r.instances) // the others' answers are not held up
 	asking, asked := make(chan struct{}, 9), make(chan struct{})
 	own.round = func() error {
 		asking <- struct{}{}

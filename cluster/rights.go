@@ -148,8 +148,8 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 }
 
 const (
-	// workStatus is a status for which the node has to work: a hash of its state, or the word of a majority.
-	workStatus = "Status with hash or confirm"
+	// workStatus is a status for which the node has to work: a hash of its state, a quorum round, or a call to another server.
+	workStatus = "Status with hash, confirm or reached"
 	// resignation is a probe that ends what the leader of the term before has to give.
 	resignation = "Probe with elected"
 	// ownRevocation is revoke_host without a name: the host that asks.
@@ -164,7 +164,7 @@ func rightFor(request proto.Message) (what protoreflect.Name, least right) {
 	what = protoreflect.Name(strings.TrimSuffix(string(request.ProtoReflect().Descriptor().Name()), "Request"))
 	switch r := request.(type) {
 	case *clusterpb.StatusRequest:
-		if r.GetHash() || r.GetConfirm() || r.GetFrozen() != 0 {
+		if r.GetHash() || r.GetConfirm() || r.GetFrozen() != 0 || r.GetReached() != "" {
 			what = workStatus
 		}
 	case *clusterpb.ProbeRequest:

@@ -21,7 +21,7 @@ func (n *Node) openPort() (raft.StreamLayer, error) {
 		return nil, err
 	}
 	return &raftStream{
-		Listener: n.port.Raft(), advertised: advertised(n.cfg.Advertise), security: n.connections(), cluster: n.dir.ClusterID, logger: n.logger,
+		Listener: n.port.Raft(), advertised: advertised(n.cfg.Advertise), security: n.connections(), cluster: n.dir.ClusterID, instances: n.instances, logger: n.logger,
 	}, nil
 }
 

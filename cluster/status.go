@@ -11,6 +11,9 @@ import (
 
 // Status describes this node.
 func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
+	if id := req.GetReached(); id != "" && id != n.dir.ID {
+		return n.reached(ctx, id)
+	}
 	leader, leaderAddress := n.members.leader()
 	status := &clusterpb.StatusReply{
 		Id: n.dir.ID, Name: n.dir.Name, Version: n.cfg.Version,
@@ -20,6 +23,7 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 		Voters: n.raft.VoterIDs(), Nonvoters: n.raft.NonvoterIDs(), Silences: n.vigil.silences(), VotersSeen: n.votersSeen(), Mount: n.mountPoint(),
 		Insecure:      n.cfg.insecure(),
 		OldestVersion: n.cfg.versions.Oldest, NewestVersion: n.cfg.versions.Newest, Full: n.raft.IsFull(),
+		Instance: uint64(n.dir.Instance()),
 	}
 	n.fsm.View(func(ns *namespace.Namespace) {
 		status.Cluster, status.ClusterVersion = ns.Cluster(), ns.Version()
@@ -47,4 +51,14 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 		status.Confirmed = n.changes.confirmConfiguration(ctx) == nil
 	}
 	return status, nil
+}
+
+// reached answers the status of another member, where this node reaches it.
+func (n *Node) reached(ctx context.Context, id string) (*clusterpb.StatusReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, sightTimeout)
+	defer cancel()
+	node := n.instances.dial(n.members.address(id))
+	defer node.Close()
+	reply, err := node.Status(ctx, new(clusterpb.StatusRequest))
+	return reply, inWords(err)
 }

@@ -33,6 +33,7 @@ type vigil struct {
 	peers      *rpc.Peers
 	changes    *changes
 	expulsion  *expulsion
+	instances  *instances
 	logger     *slog.Logger
 
 	mu      sync.Mutex
@@ -98,7 +99,7 @@ func (v *vigil) hears(id string) (there, full bool) {
 	if err != nil || reply.GetId() != id || reply.GetCluster() != "" && reply.GetCluster() != v.members.dir.ClusterID() {
 		return false, false
 	}
-	return true, reply.GetFull()
+	return v.instances.follows(id, address, reply.GetInstance()), reply.GetFull()
 }
 
 // note adds up for how long each has been silent, as far as a leader that was not stopped meanwhile would have looked. It answers

@@ -41,6 +41,7 @@ type FSM struct {
 	removals   *removals
 	applied    func(*namespace.Namespace) // may be nil
 	configured func()                     // may be nil
+	member     func(*storepb.Member)      // may be nil
 	due        int64                      // what NextDue was
 	sooner     chan struct{}              // has something when it has become sooner
 }
@@ -93,6 +94,9 @@ func (f *FSM) Apply(entry *raft.Log) (answer any) {
 	result := f.ns.Apply(ids.Index(entry.Index), cmd)
 	if cmd.GetOp().GetFreezeState() != nil {
 		f.freeze()
+	}
+	if m := cmd.GetOp().GetSetMember().GetMember(); m != nil {
+		f.tellMember(f.ns.Member(m.GetId()))
 	}
 	if f.applied != nil {
 		f.applied(f.ns)
@@ -148,6 +152,26 @@ func (f *FSM) OnConfiguration(changed func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.configured = changed
+}
+
+// OnMember has told be called with each member, and again whenever one is recorded. It is called with the state's lock held.
+func (f *FSM) OnMember(told func(*storepb.Member)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.member = told
+	f.tellMembers()
+}
+
+func (f *FSM) tellMembers() {
+	for _, m := range f.ns.Members() {
+		f.tellMember(m)
+	}
+}
+
+func (f *FSM) tellMember(m *storepb.Member) {
+	if f.member != nil && m != nil {
+		f.member(m)
+	}
 }
 
 // StoreConfiguration is part of raft.ConfigurationStore.
@@ -240,6 +264,7 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 		return err
 	}
 	f.ns = ns
+	f.tellMembers()
 	f.reconfigured()
 	f.wake()
 	for request := range f.awaited {

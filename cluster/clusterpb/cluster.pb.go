@@ -88,14 +88,16 @@ type ExecuteRequest struct {
 	Request isExecuteRequest_Request `protobuf_oneof:"request"`
 	// Of a query: the voter that sends it, and the term it was in when it was asked to. That is its word that nobody
 	// newer had been elected by then.
-	Voter   string `protobuf:"bytes,3,opt,name=voter,proto3" json:"voter,omitempty"`
-	Term    uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
-	Probed  string `protobuf:"bytes,5,opt,name=probed,proto3" json:"probed,omitempty"`   // of a query: a voter that the sender probes itself, meanwhile
-	Cluster string `protobuf:"bytes,6,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the one that the mount belongs to; empty: it does not say
-	Lease   uint64 `protobuf:"varint,7,opt,name=lease,proto3" json:"lease,omitempty"`    // the session that wants a lease on the answer, or on those to also; 0: none does
-	Client  uint64 `protobuf:"varint,8,opt,name=client,proto3" json:"client,omitempty"`  // whose client that is: a number that each draws
-	Spent   uint64 `protobuf:"varint,9,opt,name=spent,proto3" json:"spent,omitempty"`    // no generation of leases up to this one counts any more for that client
-	Asked   uint64 `protobuf:"varint,10,opt,name=asked,proto3" json:"asked,omitempty"`   // how many inodes that client had dropped when it asked
+	Voter          string `protobuf:"bytes,3,opt,name=voter,proto3" json:"voter,omitempty"`
+	Term           uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
+	Probed         string `protobuf:"bytes,5,opt,name=probed,proto3" json:"probed,omitempty"`                                         // of a query: a voter that the sender probes itself, meanwhile
+	VoterInstance  uint64 `protobuf:"varint,13,opt,name=voter_instance,json=voterInstance,proto3" json:"voter_instance,omitempty"`    // which process of voter sends it
+	ProbedInstance uint64 `protobuf:"varint,14,opt,name=probed_instance,json=probedInstance,proto3" json:"probed_instance,omitempty"` // which process of probed is asked
+	Cluster        string `protobuf:"bytes,6,opt,name=cluster,proto3" json:"cluster,omitempty"`                                       // id of the one that the mount belongs to; empty: it does not say
+	Lease          uint64 `protobuf:"varint,7,opt,name=lease,proto3" json:"lease,omitempty"`                                          // the session that wants a lease on the answer, or on those to also; 0: none does
+	Client         uint64 `protobuf:"varint,8,opt,name=client,proto3" json:"client,omitempty"`                                        // whose client that is: a number that each draws
+	Spent          uint64 `protobuf:"varint,9,opt,name=spent,proto3" json:"spent,omitempty"`                                          // no generation of leases up to this one counts any more for that client
+	Asked          uint64 `protobuf:"varint,10,opt,name=asked,proto3" json:"asked,omitempty"`                                         // how many inodes that client had dropped when it asked
 	// Of a command: inodes that it is about to change, of which the client keeps nothing any more that it asked for before.
 	GivenUp []uint64 `protobuf:"varint,11,rep,packed,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"`
 	// Of a command: what its client asks next, to be answered from the state after it. Inode 0 is the one of the result.
@@ -178,6 +180,20 @@ func (x *ExecuteRequest) GetProbed() string {
 		return x.Probed
 	}
 	return ""
+}
+
+func (x *ExecuteRequest) GetVoterInstance() uint64 {
+	if x != nil {
+		return x.VoterInstance
+	}
+	return 0
+}
+
+func (x *ExecuteRequest) GetProbedInstance() uint64 {
+	if x != nil {
+		return x.ProbedInstance
+	}
+	return 0
 }
 
 func (x *ExecuteRequest) GetCluster() string {
@@ -1518,6 +1534,7 @@ type ProbeRequest struct {
 	Elected       uint64                 `protobuf:"varint,1,opt,name=elected,proto3" json:"elected,omitempty"`     // a node that was elected in this term asks: see resigned. 0: somebody else does
 	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`      // id of its, without which nobody resigns
 	Addresses     bool                   `protobuf:"varint,3,opt,name=addresses,proto3" json:"addresses,omitempty"` // answer addresses too
+	Process       bool                   `protobuf:"varint,4,opt,name=process,proto3" json:"process,omitempty"`     // answer process too
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1573,6 +1590,13 @@ func (x *ProbeRequest) GetAddresses() bool {
 	return false
 }
 
+func (x *ProbeRequest) GetProcess() bool {
+	if x != nil {
+		return x.Process
+	}
+	return false
+}
+
 type ProbeReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
@@ -1587,6 +1611,8 @@ type ProbeReply struct {
 	Resigned      bool                   `protobuf:"varint,100,opt,name=resigned,proto3" json:"resigned,omitempty"`                       // it led in the term before the one that was asked about, and gives no lease in it any more
 	LeasesLast    int64                  `protobuf:"varint,101,opt,name=leases_last,json=leasesLast,proto3" json:"leases_last,omitempty"` // for how long those may last that it has given then, nanoseconds
 	Addresses     []*ServerAddress       `protobuf:"bytes,110,rep,name=addresses,proto3" json:"addresses,omitempty"`                      // where the node reaches each server of the cluster, itself included
+	Instance      uint64                 `protobuf:"varint,111,opt,name=instance,proto3" json:"instance,omitempty"`                       // of the process that answers
+	Process       *Process               `protobuf:"bytes,112,opt,name=process,proto3" json:"process,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1705,6 +1731,83 @@ func (x *ProbeReply) GetAddresses() []*ServerAddress {
 	return nil
 }
 
+func (x *ProbeReply) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
+}
+
+func (x *ProbeReply) GetProcess() *Process {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+// Process is one process of a server. Two can run at once if a data directory or a virtual machine is copied.
+type Process struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Instance uint64                 `protobuf:"varint,1,opt,name=instance,proto3" json:"instance,omitempty"` // drawn when the process starts
+	// The instances of the earlier processes of its data directory, at least from the last one that its state records. A process of a
+	// copied data directory does not have those that the original has started since.
+	Before        []uint64 `protobuf:"varint,2,rep,packed,name=before,proto3" json:"before,omitempty"`
+	Host          string   `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"` // name of the machine, for people
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Process) Reset() {
+	*x = Process{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Process) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Process) ProtoMessage() {}
+
+func (x *Process) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Process.ProtoReflect.Descriptor instead.
+func (*Process) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Process) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
+}
+
+func (x *Process) GetBefore() []uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
+func (x *Process) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
 // ServerAddress is where a server is reached, as far as the node knows that tells of it. The address may be out of date: only the
 // server itself proves that it is there, when it is asked.
 type ServerAddress struct {
@@ -1717,7 +1820,7 @@ type ServerAddress struct {
 
 func (x *ServerAddress) Reset() {
 	*x = ServerAddress{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +1832,7 @@ func (x *ServerAddress) String() string {
 func (*ServerAddress) ProtoMessage() {}
 
 func (x *ServerAddress) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +1845,7 @@ func (x *ServerAddress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerAddress.ProtoReflect.Descriptor instead.
 func (*ServerAddress) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ServerAddress) GetId() string {
@@ -1764,6 +1867,7 @@ type StatusRequest struct {
 	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // answer state_hash too
 	Confirm       bool                   `protobuf:"varint,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // prove that this node leads and that its voters are committed: one entry of the log
 	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`    // of a relay: id or name of the member that is meant; empty: any
+	Reached       string                 `protobuf:"bytes,4,opt,name=reached,proto3" json:"reached,omitempty"`  // id of another member: answer its status, if this node reaches it
 	Frozen        uint64                 `protobuf:"varint,60,opt,name=frozen,proto3" json:"frozen,omitempty"`  // answer frozen too: index of a command FreezeState
 	Recent        bool                   `protobuf:"varint,80,opt,name=recent,proto3" json:"recent,omitempty"`  // answer recent too
 	unknownFields protoimpl.UnknownFields
@@ -1772,7 +1876,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +1888,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +1901,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StatusRequest) GetHash() bool {
@@ -1817,6 +1921,13 @@ func (x *StatusRequest) GetConfirm() bool {
 func (x *StatusRequest) GetMember() string {
 	if x != nil {
 		return x.Member
+	}
+	return ""
+}
+
+func (x *StatusRequest) GetReached() string {
+	if x != nil {
+		return x.Reached
 	}
 	return ""
 }
@@ -1867,13 +1978,14 @@ type StatusReply struct {
 	Recent         []*Sample              `protobuf:"bytes,80,rep,name=recent,proto3" json:"recent,omitempty"`                           // of the last hour, the oldest first
 	VotersSeen     []*VoterSeen           `protobuf:"bytes,81,rep,name=voters_seen,json=votersSeen,proto3" json:"voters_seen,omitempty"` // of the leader
 	Full           bool                   `protobuf:"varint,90,opt,name=full,proto3" json:"full,omitempty"`                              // as in ProbeReply
+	Instance       uint64                 `protobuf:"varint,111,opt,name=instance,proto3" json:"instance,omitempty"`                     // likewise
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1885,7 +1997,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1898,7 +2010,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StatusReply) GetId() string {
@@ -2111,6 +2223,13 @@ func (x *StatusReply) GetFull() bool {
 	return false
 }
 
+func (x *StatusReply) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
+}
+
 // Sample is what a node noticed of itself in some time. Durations are in nanoseconds; 0: there were none.
 type Sample struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2128,7 +2247,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2140,7 +2259,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2153,7 +2272,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Sample) GetEnded() int64 {
@@ -2224,7 +2343,7 @@ type VoterSeen struct {
 
 func (x *VoterSeen) Reset() {
 	*x = VoterSeen{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2236,7 +2355,7 @@ func (x *VoterSeen) String() string {
 func (*VoterSeen) ProtoMessage() {}
 
 func (x *VoterSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2249,7 +2368,7 @@ func (x *VoterSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoterSeen.ProtoReflect.Descriptor instead.
 func (*VoterSeen) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{25}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *VoterSeen) GetId() string {
@@ -2284,7 +2403,7 @@ type Silence struct {
 
 func (x *Silence) Reset() {
 	*x = Silence{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2296,7 +2415,7 @@ func (x *Silence) String() string {
 func (*Silence) ProtoMessage() {}
 
 func (x *Silence) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2309,7 +2428,7 @@ func (x *Silence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silence.ProtoReflect.Descriptor instead.
 func (*Silence) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{26}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Silence) GetId() string {
@@ -2337,7 +2456,7 @@ type FrozenState struct {
 
 func (x *FrozenState) Reset() {
 	*x = FrozenState{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2349,7 +2468,7 @@ func (x *FrozenState) String() string {
 func (*FrozenState) ProtoMessage() {}
 
 func (x *FrozenState) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2362,7 +2481,7 @@ func (x *FrozenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrozenState.ProtoReflect.Descriptor instead.
 func (*FrozenState) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{27}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *FrozenState) GetHash() string {
@@ -2384,13 +2503,14 @@ type JoinRequest struct {
 	Member        *storepb.Member        `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
 	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the one that it belongs to
 	Again         bool                   `protobuf:"varint,3,opt,name=again,proto3" json:"again,omitempty"`    // it has joined already, and is no member any more if it is not known
+	Process       *Process               `protobuf:"bytes,4,opt,name=process,proto3" json:"process,omitempty"` // that joins
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2402,7 +2522,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2415,7 +2535,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{28}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *JoinRequest) GetMember() *storepb.Member {
@@ -2439,6 +2559,13 @@ func (x *JoinRequest) GetAgain() bool {
 	return false
 }
 
+func (x *JoinRequest) GetProcess() *Process {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
 type RemoveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -2451,7 +2578,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2463,7 +2590,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2476,7 +2603,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{29}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RemoveRequest) GetName() string {
@@ -2519,7 +2646,7 @@ type SetVoteRequest struct {
 
 func (x *SetVoteRequest) Reset() {
 	*x = SetVoteRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2531,7 +2658,7 @@ func (x *SetVoteRequest) String() string {
 func (*SetVoteRequest) ProtoMessage() {}
 
 func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2544,7 +2671,7 @@ func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVoteRequest.ProtoReflect.Descriptor instead.
 func (*SetVoteRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{30}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetVoteRequest) GetName() string {
@@ -2585,7 +2712,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[31]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2597,7 +2724,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[31]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2610,7 +2737,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{31}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChangeRequest) GetOp() *storepb.Op {
@@ -2637,7 +2764,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[32]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2649,7 +2776,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[32]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2662,7 +2789,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{32}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *BackupRequest) GetId() uint64 {
@@ -2691,7 +2818,7 @@ type BackupReply struct {
 
 func (x *BackupReply) Reset() {
 	*x = BackupReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[33]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2703,7 +2830,7 @@ func (x *BackupReply) String() string {
 func (*BackupReply) ProtoMessage() {}
 
 func (x *BackupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[33]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2716,7 +2843,7 @@ func (x *BackupReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupReply.ProtoReflect.Descriptor instead.
 func (*BackupReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{33}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *BackupReply) GetId() uint64 {
@@ -2752,13 +2879,14 @@ type AdminReply struct {
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
 	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
 	Result        *storepb.Result        `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	Follows       uint64                 `protobuf:"varint,4,opt,name=follows,proto3" json:"follows,omitempty"` // of Join: another process of that server, which the cluster follows. The process that asks has to end
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[34]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2770,7 +2898,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[34]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2783,7 +2911,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{34}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -2807,6 +2935,13 @@ func (x *AdminReply) GetResult() *storepb.Result {
 	return nil
 }
 
+func (x *AdminReply) GetFollows() uint64 {
+	if x != nil {
+		return x.Follows
+	}
+	return 0
+}
+
 // EnrollRequest has a token, or is a renewal: then its key is the one that the host is known by.
 type EnrollRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2820,7 +2955,7 @@ type EnrollRequest struct {
 
 func (x *EnrollRequest) Reset() {
 	*x = EnrollRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[35]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +2967,7 @@ func (x *EnrollRequest) String() string {
 func (*EnrollRequest) ProtoMessage() {}
 
 func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[35]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2845,7 +2980,7 @@ func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollRequest.ProtoReflect.Descriptor instead.
 func (*EnrollRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{35}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *EnrollRequest) GetTokenId() []byte {
@@ -2893,7 +3028,7 @@ type EnrollReply struct {
 
 func (x *EnrollReply) Reset() {
 	*x = EnrollReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2905,7 +3040,7 @@ func (x *EnrollReply) String() string {
 func (*EnrollReply) ProtoMessage() {}
 
 func (x *EnrollReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2918,7 +3053,7 @@ func (x *EnrollReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollReply.ProtoReflect.Descriptor instead.
 func (*EnrollReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{36}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *EnrollReply) GetOutcome() Outcome {
@@ -2988,13 +3123,15 @@ var File_cluster_clusterpb_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"\xf5\x02\n" +
+	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"\xc5\x03\n" +
 	"\x0eExecuteRequest\x121\n" +
 	"\acommand\x18\x01 \x01(\v2\x15.lockfs.store.CommandH\x00R\acommand\x12+\n" +
 	"\x05query\x18\x02 \x01(\v2\x13.lockfs.store.QueryH\x00R\x05query\x12\x14\n" +
 	"\x05voter\x18\x03 \x01(\tR\x05voter\x12\x12\n" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\x12\x16\n" +
-	"\x06probed\x18\x05 \x01(\tR\x06probed\x12\x18\n" +
+	"\x06probed\x18\x05 \x01(\tR\x06probed\x12%\n" +
+	"\x0evoter_instance\x18\r \x01(\x04R\rvoterInstance\x12'\n" +
+	"\x0fprobed_instance\x18\x0e \x01(\x04R\x0eprobedInstance\x12\x18\n" +
 	"\acluster\x18\x06 \x01(\tR\acluster\x12\x14\n" +
 	"\x05lease\x18\a \x01(\x04R\x05lease\x12\x16\n" +
 	"\x06client\x18\b \x01(\x04R\x06client\x12\x14\n" +
@@ -3105,11 +3242,12 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\fR\x04name\x12\x10\n" +
-	"\x03ino\x18\x04 \x01(\x04R\x03ino\"`\n" +
+	"\x03ino\x18\x04 \x01(\x04R\x03ino\"z\n" +
 	"\fProbeRequest\x12\x18\n" +
 	"\aelected\x18\x01 \x01(\x04R\aelected\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1c\n" +
-	"\taddresses\x18\x03 \x01(\bR\taddresses\"\xe1\x02\n" +
+	"\taddresses\x18\x03 \x01(\bR\taddresses\x12\x18\n" +
+	"\aprocess\x18\x04 \x01(\bR\aprocess\"\xb0\x03\n" +
 	"\n" +
 	"ProbeReply\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x1d\n" +
@@ -3126,16 +3264,23 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\bresigned\x18d \x01(\bR\bresigned\x12\x1f\n" +
 	"\vleases_last\x18e \x01(\x03R\n" +
 	"leasesLast\x12;\n" +
-	"\taddresses\x18n \x03(\v2\x1d.lockfs.cluster.ServerAddressR\taddresses\"9\n" +
+	"\taddresses\x18n \x03(\v2\x1d.lockfs.cluster.ServerAddressR\taddresses\x12\x1a\n" +
+	"\binstance\x18o \x01(\x04R\binstance\x121\n" +
+	"\aprocess\x18p \x01(\v2\x17.lockfs.cluster.ProcessR\aprocess\"Q\n" +
+	"\aProcess\x12\x1a\n" +
+	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x16\n" +
+	"\x06before\x18\x02 \x03(\x04R\x06before\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\tR\x04host\"9\n" +
 	"\rServerAddress\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x85\x01\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x9f\x01\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
 	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
-	"\x06member\x18\x03 \x01(\tR\x06member\x12\x16\n" +
+	"\x06member\x18\x03 \x01(\tR\x06member\x12\x18\n" +
+	"\areached\x18\x04 \x01(\tR\areached\x12\x16\n" +
 	"\x06frozen\x18< \x01(\x04R\x06frozen\x12\x16\n" +
-	"\x06recent\x18P \x01(\bR\x06recent\"\xf6\a\n" +
+	"\x06recent\x18P \x01(\bR\x06recent\"\x92\b\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -3170,7 +3315,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06recent\x18P \x03(\v2\x16.lockfs.cluster.SampleR\x06recent\x12:\n" +
 	"\vvoters_seen\x18Q \x03(\v2\x19.lockfs.cluster.VoterSeenR\n" +
 	"votersSeen\x12\x12\n" +
-	"\x04full\x18Z \x01(\bR\x04full\"\xda\x01\n" +
+	"\x04full\x18Z \x01(\bR\x04full\x12\x1a\n" +
+	"\binstance\x18o \x01(\x04R\binstance\"\xda\x01\n" +
 	"\x06Sample\x12\x14\n" +
 	"\x05ended\x18\x01 \x01(\x03R\x05ended\x12\x10\n" +
 	"\x03lag\x18\x02 \x01(\x04R\x03lag\x12\x18\n" +
@@ -3191,11 +3337,12 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\bduration\x18\x02 \x01(\x03R\bduration\">\n" +
 	"\vFrozenState\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x1b\n" +
-	"\tkept_hash\x18\x02 \x01(\tR\bkeptHash\"k\n" +
+	"\tkept_hash\x18\x02 \x01(\tR\bkeptHash\"\x9e\x01\n" +
 	"\vJoinRequest\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x14\n" +
-	"\x05again\x18\x03 \x01(\bR\x05again\"\x89\x01\n" +
+	"\x05again\x18\x03 \x01(\bR\x05again\x121\n" +
+	"\aprocess\x18\x04 \x01(\v2\x17.lockfs.cluster.ProcessR\aprocess\"\x89\x01\n" +
 	"\rRemoveRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\x12\x14\n" +
@@ -3216,12 +3363,13 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\arefused\x18\x02 \x01(\tR\arefused\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x04 \x01(\bR\x04last\"\x94\x01\n" +
+	"\x04last\x18\x04 \x01(\bR\x04last\"\xae\x01\n" +
 	"\n" +
 	"AdminReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12,\n" +
-	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\"p\n" +
+	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12\x18\n" +
+	"\afollows\x18\x04 \x01(\x04R\afollows\"p\n" +
 	"\rEnrollRequest\x12\x19\n" +
 	"\btoken_id\x18\x01 \x01(\fR\atokenId\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\fR\x06secret\x12\x12\n" +
@@ -3275,7 +3423,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                    // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),          // 1: lockfs.cluster.ExecuteRequest
@@ -3299,103 +3447,106 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*Removal)(nil),                 // 19: lockfs.cluster.Removal
 	(*ProbeRequest)(nil),            // 20: lockfs.cluster.ProbeRequest
 	(*ProbeReply)(nil),              // 21: lockfs.cluster.ProbeReply
-	(*ServerAddress)(nil),           // 22: lockfs.cluster.ServerAddress
-	(*StatusRequest)(nil),           // 23: lockfs.cluster.StatusRequest
-	(*StatusReply)(nil),             // 24: lockfs.cluster.StatusReply
-	(*Sample)(nil),                  // 25: lockfs.cluster.Sample
-	(*VoterSeen)(nil),               // 26: lockfs.cluster.VoterSeen
-	(*Silence)(nil),                 // 27: lockfs.cluster.Silence
-	(*FrozenState)(nil),             // 28: lockfs.cluster.FrozenState
-	(*JoinRequest)(nil),             // 29: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),           // 30: lockfs.cluster.RemoveRequest
-	(*SetVoteRequest)(nil),          // 31: lockfs.cluster.SetVoteRequest
-	(*ChangeRequest)(nil),           // 32: lockfs.cluster.ChangeRequest
-	(*BackupRequest)(nil),           // 33: lockfs.cluster.BackupRequest
-	(*BackupReply)(nil),             // 34: lockfs.cluster.BackupReply
-	(*AdminReply)(nil),              // 35: lockfs.cluster.AdminReply
-	(*EnrollRequest)(nil),           // 36: lockfs.cluster.EnrollRequest
-	(*EnrollReply)(nil),             // 37: lockfs.cluster.EnrollReply
-	(*storepb.Command)(nil),         // 38: lockfs.store.Command
-	(*storepb.Query)(nil),           // 39: lockfs.store.Query
-	(*storepb.Result)(nil),          // 40: lockfs.store.Result
-	(*storepb.SessionRecord)(nil),   // 41: lockfs.store.SessionRecord
-	(storepb.LockKind)(0),           // 42: lockfs.store.LockKind
-	(*storepb.Member)(nil),          // 43: lockfs.store.Member
-	(*storepb.FsStats)(nil),         // 44: lockfs.store.FsStats
-	(*storepb.Caller)(nil),          // 45: lockfs.store.Caller
-	(*storepb.Op)(nil),              // 46: lockfs.store.Op
+	(*Process)(nil),                 // 22: lockfs.cluster.Process
+	(*ServerAddress)(nil),           // 23: lockfs.cluster.ServerAddress
+	(*StatusRequest)(nil),           // 24: lockfs.cluster.StatusRequest
+	(*StatusReply)(nil),             // 25: lockfs.cluster.StatusReply
+	(*Sample)(nil),                  // 26: lockfs.cluster.Sample
+	(*VoterSeen)(nil),               // 27: lockfs.cluster.VoterSeen
+	(*Silence)(nil),                 // 28: lockfs.cluster.Silence
+	(*FrozenState)(nil),             // 29: lockfs.cluster.FrozenState
+	(*JoinRequest)(nil),             // 30: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),           // 31: lockfs.cluster.RemoveRequest
+	(*SetVoteRequest)(nil),          // 32: lockfs.cluster.SetVoteRequest
+	(*ChangeRequest)(nil),           // 33: lockfs.cluster.ChangeRequest
+	(*BackupRequest)(nil),           // 34: lockfs.cluster.BackupRequest
+	(*BackupReply)(nil),             // 35: lockfs.cluster.BackupReply
+	(*AdminReply)(nil),              // 36: lockfs.cluster.AdminReply
+	(*EnrollRequest)(nil),           // 37: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),             // 38: lockfs.cluster.EnrollReply
+	(*storepb.Command)(nil),         // 39: lockfs.store.Command
+	(*storepb.Query)(nil),           // 40: lockfs.store.Query
+	(*storepb.Result)(nil),          // 41: lockfs.store.Result
+	(*storepb.SessionRecord)(nil),   // 42: lockfs.store.SessionRecord
+	(storepb.LockKind)(0),           // 43: lockfs.store.LockKind
+	(*storepb.Member)(nil),          // 44: lockfs.store.Member
+	(*storepb.FsStats)(nil),         // 45: lockfs.store.FsStats
+	(*storepb.Caller)(nil),          // 46: lockfs.store.Caller
+	(*storepb.Op)(nil),              // 47: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	38, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	39, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
-	39, // 2: lockfs.cluster.ExecuteRequest.also:type_name -> lockfs.store.Query
+	39, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	40, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	40, // 2: lockfs.cluster.ExecuteRequest.also:type_name -> lockfs.store.Query
 	0,  // 3: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	40, // 4: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	41, // 4: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	3,  // 5: lockfs.cluster.ExecuteReply.also:type_name -> lockfs.cluster.LeasedAnswer
-	40, // 6: lockfs.cluster.LeasedAnswer.result:type_name -> lockfs.store.Result
+	41, // 6: lockfs.cluster.LeasedAnswer.result:type_name -> lockfs.store.Result
 	0,  // 7: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 8: lockfs.cluster.LeaseReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 9: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	10, // 10: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	41, // 11: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
-	42, // 12: lockfs.cluster.AdvisoryOwner.kind:type_name -> lockfs.store.LockKind
+	42, // 11: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	43, // 12: lockfs.cluster.AdvisoryOwner.kind:type_name -> lockfs.store.LockKind
 	11, // 13: lockfs.cluster.AwaitReleaseRequest.holder:type_name -> lockfs.cluster.AdvisoryOwner
 	0,  // 14: lockfs.cluster.AwaitReleaseReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 15: lockfs.cluster.ReleaseQuestionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	16, // 16: lockfs.cluster.ReleaseQuestionsReply.questions:type_name -> lockfs.cluster.ReleaseQuestion
 	11, // 17: lockfs.cluster.ReleaseQuestion.holder:type_name -> lockfs.cluster.AdvisoryOwner
 	19, // 18: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	22, // 19: lockfs.cluster.ProbeReply.addresses:type_name -> lockfs.cluster.ServerAddress
-	43, // 20: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	44, // 21: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	27, // 22: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
-	28, // 23: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
-	25, // 24: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
-	26, // 25: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
-	43, // 26: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	45, // 27: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
-	45, // 28: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
-	46, // 29: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	45, // 30: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 31: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	40, // 32: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	0,  // 33: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	40, // 34: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	1,  // 35: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	4,  // 36: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	6,  // 37: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
-	8,  // 38: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	17, // 39: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	12, // 40: lockfs.cluster.Node.AwaitRelease:input_type -> lockfs.cluster.AwaitReleaseRequest
-	14, // 41: lockfs.cluster.Node.ReleaseQuestions:input_type -> lockfs.cluster.ReleaseQuestionsRequest
-	20, // 42: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	23, // 43: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	29, // 44: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	30, // 45: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	31, // 46: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
-	32, // 47: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	36, // 48: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	33, // 49: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	2,  // 50: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	5,  // 51: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	7,  // 52: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
-	9,  // 53: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	18, // 54: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	13, // 55: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
-	15, // 56: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
-	21, // 57: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	24, // 58: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	35, // 59: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	35, // 60: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	35, // 61: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
-	35, // 62: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	37, // 63: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	34, // 64: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	50, // [50:65] is the sub-list for method output_type
-	35, // [35:50] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	23, // 19: lockfs.cluster.ProbeReply.addresses:type_name -> lockfs.cluster.ServerAddress
+	22, // 20: lockfs.cluster.ProbeReply.process:type_name -> lockfs.cluster.Process
+	44, // 21: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	45, // 22: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	28, // 23: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
+	29, // 24: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	26, // 25: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
+	27, // 26: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
+	44, // 27: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	22, // 28: lockfs.cluster.JoinRequest.process:type_name -> lockfs.cluster.Process
+	46, // 29: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	46, // 30: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
+	47, // 31: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	46, // 32: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 33: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	41, // 34: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 35: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	41, // 36: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	1,  // 37: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	4,  // 38: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	6,  // 39: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
+	8,  // 40: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	17, // 41: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	12, // 42: lockfs.cluster.Node.AwaitRelease:input_type -> lockfs.cluster.AwaitReleaseRequest
+	14, // 43: lockfs.cluster.Node.ReleaseQuestions:input_type -> lockfs.cluster.ReleaseQuestionsRequest
+	20, // 44: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	24, // 45: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	30, // 46: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	31, // 47: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	32, // 48: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
+	33, // 49: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	37, // 50: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	34, // 51: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	2,  // 52: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	5,  // 53: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	7,  // 54: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
+	9,  // 55: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	18, // 56: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	13, // 57: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
+	15, // 58: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
+	21, // 59: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	25, // 60: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	36, // 61: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	36, // 62: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	36, // 63: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
+	36, // 64: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	38, // 65: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	35, // 66: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	52, // [52:67] is the sub-list for method output_type
+	37, // [37:52] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -3413,7 +3564,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -13,6 +13,8 @@ type Config struct {
 	Network raft.StreamLayer
 	// Addresses are where they were met; nil: where the configuration has them.
 	Addresses *Addresses
+	// Instances says which process of each server counts; nil: every one does.
+	Instances Instances
 	Logger    *slog.Logger
 	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
 	SnapshotEntries uint64

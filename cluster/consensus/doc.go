@@ -24,6 +24,9 @@
 // the process of its leader has ended (leaderWatch). What raft makes of a message whose beginning or
 // end it does not know from its log, or of a snapshot that comes late, is seen to before it gets them (incoming).
 //
+// Each message names the process that sends it. Requests and answers of a process that does not count as its server are refused
+// ([Instances]); a vote is remembered with the process that it was given to.
+//
 // # Disk
 //
 // A disk that fails or hangs ends the process, and before that its node is silent (disk, [Withdrawal]).

@@ -273,7 +273,7 @@ func (m *machine) start(t testing.TB) {
 	m.incoming = newIncoming(m.network.Consumer(), m.log, new(snapshotStore).last, nil)
 	votes := flushingVotes{m.votes, m.log}
 	m.raft, err = raft.NewRaft(m.config(), fsm, logCache(m.log), votes, raft.NewInmemSnapshotStore(), transport{
-		m.network, m.config().LocalID, NewAddresses(), m.log, NewWithdrawal(), newSpace("", 0, quietLogger()), m.incoming,
+		m.network, m.config().LocalID, 0, NewAddresses(), nil, m.log, NewWithdrawal(), newSpace("", 0, quietLogger()), m.incoming,
 	})
 	require.NoError(t, err)
 	m.log.raft.Store(m.raft)

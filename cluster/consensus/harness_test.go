@@ -149,3 +149,6 @@ func (v *voter) snapshot(t testing.TB) {
 		require.ErrorIs(t, err, raft.ErrNothingNewToSnapshot)
 	}
 }
+
+// directoryOf is that of a server which is only heard.
+func directoryOf(id string) *Directory { return &Directory{Identity: Identity{ID: id}} }

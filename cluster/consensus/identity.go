@@ -13,6 +13,7 @@ import (
 
 	"lockfs/cluster/durable"
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/version"
 )
@@ -40,6 +41,9 @@ type Identity struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Joined is set once the node is known to be in the cluster's configuration.
 	Joined bool `json:"joined"`
+	// Starts are the instances of the processes that have used the directory, the present one last. The first may be one that the cluster
+	// has recorded; those before it are left out.
+	Starts []ids.Instance `json:"starts,omitempty"`
 	// ClusterVersion is that of the newest that the rest of the directory may hold something of; 0: 1.
 	ClusterVersion uint32 `json:"cluster_version,omitempty"`
 }

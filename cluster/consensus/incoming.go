@@ -28,20 +28,26 @@ func positionOf(entry *raft.Log) position {
 // snapshot has what they say, and the leader would send older and older entries. So what the snapshot has is taken out of them
 // (skipCovered). And raft empties its log when it installs a snapshot, also of entries behind it that others count on, and goes on counting
 // those that it had; both are seen to here (install).
+//
+// Requests of a process that does not count as its server (Instances) get an error. One that is not known yet is judged beside the others.
 type incoming struct {
-	header   raft.RPCHeader // of this server's answers
-	from     <-chan raft.RPC
-	requests chan raft.RPC
-	raft     *raft.Raft
-	log      raft.LogStore
-	newest   func() position // the last entry of the newest snapshot there is
-	fail     func(error)
-	ended    chan struct{}
-	ending   sync.Once
+	header    raft.RPCHeader // of this server's answers
+	from      <-chan raft.RPC
+	judged    chan raft.RPC // of processes that were not known at first
+	requests  chan raft.RPC
+	raft      *raft.Raft
+	log       raft.LogStore
+	newest    func() position // the last entry of the newest snapshot there is
+	instances Instances       // nil: every process counts
+	fail      func(error)
+	ended     chan struct{}
+	ending    sync.Once
 }
 
 func newIncoming(from <-chan raft.RPC, log raft.LogStore, newest func() position, fail func(error)) *incoming {
-	return &incoming{from: from, requests: make(chan raft.RPC), log: log, newest: newest, fail: fail, ended: make(chan struct{})}
+	return &incoming{
+		from: from, judged: make(chan raft.RPC), requests: make(chan raft.RPC), log: log, newest: newest, fail: fail, ended: make(chan struct{}),
+	}
 }
 
 // begin passes on what has come, and what comes until the end, to a raft.
@@ -56,22 +62,12 @@ func (i *incoming) pass() {
 	for {
 		select {
 		case rpc := <-i.from:
-			switch req := rpc.Command.(type) {
-			case *raft.AppendEntriesRequest:
-				rpc.Command = i.skipTaken(commitCompared(req))
-				i.hand(rpc)
-			case *raft.InstallSnapshotRequest:
-				if !i.install(rpc, req) {
-					return
-				}
-			case *raft.RequestPreVoteRequest:
-				if req.Term == 0 {
-					i.identify(rpc)
-				} else {
-					i.hand(rpc)
-				}
-			default:
-				i.hand(rpc)
+			if i.follows(rpc) && !i.take(rpc) {
+				return
+			}
+		case rpc := <-i.judged:
+			if !i.take(rpc) {
+				return
 			}
 		case <-i.ended:
 			return
@@ -82,6 +78,56 @@ func (i *incoming) pass() {
 // identify answers a server that asks only which server is here (transport.call). Raft would log each as a rejected pre-vote.
 func (i *incoming) identify(rpc raft.RPC) {
 	rpc.Respond(&raft.RequestPreVoteResponse{RPCHeader: i.header, Term: i.raft.CurrentTerm()}, nil)
+}
+
+// follows reports whether a request is of a process that counts. One that this node does not know yet is judged meanwhile.
+func (i *incoming) follows(rpc raft.RPC) bool {
+	req, ok := rpc.Command.(raft.WithRPCHeader)
+	if i.instances == nil || !ok {
+		return true
+	}
+	if ask, ok := req.(*raft.RequestPreVoteRequest); ok && ask.Term == 0 {
+		return true // it changes nothing, and the answer says which process this is
+	}
+	id := raft.ServerID(req.GetRPCHeader().ID)
+	at, instance := decodePeer(req.GetRPCHeader().Addr)
+	if i.instances.Follows(id, instance) {
+		return true
+	}
+	go func() {
+		if err := i.instances.Follow(id, at, instance); err != nil {
+			if rpc.Reader != nil { // the connection goes on behind it
+				_, _ = io.Copy(io.Discard, rpc.Reader)
+			}
+			rpc.Respond(nil, err)
+			return
+		}
+		select {
+		case i.judged <- rpc:
+		case <-i.ended:
+		}
+	}()
+	return false
+}
+
+// take returns false if nothing more is to be answered.
+func (i *incoming) take(rpc raft.RPC) bool {
+	switch req := rpc.Command.(type) {
+	case *raft.AppendEntriesRequest:
+		rpc.Command = i.skipTaken(commitCompared(req))
+		i.hand(rpc)
+	case *raft.InstallSnapshotRequest:
+		return i.install(rpc, req)
+	case *raft.RequestPreVoteRequest:
+		if req.Term == 0 {
+			i.identify(rpc)
+		} else {
+			i.hand(rpc)
+		}
+	default:
+		i.hand(rpc)
+	}
+	return true
 }
 
 // hand returns once raft has begun with a request, or has ended.

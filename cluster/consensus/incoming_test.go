@@ -28,7 +28,7 @@ func newFollower(t *testing.T) *follower {
 	f := &follower{setup: newSetup(t)}
 	f.setup.claim.Bootstrap = false
 	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger()), snapshots: new(snapshotStore)}
-	f.leader = newTransport(&Config{Network: listen(t), Addresses: NewAddresses(), Silence: NewWithdrawal(), Logger: quietLogger()}, "leader", files)
+	f.leader = newTransport(&Config{Network: listen(t), Addresses: NewAddresses(), Silence: NewWithdrawal(), Logger: quietLogger()}, directoryOf("leader"), files)
 	t.Cleanup(func() { _ = f.leader.(raft.WithClose).Close() })
 	f.header = raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("leader"), Addr: []byte(f.leader.LocalAddr())}
 	f.open(t)
@@ -400,7 +400,7 @@ func TestIdentificationIsNotLoggedAsARejectedVote(t *testing.T) {
 	f.open(t)
 	require.True(t, f.append(t, oldTerm, position{}, oldTerm))
 	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger()), snapshots: new(snapshotStore)}
-	asker := newTransport(&Config{Network: listen(t), Addresses: NewAddresses(), Silence: NewWithdrawal(), Logger: quietLogger()}, "asker", files).(transport)
+	asker := newTransport(&Config{Network: listen(t), Addresses: NewAddresses(), Silence: NewWithdrawal(), Logger: quietLogger()}, directoryOf("asker"), files).(transport)
 	defer func() { _ = asker.Close() }()
 	require.NoError(t, asker.call(f.id, f.Transport.LocalAddr()))
 	require.ErrorContains(t, asker.call("another", f.Transport.LocalAddr()), "answers")

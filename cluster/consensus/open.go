@@ -44,10 +44,13 @@ func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
 	if err != nil {
 		return fmt.Errorf("note the version of the cluster: %w", err)
 	}
+	if err := dir.startInstance(ids.Instance(state.Member(dir.ID).GetInstance()), r.files.space.persist); err != nil {
+		return err
+	}
 	if r.cfg.Addresses == nil {
 		r.cfg.Addresses = NewAddresses()
 	}
-	r.Transport = newTransport(&r.cfg, r.id, r.files)
+	r.Transport = newTransport(&r.cfg, dir, r.files)
 	r.FSM = raftstore.NewFSM(state, string(r.id), r.cfg.CannotApply)
 	r.FSM.Versions(dir.versions, r.noteVersion(dir.enter))
 	logs, fsm := logCache(r.files.logs), configuredFSM{earlyFSM{r.FSM, r.files.logs}, r.cfg.Addresses}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +20,9 @@ import (
 type transport struct {
 	network
 	self      raft.ServerID
+	instance  ids.Instance // of this process
 	addresses *Addresses
+	instances Instances // nil: every process counts
 	log       *earlyLog
 	silence   *Withdrawal
 	space     *space
@@ -59,21 +62,41 @@ func (t transport) Close() error {
 	return t.network.Close()
 }
 
-// EncodePeer is part of raft.Transport. It names a server by id and address. A follower remembers its vote as these bytes, and grants
-// them the vote of that term once more without a look at the log. So only the request of the same process may have the same
-// bytes: not another server that has since got the address, nor a copy of the server at another one. A process asks once in a term, since it
-// stores a new term first.
+// EncodePeer is part of raft.Transport. It names a server by id and address, and this one by its process too: ID#INSTANCE@ADDRESS. A
+// follower remembers its vote as these bytes, and grants them the vote of that term once more without a look at the log. So only the
+// request of the same process may have the same bytes: not another server that has since got the address, nor a copy of the server. A
+// process asks once in a term, since it stores a new term first.
 func (t transport) EncodePeer(id raft.ServerID, address raft.ServerAddress) []byte {
+	if id == t.self {
+		id += raft.ServerID(instanceMark + strconv.FormatUint(uint64(t.instance), 16))
+	}
 	return []byte(string(id) + peerSeparator + string(address))
 }
 
-// peerSeparator is in no address.
-const peerSeparator = "@"
+// Neither is in an id or an address.
+const (
+	peerSeparator = "@"
+	instanceMark  = "#"
+)
 
 // DecodePeer is part of raft.Transport. It returns the address.
 func (t transport) DecodePeer(peer []byte) raft.ServerAddress {
-	text := string(peer)
-	return raft.ServerAddress(text[strings.LastIndex(text, peerSeparator)+1:])
+	address, _ := decodePeer(peer)
+	return address
+}
+
+// decodePeer returns an instance of 0 for a peer that does not say which process it is.
+func decodePeer(peer []byte) (address raft.ServerAddress, instance ids.Instance) {
+	name, at, found := strings.Cut(string(peer), peerSeparator)
+	if !found {
+		return raft.ServerAddress(peer), 0
+	}
+	_, mark, _ := strings.Cut(name, instanceMark)
+	number, err := strconv.ParseUint(mark, 16, 64)
+	if err != nil {
+		return raft.ServerAddress(at), 0
+	}
+	return raft.ServerAddress(at), ids.Instance(number)
 }
 
 // SetHeartbeatHandler does nothing, so heartbeats come through the consumer like all else.
@@ -164,13 +187,24 @@ func (t transport) reach(id raft.ServerID, configured raft.ServerAddress, answer
 	return t.accept(id, at, answer)
 }
 
-// accept is nil if a server has given the answer itself; else it was not met there.
+// accept is nil if a server has given the answer itself, by the process that counts; else it was not met there.
 func (t transport) accept(id raft.ServerID, at raft.ServerAddress, answer raft.WithRPCHeader) error {
 	err := ofServer(id, at, answer)
+	if err == nil {
+		err = t.follow(id, at, answer)
+	}
 	if err != nil {
 		t.addresses.missed(id, at)
 	}
 	return err
+}
+
+func (t transport) follow(id raft.ServerID, at raft.ServerAddress, answer raft.WithRPCHeader) error {
+	_, instance := decodePeer(answer.GetRPCHeader().Addr)
+	if t.instances == nil || t.instances.Follows(id, instance) {
+		return nil
+	}
+	return t.instances.Follow(id, at, instance)
 }
 
 // call returns nil if the server itself answers at an address. It asks for a pre-vote in term 0, in which raft never asks (incoming.identify).
@@ -183,7 +217,10 @@ func (t transport) call(id raft.ServerID, at raft.ServerAddress) error {
 	if err := t.network.RequestPreVote(id, at, request, reply); err != nil {
 		return fmt.Errorf("its address %s does not answer: %w", at, err)
 	}
-	return ofServer(id, at, reply)
+	if err := ofServer(id, at, reply); err != nil {
+		return err
+	}
+	return t.follow(id, at, reply)
 }
 
 // header returns the header of this server's messages.
@@ -220,7 +257,7 @@ const (
 // aloneAddress is that of a node without network.
 const aloneAddress = "local"
 
-func newTransport(cfg *Config, self raft.ServerID, files *storage) raft.Transport {
+func newTransport(cfg *Config, dir *Directory, files *storage) raft.Transport {
 	if cfg.Network == nil {
 		_, local := raft.NewInmemTransport(aloneAddress)
 		return local
@@ -231,7 +268,10 @@ func newTransport(cfg *Config, self raft.ServerID, files *storage) raft.Transpor
 		cfg.Fail(err)
 	}
 	incoming := newIncoming(over.Consumer(), files.logs, files.snapshots.last, fail)
-	t := transport{over, self, cfg.Addresses, files.logs, cfg.Silence, files.space, incoming}
+	incoming.instances = cfg.Instances
+	t := transport{
+		over, raft.ServerID(dir.ID), dir.Instance(), cfg.Addresses, cfg.Instances, files.logs, cfg.Silence, files.space, incoming,
+	}
 	incoming.header = t.header()
 	return t
 }

@@ -15,7 +15,7 @@ func TestASnapshotOnItsWayEndsWithSilence(t *testing.T) {
 	silence := NewWithdrawal()
 	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, logger), snapshots: new(snapshotStore)}
 	open := func() raft.Transport {
-		opened := newTransport(&Config{Network: listen(t), Addresses: NewAddresses(), Silence: silence, Logger: logger}, "", files)
+		opened := newTransport(&Config{Network: listen(t), Addresses: NewAddresses(), Silence: silence, Logger: logger}, directoryOf(""), files)
 		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
 		return opened
 	}
@@ -47,7 +47,7 @@ func TestAnotherServersAnswersCountForNothing(t *testing.T) {
 	addresses := NewAddresses()
 	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger()), snapshots: new(snapshotStore)}
 	open := func() raft.Transport {
-		opened := newTransport(&Config{Network: listen(t), Addresses: addresses, Silence: NewWithdrawal(), Logger: quietLogger()}, "a", files)
+		opened := newTransport(&Config{Network: listen(t), Addresses: addresses, Silence: NewWithdrawal(), Logger: quietLogger()}, directoryOf("a"), files)
 		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
 		return opened
 	}

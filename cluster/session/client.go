@@ -95,5 +95,5 @@ type Voter interface {
 	// FollowLeader tells of each leader that it learns of by its address, of itself by none, until ctx ends.
 	FollowLeader(ctx context.Context, leads func(address string))
 	// Word is its id and the term that it is in now.
-	Word() (id string, term ids.Term)
+	Word() (id string, instance ids.Instance, term ids.Term)
 }

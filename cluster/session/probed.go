@@ -16,6 +16,7 @@ type probedVoter struct {
 	mu     sync.Mutex
 	node   rpc.Node // nil: none is known
 	id     string
+	of     uint64 // its instance
 	looked time.Time
 }
 
@@ -23,14 +24,14 @@ type probedVoter struct {
 const probedInterval = time.Second
 
 // get answers nil while none is known; then one is looked for now and then, among the servers and while ctx lasts.
-func (v *probedVoter) get(ctx context.Context, servers func() []rpc.Node) (node rpc.Node, id string) {
+func (v *probedVoter) get(ctx context.Context, servers func() []rpc.Node) (node rpc.Node, id string, instance uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.node == nil && time.Since(v.looked) > probedInterval {
 		v.looked = time.Now()
 		go v.look(ctx, servers())
 	}
-	return v.node, v.id
+	return v.node, v.id, v.of
 }
 
 // look takes the first server that answers and does not lead.
@@ -46,7 +47,7 @@ func (v *probedVoter) look(ctx context.Context, servers []rpc.Node) {
 			v.mu.Lock()
 			defer v.mu.Unlock()
 			if v.node == nil {
-				v.node, v.id = node, reply.GetId()
+				v.node, v.id, v.of = node, reply.GetId(), reply.GetInstance()
 			}
 		}()
 	}

@@ -134,7 +134,7 @@ func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest
 	if req.GetQuery().GetSince() != 0 { // mostly answered without a majority's word
 		return c.execute(ctx, req)
 	}
-	node, id := c.probed.get(c.ctx, c.router.Entries)
+	node, id, instance := c.probed.get(c.ctx, c.router.Entries)
 	if node == nil {
 		return c.execute(ctx, req)
 	}
@@ -143,13 +143,13 @@ func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest
 	word := make(chan ids.Term, 1)
 	go func() {
 		reply, err := node.Probe(asked, &clusterpb.ProbeRequest{})
-		if err != nil || reply.GetId() != id || reply.GetLeads() || !c.cluster.is(reply.GetCluster()) {
+		if err != nil || reply.GetId() != id || reply.GetInstance() != instance || reply.GetLeads() || !c.cluster.is(reply.GetCluster()) {
 			word <- 0
 			return
 		}
 		word <- ids.Term(reply.GetTerm())
 	}()
-	req.Probed = id
+	req.Probed, req.ProbedInstance = id, instance
 	reply, err := c.execute(ctx, req)
 	if err == nil && reply.GetTerm() == 0 {
 		c.probed.forget(node) // the leader has asked for more
@@ -176,8 +176,8 @@ func (c *Client) query(ctx context.Context, query *storepb.Query, wants lease.Re
 		Lease:   uint64(wants.Session), Client: wants.Client, Spent: wants.Spent, Asked: wants.Asked,
 	}
 	if near := c.near.Load(); near != nil {
-		voter, term := (*near).Word()
-		request.Voter, request.Term = voter, uint64(term)
+		voter, instance, term := (*near).Word()
+		request.Voter, request.VoterInstance, request.Term = voter, uint64(instance), uint64(term)
 		return c.execute(ctx, request)
 	}
 	return c.queryProbing(ctx, request)

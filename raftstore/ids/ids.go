@@ -17,6 +17,8 @@ type (
 	Index uint64
 	// Term is a term of raft's.
 	Term uint64
+	// Instance tells a process of a server from every other process that uses its identity; 0: it is not known.
+	Instance uint64
 )
 
 // UnknownInode is no inode's number: whoever removes a name says by it that it is not known any more which inode the caller has found there.

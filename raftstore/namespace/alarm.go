@@ -14,6 +14,8 @@ const (
 	AlarmStateDiffers = "state_differs"
 	// AlarmStateUndecided is of states that were not the same where no majority had one.
 	AlarmStateUndecided = "state_undecided"
+	// AlarmTwoProcesses is of a server of which two processes run, one of them on a copy of its data directory or machine.
+	AlarmTwoProcesses = "two_processes"
 	// AlarmNoSpace is of a voter whose disk is short of space: while there is one, nothing may grow.
 	AlarmNoSpace = "no_space"
 )
@@ -51,11 +53,13 @@ func (ns *Namespace) clearAlarm(by *storepb.Caller, number uint64) *storepb.Resu
 	return ok()
 }
 
-// clearAlarmsOf clears what is over with a member that is removed: the space on its disk is nobody's any more. That its state was
-// another one than the majority's stays, as what it has is not to be trusted when it comes back.
+// clearAlarmsOf clears what is over with a member that is removed: the space on its disk matters no more, and no process counts as that
+// member. An alarm that its state differed stays: what it has is not to be trusted when it comes back.
 func (ns *Namespace) clearAlarmsOf(by *storepb.Caller, member string) {
-	if alarm := ns.alarms.find(AlarmNoSpace, member); alarm != nil {
-		ns.clearAlarm(by, alarm.GetNumber())
+	for _, kind := range []string{AlarmNoSpace, AlarmTwoProcesses} {
+		if alarm := ns.alarms.find(kind, member); alarm != nil {
+			ns.clearAlarm(by, alarm.GetNumber())
+		}
 	}
 }
 
@@ -69,3 +73,6 @@ func (ns *Namespace) Distrusted(node string) *storepb.Alarm {
 	}
 	return ns.alarms.find(AlarmStateDiffers, node)
 }
+
+// HasAlarm reports whether an alarm of a kind is raised for a node.
+func (ns *Namespace) HasAlarm(kind, node string) bool { return ns.alarms.find(kind, node) != nil }

@@ -153,7 +153,9 @@ func (g *generator) rare() *storepb.Op {
 			MaxInodesPerUser: pick[uint64](g, 0, 0, 0, 2, 5, DefaultMaxInodes),
 		})
 	case 1:
-		return opOf(&storepb.SetMember{Member: &storepb.Member{Id: pick(g, "", "m1", "m2"), Name: pick(g, "", "n1", "n2")}})
+		return opOf(&storepb.SetMember{Member: &storepb.Member{
+			Id: pick(g, "", "m1", "m2"), Name: pick(g, "", "n1", "n2"), Instance: pick[uint64](g, 0, 7, 9),
+		}})
 	case 2:
 		return opOf(&storepb.RemoveMember{Id: pick(g, "", "m1", "m2")})
 	case 3:

@@ -4082,6 +4082,7 @@ type Member struct {
 	NewestVersion uint32                 `protobuf:"varint,7,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"` // likewise
 	Nonvoter      bool                   `protobuf:"varint,8,opt,name=nonvoter,proto3" json:"nonvoter,omitempty"`                                // it has a copy of everything and no vote, and is to get none
 	Leaving       bool                   `protobuf:"varint,9,opt,name=leaving,proto3" json:"leaving,omitempty"`                                  // it is being taken out for good, with the certificate of its host
+	Instance      uint64                 `protobuf:"varint,10,opt,name=instance,proto3" json:"instance,omitempty"`                               // of the process of this server that the cluster follows: each start draws a number; 0: it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4163,6 +4164,13 @@ func (x *Member) GetLeaving() bool {
 		return x.Leaving
 	}
 	return false
+}
+
+func (x *Member) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
 }
 
 // SetMember adds or updates a member; BUSY if another id has its name, INVALID if its program does not know the version of the cluster.
@@ -10057,7 +10065,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05quota\x18\x01 \x01(\v2\x13.lockfs.store.QuotaR\x05quota\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x16\n" +
 	"\x06inodes\x18\x03 \x01(\x04R\x06inodes\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"\xd6\x01\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"\xf2\x01\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -10065,7 +10073,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x0eoldest_version\x18\x06 \x01(\rR\roldestVersion\x12%\n" +
 	"\x0enewest_version\x18\a \x01(\rR\rnewestVersion\x12\x1a\n" +
 	"\bnonvoter\x18\b \x01(\bR\bnonvoter\x12\x18\n" +
-	"\aleaving\x18\t \x01(\bR\aleavingJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"9\n" +
+	"\aleaving\x18\t \x01(\bR\aleaving\x12\x1a\n" +
+	"\binstance\x18\n" +
+	" \x01(\x04R\binstanceJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"9\n" +
 	"\tSetMember\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"&\n" +
 	"\n" +

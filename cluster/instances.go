@@ -1,0 +1,437 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// instances keeps which process of each server this node follows. Two processes can have one identity: an administrator copies a data
+// directory, or a virtual machine is cloned, or resumes after its clone was started. Raft would count the votes and the copies of both as
+// those of one server, so entries could be lost and two leaders elected.
+//
+// Each start of a server draws an instance number. This node follows another instance of a server only if
+//   - the data directory of the new process has been that of the process that was followed before (consensus.Directory.Before): a copy that
+//     was taken earlier lacks what that process has promised since; and
+//   - the process that was followed before is silent: it does not answer where it was, neither to this node nor to any other server. A process
+//     that answers at the address that the cluster has recorded needs no such question, so a restart in place takes one probe.
+//
+// The leader records the instance that it follows in the log (storepb.Member). What is recorded counts on all servers. A process that
+// learns of another one in its place ends.
+//
+// What remains: silence is no proof. If the old process is cut off from all servers and not dead, two processes run until one of them
+// hears of the other. And where no leader can be elected before a server is followed, two servers may each follow another process of a
+// third, if neither reaches what the other reaches.
+type instances struct {
+	ctx    context.Context // ends when the node is closed
+	dir    *consensus.Directory
+	dial   func(address string) *rpc.Remote
+	logger *slog.Logger
+	// replaced ends this process: the cluster follows another one.
+	replaced func(error)
+	// conflict is told of each process that is refused.
+	conflict func(*conflictError)
+
+	running chan struct{} // closed once the next two are there
+	raft    *consensus.Raft
+	members *members
+	peers   *rpc.Peers
+
+	mu       sync.Mutex
+	followed map[raft.ServerID]followed
+	heard    map[ids.Instance]*clusterpb.Process // what processes have said of themselves
+	trials   map[trialKey]*instanceTrial
+}
+
+// followed is the process that counts as a server.
+type followed struct {
+	instance ids.Instance
+	at       raft.ServerAddress // where it was met
+	before   []ids.Instance     // earlier processes of its data directory, as far as they are known
+}
+
+// instanceTrial finds out whether a process can be followed. Requests that need to know share it.
+type instanceTrial struct {
+	done chan struct{}
+	err  error         // once done is closed
+	over time.Duration // until when the error counts, on the monotonic clock
+}
+
+type trialKey struct {
+	id       raft.ServerID
+	at       raft.ServerAddress
+	instance ids.Instance
+}
+
+// Times of a trial.
+const (
+	instanceTimeout = 4 * time.Second        // of a trial
+	sightTimeout    = time.Second            // for which a process is silent that is taken for dead
+	refusedTime     = 500 * time.Millisecond // for which a refusal is remembered
+	mostTrials      = 100
+	mostHeard       = 1000 // processes of which is remembered what they say
+)
+
+func newInstances(ctx context.Context, dir *consensus.Directory, dial func(string) *rpc.Remote, logger *slog.Logger) *instances {
+	return &instances{
+		ctx: ctx, dir: dir, dial: dial, logger: logger, running: make(chan struct{}), followed: make(map[raft.ServerID]followed),
+		heard: make(map[ids.Instance]*clusterpb.Process), trials: make(map[trialKey]*instanceTrial),
+	}
+}
+
+// run says what is needed to judge others. Until then trials wait.
+func (i *instances) run(members *members, peers *rpc.Peers) {
+	i.raft, i.members, i.peers = members.raft, members, peers
+	close(i.running)
+	i.raft.FSM.OnMember(i.recorded)
+}
+
+func (i *instances) isRunning() bool {
+	select {
+	case <-i.running:
+		return true
+	default:
+		return false
+	}
+}
+
+// own describes this process.
+func (i *instances) own() *clusterpb.Process {
+	host, _ := os.Hostname()
+	return processOf(i.dir.Instance(), i.dir.Before(), host)
+}
+
+func processOf(instance ids.Instance, before []ids.Instance, host string) *clusterpb.Process {
+	process := &clusterpb.Process{Instance: uint64(instance), Host: host}
+	for _, b := range before {
+		process.Before = append(process.Before, uint64(b))
+	}
+	return process
+}
+
+// hear notes what a process says of itself. It is used where this node cannot ask that process.
+func (i *instances) hear(p *clusterpb.Process) {
+	instance := ids.Instance(p.GetInstance())
+	if instance == 0 {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if p.GetHost() == "" && i.heard[instance] != nil {
+		return
+	}
+	if len(i.heard) >= mostHeard {
+		clear(i.heard)
+	}
+	i.heard[instance] = p
+}
+
+func predecessors(p *clusterpb.Process) []ids.Instance {
+	before := make([]ids.Instance, len(p.GetBefore()))
+	for n, b := range p.GetBefore() {
+		before[n] = ids.Instance(b)
+	}
+	return before
+}
+
+// recorded follows what the log says. An entry may be older than what this node has found out since.
+func (i *instances) recorded(m *storepb.Member) {
+	instance := ids.Instance(m.GetInstance())
+	if instance == 0 {
+		return
+	}
+	if m.GetId() == i.dir.ID {
+		if !i.dir.Continues(instance) {
+			i.replaced(fmt.Errorf("%w (instance %x)", errReplaced, instance))
+		}
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	known := i.followed[raft.ServerID(m.GetId())]
+	if known.instance == instance || slices.Contains(known.before, instance) {
+		return
+	}
+	i.followed[raft.ServerID(m.GetId())] = followed{instance: instance, at: raft.ServerAddress(m.GetAddress()), before: predecessors(i.heard[instance])}
+}
+
+var errReplaced = errors.New("the cluster follows another process as this server: its data directory or its machine was copied. " +
+	"This process has ended; start this server again only with an empty data directory, as a new member")
+
+func (i *instances) get(id raft.ServerID) (f followed, known bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	f, known = i.followed[id]
+	return f, known
+}
+
+// Follows is part of consensus.Instances. A server that this node does not know is for raft to judge.
+func (i *instances) Follows(id raft.ServerID, instance ids.Instance) bool {
+	if f, known := i.get(id); known {
+		return f.instance == instance
+	}
+	if string(id) == i.dir.ID {
+		return instance == i.dir.Instance()
+	}
+	return i.isRunning() && i.raft.Server(string(id)) == nil
+}
+
+// Follow is part of consensus.Instances.
+func (i *instances) Follow(id raft.ServerID, at raft.ServerAddress, instance ids.Instance) error {
+	return i.follow(i.ctx, id, at, instance)
+}
+
+// follow is Follow, and waits no longer than ctx lasts.
+func (i *instances) follow(ctx context.Context, id raft.ServerID, at raft.ServerAddress, instance ids.Instance) error {
+	if i.Follows(id, instance) {
+		return nil
+	}
+	trial := i.trial(trialKey{id, at, instance})
+	select {
+	case <-trial.done:
+		return trial.err
+	case <-ctx.Done():
+		return fmt.Errorf("whether its process counts is not known yet: %w", ctx.Err())
+	}
+}
+
+// follows is Follows for a question that does not wait long. A process that is not known yet is looked at meanwhile.
+func (i *instances) follows(id, at string, instance uint64) bool {
+	if i.Follows(raft.ServerID(id), ids.Instance(instance)) {
+		return true
+	}
+	i.trial(trialKey{raft.ServerID(id), raft.ServerAddress(at), ids.Instance(instance)})
+	return false
+}
+
+// trial begins one, or returns one that is under way or has just failed.
+func (i *instances) trial(key trialKey) *instanceTrial {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	t := i.trials[key]
+	if t != nil && (t.over == 0 || monotonic() < t.over) {
+		return t
+	}
+	t = &instanceTrial{done: make(chan struct{})}
+	if len(i.trials) >= mostTrials {
+		clear(i.trials)
+	}
+	i.trials[key] = t
+	go func() {
+		ctx, cancel := context.WithTimeout(i.ctx, instanceTimeout)
+		defer cancel()
+		err := i.judge(ctx, key)
+		i.mu.Lock()
+		t.err, t.over = err, monotonic()+refusedTime
+		if err == nil && i.trials[key] == t {
+			delete(i.trials, key)
+		}
+		close(t.done)
+		i.mu.Unlock()
+		if refused := new(conflictError); errors.As(err, &refused) {
+			i.conflict(refused)
+		}
+	}()
+	return t
+}
+
+// judge follows a process if it can.
+func (i *instances) judge(ctx context.Context, key trialKey) error {
+	select {
+	case <-i.running:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	base, known := i.get(key.id)
+	switch {
+	case string(key.id) == i.dir.ID:
+		return i.conflictWith(key, sighting{i.dir.Address, i.own()}, i.look(ctx, key.id, []string{string(key.at)}))
+	case !known && key.instance == 0:
+		return nil // it does not say which process it is, and none is known
+	case key.instance == 0:
+		return errors.New("it does not say which process it is")
+	case slices.Contains(base.before, key.instance):
+		return i.conflictWith(key, sighting{string(base.at), processOf(base.instance, nil, "")}, nil)
+	}
+	home := i.recordedAddresses(key.id)
+	asked := append([]string{string(key.at), string(base.at), i.members.address(string(key.id))}, home...)
+	seen := i.look(ctx, key.id, asked)
+	isHome := false
+	for _, s := range seen {
+		if s.instance() == key.instance {
+			i.hear(s.process)
+			isHome = isHome || slices.Contains(home, s.at)
+		}
+	}
+	i.mu.Lock()
+	said := i.heard[key.instance]
+	i.mu.Unlock()
+	before := predecessors(said)
+	if known && said == nil {
+		return fmt.Errorf("the process that says to be %s at %s does not answer there", key.id, key.at)
+	}
+	if known && !slices.Contains(before, base.instance) {
+		return i.conflictWith(key, sighting{string(base.at), processOf(base.instance, nil, "")}, seen)
+	}
+	if !isHome {
+		seen = append(seen, i.askOthers(ctx, key.id)...)
+	}
+	for _, s := range seen {
+		if s.instance() != key.instance && (!isHome || s.instance() == base.instance) {
+			return i.conflictWith(key, s, seen)
+		}
+	}
+	return i.take(key, base, before)
+}
+
+// take follows a process in place of another one, unless something has been found out meanwhile.
+func (i *instances) take(key trialKey, base followed, before []ids.Instance) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch now := i.followed[key.id].instance; now {
+	case key.instance:
+	case base.instance:
+		i.followed[key.id] = followed{instance: key.instance, at: key.at, before: before}
+		i.logger.Debug("another process of a server is followed", "id", key.id, "at", key.at, "instance", fmt.Sprintf("%x", key.instance))
+	default:
+		return errors.New("another process of that server was followed meanwhile")
+	}
+	return nil
+}
+
+// recordedAddresses returns where the cluster has recorded a server.
+func (i *instances) recordedAddresses(id raft.ServerID) (addresses []string) {
+	if server := i.raft.Server(string(id)); server != nil {
+		addresses = append(addresses, string(server.Address))
+	}
+	if address := i.members.get(string(id)).GetAddress(); address != "" {
+		addresses = append(addresses, address)
+	}
+	return addresses
+}
+
+// sighting is a process of a server that answered.
+type sighting struct {
+	at      string // empty: another server has reached it
+	process *clusterpb.Process
+}
+
+func (s sighting) instance() ids.Instance { return ids.Instance(s.process.GetInstance()) }
+
+func (s sighting) String() string {
+	at := "at " + cmp.Or(s.at, "an address that is not known")
+	if host := s.process.GetHost(); host != "" {
+		at += " on host " + host
+	}
+	return at
+}
+
+// look asks at addresses which process of a server is there.
+func (i *instances) look(ctx context.Context, id raft.ServerID, addresses []string) (seen []sighting) {
+	slices.Sort(addresses)
+	return i.ask(slices.Compact(addresses), func(address string) *sighting {
+		ctx, cancel := context.WithTimeout(ctx, sightTimeout)
+		defer cancel()
+		node := i.dial(address) // the connection that is kept may be that of a process that has ended
+		defer node.Close()
+		reply, err := node.Probe(ctx, &clusterpb.ProbeRequest{Process: true})
+		if err != nil || reply.GetId() != string(id) || reply.GetCluster() != i.dir.ClusterID() {
+			return nil
+		}
+		return &sighting{address, reply.GetProcess()}
+	})
+}
+
+// askOthers asks the other servers which process of a server they reach: the link between that one and this node alone may be cut.
+func (i *instances) askOthers(ctx context.Context, id raft.ServerID) (seen []sighting) {
+	var addresses []string
+	for _, server := range i.raft.Servers() {
+		if server.ID != id && string(server.ID) != i.dir.ID {
+			addresses = append(addresses, i.members.address(string(server.ID)))
+		}
+	}
+	return i.ask(addresses, func(address string) *sighting {
+		ctx, cancel := context.WithTimeout(ctx, sightTimeout+sightTimeout/2)
+		defer cancel()
+		reply, err := i.peers.Node(address).Status(ctx, &clusterpb.StatusRequest{Reached: string(id)})
+		if err != nil || reply.GetId() != string(id) || reply.GetInstance() == 0 {
+			return nil
+		}
+		return &sighting{"", &clusterpb.Process{Instance: reply.GetInstance()}}
+	})
+}
+
+func (i *instances) ask(addresses []string, ask func(string) *sighting) (seen []sighting) {
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	for _, address := range addresses {
+		if address == "" {
+			continue
+		}
+		asking.Go(func() {
+			if s := ask(address); s != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				seen = append(seen, *s)
+			}
+		})
+	}
+	asking.Wait()
+	return seen
+}
+
+// conflictError says why a process does not count: another one of the same server is followed or answers.
+type conflictError struct {
+	id, name string
+	follows  ids.Instance
+	refused  sighting
+	other    sighting
+}
+
+func (i *instances) conflictWith(key trialKey, other sighting, seen []sighting) error {
+	if other.at == "" { // another server has reached it
+		base, _ := i.get(key.id)
+		other.at = string(base.at)
+	}
+	e := &conflictError{
+		id: string(key.id), name: i.members.get(string(key.id)).GetName(), follows: other.instance(), other: other,
+		refused: sighting{string(key.at), processOf(key.instance, nil, "")},
+	}
+	i.mu.Lock()
+	if said := i.heard[key.instance]; said != nil {
+		e.refused.process = said
+	}
+	i.mu.Unlock()
+	for _, s := range seen {
+		switch s.instance() {
+		case key.instance:
+			e.refused = s
+		case e.other.instance():
+			if s.at != "" {
+				e.other = s
+			}
+		}
+	}
+	return e
+}
+
+// Error says what is wrong, and what to do.
+func (e *conflictError) Error() string {
+	return fmt.Sprintf("two processes use the identity of the server %s: one %s, which the cluster follows, and one %s, which is refused. One of "+
+		"them runs on a copy of the other's data directory or machine: end the process that is refused, and start it again only with an "+
+		"empty data directory, as a new member", e.name, e.other, e.refused)
+}
