@@ -132,17 +132,19 @@ func jsonLine(value any) []byte {
 	if err != nil {
 		panic(err) // strings, numbers and times of this century
 	}
-	if bytes.ContainsFunc(line, isUnprintable) {
-		line = escapeUnprintable(line)
-	}
-	return line
+	return Escape(line)
 }
 
-func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
+// isUnprintable reports whether a terminal might do something else with a character than show it. Newlines are in JSON between values only.
+func isUnprintable(r rune) bool { return !unicode.IsPrint(r) && r != '\n' }
 
-func escapeUnprintable(line []byte) []byte {
+// Escape returns the same JSON value with every character escaped that a terminal might obey, such as U+009B or U+202E.
+func Escape(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isUnprintable) {
+		return text
+	}
 	var escaped []byte
-	for _, r := range string(line) {
+	for _, r := range string(text) {
 		if !isUnprintable(r) {
 			escaped = utf8.AppendRune(escaped, r)
 			continue

@@ -117,9 +117,17 @@ func findVictim(path string) (*victim, error) {
 // Removal is the command that removes a lock whoever has it.
 func Removal(path string) string {
 	if _, err := findVictim(path); err == nil || errors.Is(err, unix.ENOENT) { // it may be gone for a moment
-		return "lockfs rm --force " + cli.Word(path)
+		return "lockfs rm --force " + argument(path)
 	}
-	return "rm " + cli.Word(path)
+	return "rm " + argument(path)
+}
+
+// argument returns a path as an argument of a command, which is not taken for a flag.
+func argument(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return cli.ShellWord(path)
 }
 
 func (v *victim) remove(force bool) error {

@@ -54,7 +54,7 @@ const clearScreen = "\x1b[H\x1b[2J"
 
 func printWatched(out io.Writer, asJSON bool, locks []lockjson.Lock) error {
 	if asJSON {
-		return json.NewEncoder(out).Encode(locks)
+		return cli.PrintJSONLine(out, locks)
 	}
 	var text bytes.Buffer
 	if cli.IsTerminal(out) {

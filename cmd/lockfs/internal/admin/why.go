@@ -70,7 +70,7 @@ func onlyMount() (string, error) {
 		return "", errors.New("this host has none; see `lockfs locks`")
 	case len(points) > 1:
 		return "", fmt.Errorf("this host has several: %s; give a whole path, as `lockfs why %s`",
-			cli.Text(strings.Join(points, ", ")), cli.Word(filepath.Join(points[0], "deploy.lock")))
+			cli.Text(strings.Join(points, ", ")), cli.ShellWord(filepath.Join(points[0], "deploy.lock")))
 	}
 	return mountRoot(points[0])
 }

@@ -53,7 +53,7 @@ func Report(w io.Writer, name string, err error) int {
 		if more := advice(err); more != "" && status.Code != ExitCannotRun && status.Code != ExitNotFound {
 			said += "; " + more
 		}
-		fmt.Fprintln(w, name+":", said)
+		fmt.Fprintln(w, name+":", Message(said)) // it may quote names that others chose
 	}
 	return status.Code
 }

@@ -86,9 +86,9 @@ func explainBeads(dir string, blocked int, what string, err error) error {
 	case errors.As(err, &malformed):
 		return fmt.Errorf("%s: %w", what, malformedBeads(dir, err))
 	case errors.Is(err, unix.EBUSY):
-		return cli.Exit(blocked, fmt.Errorf("%s: %w; lockfs knows that somebody has it, see `lockfs locks %s`", what, err, path))
+		return cli.Exit(blocked, fmt.Errorf("%s: %w; lockfs knows that somebody has it, see `lockfs locks %s`", what, err, cli.ShellWord(path)))
 	case errors.Is(err, beads.ErrChanged):
-		return cli.Exit(blocked, fmt.Errorf("%s: %w; see `lockfs beads check %s`", what, err, cli.Word(dir)))
+		return cli.Exit(blocked, fmt.Errorf("%s: %w; see `lockfs beads check %s`", what, err, cli.ShellWord(dir)))
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

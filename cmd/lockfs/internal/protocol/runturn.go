@@ -139,7 +139,7 @@ func (t *turn) check() error {
 	var said error
 	if _, err := unix.IoctlGetTermios(int(os.Stderr.Fd()), unix.TCGETS); err == nil {
 		said = fmt.Errorf("the turn is over: the run of the period from %s %s, on %s; `cat %s` says more",
-			last.from.Format(time.RFC3339), last.state, last.host, cli.Word(t.stamp))
+			last.from.Format(time.RFC3339), last.state, last.host, cli.ShellWord(t.stamp))
 	}
 	return cli.Exit(cli.ExitTurnOver, said)
 }

@@ -232,7 +232,7 @@ func explainNotReleased(dir swarm.Dir, task, worker string, err error) error {
 			"if %s had one, it expired and was replaced, or was removed"+whoRemovedIt, cli.Word(task), cli.Word(string(dir)), cli.Word(worker)))
 	case errors.Is(err, syscall.EBUSY):
 		return cli.Exit(cli.ExitNotOwner, fmt.Errorf("not released: %w; by a rule of lockfs only the host that has it can, see `lockfs locks %s`",
-			err, cli.Word(swarmFile(dir, task))))
+			err, cli.ShellWord(swarmFile(dir, task))))
 	case errors.Is(err, swarm.ErrUnreadable):
 		return fmt.Errorf("not released: %w; %s", err, lookHint(dir, task))
 	}

@@ -208,10 +208,11 @@ func answerBlocked(a *answer, w io.Writer, indent string, err error) error {
 		a.more = response.Response()
 		return err
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", indent)
-	if failed := encoder.Encode(response.Response()); failed != nil {
+	print := cli.PrintJSON
+	if indent == "" {
+		print = cli.PrintJSONLine
+	}
+	if failed := print(w, response.Response()); failed != nil {
 		return failed
 	}
 	return err

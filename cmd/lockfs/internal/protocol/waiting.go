@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -91,7 +90,7 @@ func (n *notice) tell() {
 	switch {
 	case n.asJSON:
 		if fields, err := merged(state, more); err == nil {
-			_ = json.NewEncoder(n.out).Encode(fields)
+			_ = cli.PrintJSONLine(n.out, fields)
 		}
 	case n.terminal:
 		n.end()
