@@ -34,7 +34,7 @@ func (e eventRow) Kind() string { return strings.ReplaceAll(e.Event, "_", " ") }
 
 // graveEvents are those that somebody should look at.
 var graveEvents = []string{
-	"lock_stolen", "lock_stale", "removal_refused", "host_unreachable", "alarm_raised", "join_refused", "host_revoked", "member_removed",
+	"lock_stolen", "lock_stale", "removal_refused", "locked_file_removed", "host_unreachable", "alarm_raised", "join_refused", "host_revoked", "member_removed",
 }
 
 // deedEvents are about no lock, though they may name a path.

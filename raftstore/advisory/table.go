@@ -185,6 +185,26 @@ func (t *Table) locksOf(session ids.Session) int {
 	return count
 }
 
+// Others counts those who rely on the locks of a file besides a session that is about to remove it: locks of other sessions, and requests
+// that wait, of whichever session.
+func (t *Table) Others(ino ids.Inode, remover ids.Session) (held, waiting int) {
+	for _, kind := range kinds {
+		t.eachHeld(ino, kind, func(a *lock) bool {
+			if a.session != remover {
+				held++
+			}
+			return true
+		})
+		t.queue(ino, kind, func(w *waiter) bool {
+			if w.interrupted == 0 {
+				waiting++
+			}
+			return true
+		})
+	}
+	return held, waiting
+}
+
 // queue visits the requests of a file in order.
 func (t *Table) queue(ino ids.Inode, kind storepb.LockKind, visit func(*waiter) bool) {
 	t.waiters.Ascend(&waiter{lock: lock{ino: ino, kind: kind}}, func(w *waiter) bool {

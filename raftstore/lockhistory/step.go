@@ -114,4 +114,6 @@ type place struct {
 func placeOf(e *storepb.Event) place { return place{e.GetParent(), path.Base(string(e.GetPath()))} }
 
 // isOfLock tells whether an event is about a name.
-func isOfLock(e *storepb.Event) bool { return len(e.GetPath()) > 0 }
+func isOfLock(e *storepb.Event) bool {
+	return len(e.GetPath()) > 0 && e.GetEvent() != "locked_file_removed" // which is about a file with kernel locks
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -15,13 +16,14 @@ type announcer struct{ judge }
 
 // The events of the audit trail.
 const (
-	eventAcquired        = "lock_acquired"    // a name was taken, or its content told for the first time by whom
-	eventReleased        = "lock_released"    // a program took it away
-	eventStale           = "lock_stale"       // on the evidence given
-	eventStolen          = "lock_stolen"      // another holder took its place
-	eventRemoved         = "lock_removed"     // by lockfs, or by force
-	eventRefused         = "removal_refused"  // an accident that did not happen
-	eventHostUnreachable = "host_unreachable" // its last session was given up on
+	eventAcquired        = "lock_acquired"       // a name was taken, or its content told for the first time by whom
+	eventReleased        = "lock_released"       // a program took it away
+	eventStale           = "lock_stale"          // on the evidence given
+	eventStolen          = "lock_stolen"         // another holder took its place
+	eventRemoved         = "lock_removed"        // by lockfs, or by force
+	eventRefused         = "removal_refused"     // an accident that did not happen
+	eventFileRemoved     = "locked_file_removed" // while other programs held or waited for its flock or fcntl lock
+	eventHostUnreachable = "host_unreachable"    // its last session was given up on
 	eventHostBack        = "host_back"
 	eventHostForgotten   = "host_forgotten" // somebody said that it is gone for good
 	eventSessionEnded    = "session_ended"  // it was given up on
@@ -94,6 +96,21 @@ func (a *announcer) lockEvent(event string, e *entry, in *inode, by *storepb.Cal
 	}
 	describeHolder(m, e.known, in)
 	return m
+}
+
+// emitFileRemoved reports that a file loses its last name while other programs hold or wait for its flock or fcntl lock. The next program
+// to make the name has another file, and both have a lock.
+func (a *announcer) emitFileRemoved(remover ids.Session, e *entry, in *inode, by *storepb.Caller) {
+	if !in.kernelLocked || in.nlink != 1 {
+		return
+	}
+	held, waiting := a.locks.Others(in.ino, remover)
+	if held+waiting == 0 {
+		return
+	}
+	m := a.lockEvent(eventFileRemoved, e, in, by)
+	m.Reason = fmt.Sprintf("%d other sessions' flock or fcntl locks and %d waiting requests are on the removed file", held, waiting)
+	a.emit(m)
 }
 
 // emitStolen tells of a lock that was taken over while it had another holder.

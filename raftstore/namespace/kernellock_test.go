@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"math"
+	"syscall"
 	"testing"
 	"time"
 
@@ -179,5 +180,49 @@ func TestCancelKeepsAFileWithAKernelLock(t *testing.T) {
 		tr.restart()
 		tr.cancel(made).ok()
 		require.Equal(t, ino, tr.at(RootIno, "lock"))
+	}
+}
+
+// TestRemovalOfAFileThatOthersLock: they have a lock of a file without a name, and the next program makes another one.
+func TestRemovalOfAFileThatOthersLock(t *testing.T) {
+	for name, c := range map[string]struct {
+		others func(tr *driver, ino uint64)
+		reason string
+	}{
+		"none":               {func(*driver, uint64) {}, ""},
+		"the remover's own":  {func(tr *driver, ino uint64) { tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok() }, ""},
+		"of another session": {func(tr *driver, ino uint64) { tr.kernelLock(there, ino, 1, storepb.LockKind_RECORD, false).ok() }, "1 other sessions' flock or fcntl locks and 0 waiting"},
+		"that wait, also there": {func(tr *driver, ino uint64) {
+			tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok()
+			tr.kernelLock(here, ino, 2, storepb.LockKind_FLOCK, true).is(storepb.Code_WAITING)
+		}, "0 other sessions' flock or fcntl locks and 1 waiting"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for how, remove := range map[string]func(tr *driver){
+				"unlink": func(tr *driver) { tr.unlink(here, RootIno, "job").ok() },
+				"rename": func(tr *driver) { tr.do(here, renameOp(RootIno, "new", RootIno, "job")).ok() },
+			} {
+				t.Run(how, func(t *testing.T) {
+					tr := newDriver(t)
+					ino := tr.create(RootIno, "job", syscall.S_IFREG|0o644).ok().GetAttr().GetIno()
+					tr.do(here, opOf(&storepb.Create{Parent: RootIno, Name: []byte("new"), Mode: syscall.S_IFREG | 0o644})).ok()
+					c.others(tr, ino)
+					remove(tr)
+					var found []*storepb.Event
+					for _, e := range tr.eventsSince(0) {
+						if e.GetEvent() == eventFileRemoved {
+							found = append(found, e)
+						}
+					}
+					if c.reason == "" {
+						require.Empty(t, found)
+						return
+					}
+					require.Len(t, found, 1)
+					require.Contains(t, found[0].GetReason(), c.reason)
+					require.Equal(t, "job", string(found[0].GetPath()))
+				})
+			}
+		})
 	}
 }

@@ -79,6 +79,7 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 	if refused := ns.refuseUnlink(cmd.GetCaller(), op, e, in); refused != nil {
 		return refused
 	}
+	ns.emitFileRemoved(ids.Session(cmd.GetSession()), e, in, cmd.GetCaller())
 	removed := ns.removeEntry(ids.Session(cmd.GetSession()), e, in)
 	ns.tree.pinRemoved(ids.Session(cmd.GetSession()), removed, ids.Inode(op.GetPin()))
 	if op.GetForce() && removed != 0 {

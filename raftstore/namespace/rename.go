@@ -45,6 +45,7 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 	}
 	var removed ids.Inode
 	if replaced != nil {
+		ns.emitFileRemoved(ids.Session(cmd.GetSession()), target, replaced, cmd.GetCaller())
 		removed = ns.removeEntry(ids.Session(cmd.GetSession()), target, replaced)
 		ns.tree.pinRemoved(ids.Session(cmd.GetSession()), removed, ids.Inode(op.GetPin()))
 	}

@@ -2,6 +2,7 @@ package kernellocks
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -70,4 +71,37 @@ print(int(sum(all) * 1000))`))
 		require.Less(t, time.Since(began), 3*time.Second)
 		g.Host.Heal()
 	})
+}
+
+// TestRemovedLockFile has shells on three hosts lock a file that each removes, with the loop that the manual prints. A removal while a
+// program on another host has the lock is reported.
+func TestRemovedLockFile(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 3)
+	alone := filepath.Join(c.Net.Dir(), "alone")
+	const loop = `while :; do exec 9>>job.lock; flock 9; [ job.lock -ef /proc/self/fd/9 ] && break; done
+		mkdir %[1]s || echo overlap; rmdir %[1]s; rm -f job.lock; exec 9>&-`
+	inRounds := func(line string) (all string) {
+		outputs := make(chan string)
+		for _, n := range c.Nodes {
+			go func() {
+				output, err := n.Host.Run("bash", "-c", fmt.Sprintf("cd %s; for i in $(seq 20); do %s; done 2>&1", c.Mount, fmt.Sprintf(line, alone)))
+				outputs <- output + fmt.Sprint(err)
+			}()
+		}
+		for range c.Nodes {
+			all += <-outputs
+		}
+		return all
+	}
+	require.Equal(t, "<nil><nil><nil>", inRounds(loop))
+
+	holder := suite.StartPython(t, c.Nodes[0].Host, c.Mount)
+	holder.Must("import fcntl; f = open('kept', 'w'); fcntl.flock(f, fcntl.LOCK_EX)")
+	c.Nodes[1].Host.MustRun(t, "rm", filepath.Join(c.Mount, "kept"))
+	events, err := c.Nodes[2].Lockfs("events", "--json")
+	require.NoError(t, err)
+	require.Contains(t, events, "locked_file_removed")
+	findings, _ := c.Nodes[2].Lockfs("doctor")
+	require.Contains(t, findings, "kept was removed")
 }

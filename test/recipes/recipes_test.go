@@ -13,7 +13,7 @@ import (
 // plays are what the hosts do with each page.
 var plays = map[string]func(*testing.T, *scene){
 	"cron": playCron, "deploy": playDeploy, "runners": playRunners, "leader": playLeader, "agents": playAgents, "systemd": playSystemd,
-	"ansible": playAnsible, "repositories": playRepositories, "terraform": playTerraform, "caches": playCaches, "sqlite": playSQLite,
+	"ansible": playAnsible, "repositories": playRepositories, "postgresql": playPostgreSQL, "terraform": playTerraform, "caches": playCaches, "sqlite": playSQLite,
 	"proper-lockfile": playProperLockfile, "filelock": playFilelock, "from": playFrom,
 }
 

@@ -54,6 +54,62 @@ if sys.argv[1] == "apply":
         os.unlink(info)
 `
 
+// postmaster makes the calls with which PostgreSQL creates the lock file beside its socket (CreateLockFile), and runs until it is told to end.
+const postmaster = `#!/usr/bin/python3
+import errno, os, signal, sys
+path = "/locks/pg/.s.PGSQL.5432.lock"
+for _ in range(100):
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        break
+    except FileExistsError:
+        pass
+    try:
+        with open(path) as held:
+            pid = int((held.readline().strip() or "0"))
+    except FileNotFoundError:
+        continue
+    try:
+        os.kill(pid, 0)
+        sys.exit("lock file already exists")
+    except OSError as e:
+        if e.errno != errno.ESRCH:
+            sys.exit("lock file already exists")
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as e:
+        sys.exit("could not remove old lock file: " + e.strerror)
+os.write(file, b"%d\n/srv/data\n1700000000\n5432\n/locks/pg\n" % os.getpid())
+os.fsync(file)
+os.close(file)
+print("ready", flush=True)
+signal.pause()
+`
+
+func playPostgreSQL(t *testing.T, s *scene) {
+	for _, h := range s.all {
+		h.write(map[string]string{"/usr/local/bin/postmaster": postmaster})
+	}
+	s.a.must(s.block("lockfs rule set"))
+	s.files("postgresql.conf")
+	require.Contains(t, s.a.must("cat postgresql.conf"), "'/locks/pg'")
+	for range 3 {
+		first := s.a.start("exec postmaster")
+		require.NoError(t, first.WaitOutput("ready"))
+		for _, h := range []*host{s.b, s.c} {
+			_, err := h.run("postmaster")
+			require.Error(t, err, "two postmasters")
+		}
+		first.Kill()
+		s.b.eventually("test ! -e /locks/pg/.s.PGSQL.5432.lock")
+	}
+	next := s.b.start("exec postmaster")
+	require.NoError(t, next.WaitOutput("ready"))
+	next.Kill()
+}
+
 func playTerraform(t *testing.T, s *scene) {
 	s.more = []string{"CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1"}
 	s.files("main.tf")

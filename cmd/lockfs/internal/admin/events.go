@@ -37,6 +37,7 @@ writes them to audit.jsonl in its data directory. The events are
   lock_stale        its time is over, or its process is gone
   lock_removed      lockfs removed it because it was stale, or somebody did by force
   removal_refused   somebody would have removed or overwritten a lock that was not his to remove
+  locked_file_removed  a program removed a file while others held or waited for its flock or fcntl lock
   host_unreachable, host_back, host_forgotten, session_ended, alarm_raised, alarm_cleared
   cluster_begun     the cluster was given its id; where it goes on for one that was lost, hashes begin anew
   rule_set, rule_deleted, quota_set, quota_deleted, member_added, member_removed, authority_added, authority_dropped, token_created,

@@ -30,6 +30,7 @@ var checks = []check{
 	{"clock", "whether the clock is synchronised, and how far it is from cluster time", lookAtClock},
 	{"servers", "which servers answer, their versions and their number", lookAtServers},
 	{"alarms", "what the cluster says that somebody has to mend", lookAtAlarms},
+	{"lock-files", "programs that remove files while others use their flock or fcntl locks", lookAtLockFiles},
 	{"ports", "whether the ports of a server are free, or a lockfs's", lookAtPorts},
 	{"disk", "how long a small write to the data directory takes until it is on disk", lookAtDisk},
 	{"file-system", "the kind of file system of the data directory", lookAtFileSystem},

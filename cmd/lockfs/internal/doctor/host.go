@@ -23,7 +23,8 @@ type host struct {
 	clock        func() (synchronised bool, err error)
 	cluster      func(context.Context) (*clusterStatus, error) // asks it
 	alarms       func(context.Context) ([]alarm, error)
-	asked        bool // whom to ask was said
+	filesRemoved func(context.Context) (map[string]int, error) // how often each file was in the last day while others used its lock
+	asked        bool                                          // whom to ask was said
 	mounts       func() ([]string, error)
 	mountState   func(dir string) (dead bool, err error)
 	daemons      func() ([]daemonSocket, error)

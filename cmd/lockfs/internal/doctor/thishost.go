@@ -24,6 +24,7 @@ func thisHost(cmd *cobra.Command, data []string) *host {
 	ask := cli.PassedOn(cmd, "data", "json")
 	h.asked = len(ask) > 0
 	h.cluster = once(func(ctx context.Context) (*clusterStatus, error) { return askStatus(ctx, ask) })
+	h.filesRemoved = func(ctx context.Context) (map[string]int, error) { return askFilesRemoved(ctx, ask) }
 	h.alarms = func(ctx context.Context) ([]alarm, error) { return askAlarms(ctx, ask) }
 	found, _ := h.daemons()
 	for _, d := range found {

@@ -24,7 +24,7 @@ var names = []string{
 // pages are those of the chapter recipes, in the order in which it lists them.
 var pages = []string{
 	"recipes cron", "recipes deploy", "recipes runners", "recipes leader", "recipes agents", "recipes systemd", "recipes ansible",
-	"recipes repositories", "recipes terraform", "recipes caches", "recipes sqlite", "recipes proper-lockfile", "recipes filelock",
+	"recipes repositories", "recipes postgresql", "recipes terraform", "recipes caches", "recipes sqlite", "recipes proper-lockfile", "recipes filelock",
 	"recipes from",
 }
 
