@@ -100,3 +100,14 @@ func Children(process int) (pids []int) {
 	}
 	return pids
 }
+
+// Descendants returns the children of a process, their children, and so on, but none that has ended or is about to.
+func Descendants(of int) (pids []int) {
+	for _, pid := range Children(of) {
+		if !Dying(pid) {
+			pids = append(pids, pid)
+		}
+		pids = append(pids, Descendants(pid)...)
+	}
+	return pids
+}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"lockfs/cmd/lockfs/internal/cli/worker"
 )
 
 // Program is a root command, and the name that it says errors under.
@@ -18,15 +20,87 @@ type Program struct {
 	Name string
 }
 
-// Main runs the program that goes by the name under which this process was started, and ends the process.
+// Main runs the program that goes by the name under which this process was started, and ends the process. Commands of
+// [OnMount] run in a worker.
 func Main(named func(name string) Program) {
+	self := worker.Current()
+	if self != nil {
+		work(self, named(self.Name))
+	}
+	program := named(filepath.Base(os.Args[0]))
+	if cmd, _, err := program.Root.Find(os.Args[1:]); err == nil && cmd.Annotations[onMount] != "" {
+		os.Exit(worker.Run(program.Name, cmd.Annotations[onMount] == runsCommand))
+	}
 	ctx, stop := UntilSignal(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	program := named(filepath.Base(os.Args[0]))
 	if err := program.Root.ExecuteContext(ctx); err != nil {
 		stop()
 		os.Exit(Report(os.Stderr, program.Name, err))
 	}
+}
+
+// work runs a command in this process, which is a worker. Its context also ends when the front is gone.
+func work(self *worker.Worker, program Program) {
+	ctx, stop := UntilSignal(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		<-self.Gone()
+		cancel(fmt.Errorf("%w: %w", worker.ErrNoFront, context.Canceled))
+	}()
+	err := program.Root.ExecuteContext(ctx)
+	stop()
+	switch {
+	case err == nil:
+		self.Exit(0)
+	case self.IsOrphan(): // the caller has gone on
+		self.Exit(ExitFailed)
+	default:
+		self.Exit(Report(os.Stderr, program.Name, err))
+	}
+}
+
+const (
+	onMount     = "lockfs/on-mount"
+	touches     = "touches"
+	runsCommand = "runs"
+)
+
+// OnMount marks a command and its subcommands: they touch a file system that may not answer. A signal ends them all the same.
+func OnMount(cmd *cobra.Command) *cobra.Command {
+	markOnMount(cmd, touches)
+	for _, sub := range cmd.Commands() {
+		OnMount(sub)
+	}
+	return cmd
+}
+
+// RunsCommand marks a command of [OnMount] that runs another command under a lock.
+func RunsCommand(cmd *cobra.Command) *cobra.Command {
+	markOnMount(cmd, runsCommand)
+	return cmd
+}
+
+func markOnMount(cmd *cobra.Command, how string) {
+	if cmd.Annotations[onMount] != "" || !cmd.Runnable() {
+		return
+	}
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[onMount] = how
+}
+
+// Keep returns why a lock that was just acquired must be given back: a signal has ended ctx, or the process that the caller
+// started is gone. After nil the command must succeed.
+func Keep(ctx context.Context) error {
+	err := context.Cause(ctx)
+	if err == nil {
+		err = worker.Current().Keep()
+	}
+	if err == nil {
+		return nil
+	}
+	return Stopped(ctx, fmt.Errorf("not acquired: %w", err))
 }
 
 // Root is a program of some commands, whose flags are variables too.

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/cli/worker"
 	"lockfs/formats/beads"
 )
 
@@ -81,6 +83,9 @@ of a Makefile has a shell of its own, as has ssh HOST COMMAND; behind sudo or ti
 			if err := beads.Acquire(cmd.Context(), dir, lock); err != nil {
 				return explainBeads(dir, cli.ExitBlocked, "not acquired", err)
 			}
+			if err := cli.Keep(cmd.Context()); err != nil {
+				return errors.Join(err, giveBackBeads(cmd.Context(), dir, lock))
+			}
 			token := beadsToken(dir, lock)
 			answer.token = tokenNumber(token)
 			if token != "" {
@@ -96,10 +101,22 @@ of a Makefile has a shell of its own, as has ssh HOST COMMAND; behind sudo or ti
 	return cmd
 }
 
+// giveBackBeads releases a lock that was just acquired. A lock that is gone is nothing to give back.
+func giveBackBeads(ctx context.Context, dir string, lock *beads.ExclusiveLock) error {
+	return notReleased(persistently(ctx, func(ctx context.Context) error {
+		err := beads.Release(ctx, dir, lock)
+		var held *beads.HeldError
+		if errors.Is(err, fs.ErrNotExist) || errors.As(err, &held) {
+			return nil
+		}
+		return err
+	}))
+}
+
 // lockedFor is the process that a lock is to name.
 func lockedFor(cmd *cobra.Command, pid int, hostname string) (int, error) {
 	if !cmd.Flags().Changed("pid") {
-		if pid = os.Getppid(); pid == 0 {
+		if pid = worker.CallerPID(); pid == 0 {
 			return 0, errors.New("the program that calls this cannot be seen from here (it is in another pid namespace); " +
 				"name a process that can with --pid")
 		}
@@ -167,7 +184,7 @@ func mayRelease(lock *beads.ExclusiveLock, stale bool, pid int) bool {
 
 // descendsFrom tells whether this process was started by another, or by one that was.
 func descendsFrom(pid int) bool {
-	for ancestor := os.Getppid(); ancestor > 0; ancestor = parentOf(ancestor) {
+	for ancestor := worker.CallerPID(); ancestor > 0; ancestor = parentOf(ancestor) {
 		if ancestor == pid {
 			return true
 		}

@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"errors"
-	"syscall"
 	"time"
 
 	"lockfs/cmd/lockfs/internal/cli"
@@ -20,8 +19,7 @@ func beadsRunCommand() *cobra.Command {
 		Use:   "run DIR --holder NAME [--version V] [--wait D] [--grace D] -- COMMAND [ARG...]",
 		Short: "Run a command while holding the lock of a database",
 		Long: `Take the lock of a database, run a command, and release the lock when the command ends. It does not wait for the
-lock, unless --wait says how long. The lock names this process, so that it ends with it, whatever ends it; the command
-is then killed, too.
+lock, unless --wait says how long. The lock names the process that runs the command, and ends with it.
 
 ` + lostHelp + `
 
@@ -50,8 +48,7 @@ is then killed, too.
 			answer.look = lookAtBeads(dir)
 			file := beadsFileLock(dir, lock, wait, every)
 			file.notice = newNotice(cmd, answer.asJSON, removable(answer.look))
-			// The lock dies with this process, too.
-			return runUnder(cmd, &answer, file, args[1:], grace, syscall.SIGKILL)
+			return runUnder(cmd, &answer, file, args[1:], grace)
 		},
 	}
 	addBeadsHolder(cmd, &holder, &version)
@@ -60,5 +57,5 @@ is then killed, too.
 		"how often to see whether the lock is still there, where nothing tells that it is not")
 	addGrace(cmd.Flags(), &grace)
 	answer.add(cmd.Flags())
-	return cmd
+	return cli.RunsCommand(cmd)
 }

@@ -3,9 +3,17 @@
 // run while a lock is held (child), and how they end (package cli).
 package protocol
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
 
-// Commands are all of them.
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// Commands returns all of them. They touch the file system of a lock, but for those of Forrst.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{swarmCommand(), beadsCommand(), towerCommand(), semaphoreCommand(), forrstCommand(), runCommand(), waitCommand()}
+	commands := []*cobra.Command{swarmCommand(), beadsCommand(), towerCommand(), semaphoreCommand(), runCommand(), waitCommand()}
+	for _, cmd := range commands {
+		cli.OnMount(cmd)
+	}
+	return append(commands, forrstCommand())
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,15 +49,13 @@ file in any directory; on a mount of lockfs the lock is for all hosts.
 Like flock(1) it waits for as long as it takes, unless --wait says how long at most, or --nonblock that it must not
 wait at all. It does not poll, on Linux in local file systems and on mounts of lockfs.
 
-The formats, what PATH is, and what becomes of the lock when lockfs itself is killed:
+The formats, what PATH is, and what becomes of the lock when the host fails:
 
   semaphore  a file (File-Based Semaphore 1.0), renewed at each third of --stale-timeout; it stays until it is stale
   tower      DIR/NAME.lock (tower-fleet v1), renewed by heartbeats; it stays for its --ttl, and until it is stolen
   swarm      DIR/TASK.lock (swarm task lock), extended at each third of its --ttl, after which it ends
-  beads      a beads directory, or its .exclusive-lock; it ends with this process
-  pid        a file with the number of this process, with which it ends
-
-Of a lock that ends with the process the command is killed, too; for the others it gets SIGTERM.
+  beads      a beads directory, or its .exclusive-lock; it stays until the host is back
+  pid        a file with the pid of the lockfs-worker process; it stays until the host is back
 
 A stale lock is replaced, but that of tower only with --force-lock.
 
@@ -109,7 +106,7 @@ of what is said. That one of before still runs is told after five seconds.
 	}
 	f.add(cmd.Flags())
 	cmd.SetFlagErrorFunc(cli.FlagError)
-	return cli.Exits(cmd)
+	return cli.RunsCommand(cli.Exits(cmd))
 }
 
 func (f *runFlags) add(flags *pflag.FlagSet) {
@@ -193,11 +190,7 @@ func (f *runFlags) run(cmd *cobra.Command, path string, wait time.Duration, comm
 	if err != nil {
 		return err
 	}
-	orphaned := syscall.SIGTERM
-	if format := f.kind(); format == formats.Beads || format == formats.PID {
-		orphaned = syscall.SIGKILL
-	}
-	return runUnder(cmd, &f.answer, lock, command, f.grace, orphaned)
+	return runUnder(cmd, &f.answer, lock, command, f.grace)
 }
 
 // lockOf answers what the command runs under.

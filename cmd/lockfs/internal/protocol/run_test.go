@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cluster/process"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/formats"
@@ -127,10 +128,12 @@ func TestRunWaits(t *testing.T) {
 func awaitWatching(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		descriptors, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", cmd.Process.Pid))
-		for _, descriptor := range descriptors {
-			if target, _ := os.Readlink(descriptor); strings.Contains(target, "inotify") {
-				return true
+		for _, pid := range process.Descendants(cmd.Process.Pid) {
+			descriptors, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+			for _, descriptor := range descriptors {
+				if target, _ := os.Readlink(descriptor); strings.Contains(target, "inotify") {
+					return true
+				}
 			}
 		}
 		return false
@@ -248,23 +251,70 @@ func TestRunPassesSignalsOn(t *testing.T) {
 	require.Empty(t, d.content(), "released")
 }
 
-// TestRunKilled: the command is killed where the lock ends with the process, and told to end where it stays.
+// TestRunKilled: if lockfs is killed, the command is told to end, and the lock is released after that.
 func TestRunKilled(t *testing.T) {
-	for format, want := range map[string]struct {
-		said string
-		next int
-	}{
-		"semaphore": {"terminated\n", cli.ExitBlocked}, "swarm": {"terminated\n", cli.ExitBlocked}, "pid": {"", 0},
-	} {
+	for _, format := range []string{"semaphore", "swarm", "pid", "tower"} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			d := newLockDir(t)
 			r := d.start(untilTerminated, "--format", format)
 			require.NoError(t, r.cmd.Process.Kill())
-			said, _ := r.end() // when the command has closed its output
-			require.Equal(t, want.said, said)
-			require.NotEmpty(t, d.content())
-			require.Equal(t, want.next, d.lockfs("run LOCK --nonblock --format "+format+" -- true").Code)
+			said, _ := r.end() // when the command and the worker have closed their output
+			require.Equal(t, "terminated\n", said)
+			require.Empty(t, d.content())
+			require.Equal(t, 0, d.lockfs("run LOCK --nonblock --format "+format+" -- true").Code)
+		})
+	}
+}
+
+// inOtherSession is a script with a descendant in another session and process group that has lost its parent and ignores
+// SIGTERM. $LOCK.alive has its pid.
+const inOtherSession = `(setsid sh -c 'trap "" TERM; echo $$ >"$LOCK.pid"; mv "$LOCK.pid" "$LOCK.alive"; while :; do sleep 0.1; done' &)
+until [ -s "$LOCK.alive" ]; do sleep 0.01; done; echo ready; sleep 600`
+
+func (d *lockDir) straggler() (pid int) {
+	content, err := os.ReadFile(d.path + ".alive")
+	require.NoError(d, err)
+	_, err = fmt.Sscan(string(content), &pid)
+	require.NoError(d, err)
+	return pid
+}
+
+// TestRunKilledLeavesNoProcessBehind kills lockfs, or its worker. The lock of the first is held until the last process has
+// ended that the command started.
+func TestRunKilledLeavesNoProcessBehind(t *testing.T) {
+	for _, format := range []string{"pid", "semaphore"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			d := newLockDir(t)
+			r := d.start(inOtherSession, "--format", format, "--grace", "1h")
+			pid := d.straggler()
+			require.NoError(t, syscall.Kill(pid, 0))
+			require.NoError(t, r.cmd.Process.Kill())
+			require.Equal(t, cli.ExitTimedOut, d.lockfs("run LOCK --wait 500ms --format "+format+" -- true").Code, "it still runs")
+			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+			require.Equal(t, 0, d.lockfs("run LOCK --wait 1m --format "+format+" -- true").Code)
+			_, _ = r.end()
+		})
+	}
+	for kill, flags := range map[string][]string{"front": {"--grace", "100ms"}, "worker": {"--grace", "1h"}} {
+		t.Run(kill, func(t *testing.T) {
+			t.Parallel()
+			d := newLockDir(t)
+			r := d.start(inOtherSession, append(flags, "--format", "pid")...)
+			pid, holder := d.straggler(), r.cmd.Process.Pid
+			if kill == "worker" {
+				_, err := fmt.Sscan(d.content(), &holder)
+				require.NoError(t, err)
+				require.NotEqual(t, r.cmd.Process.Pid, holder)
+			}
+			require.NoError(t, syscall.Kill(holder, syscall.SIGKILL))
+			_, code := r.end()
+			if kill == "worker" {
+				require.Equal(t, cli.ExitLost, code)
+				require.Contains(t, r.stderr.String(), "the process that held the lock was killed")
+			}
+			require.True(t, syscall.Kill(pid, 0) != nil || process.Dying(pid))
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"lockfs/cluster/process"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/cli/worker"
 )
 
 // cannotRun tells as a shell does why a command did not start.
@@ -67,29 +68,31 @@ var (
 // child is a command that runs under a lock.
 type child struct {
 	cmd      *exec.Cmd
-	terminal bool // it shares the terminal with this process, and its process group
+	terminal bool // this process has a controlling terminal; then the command shares its process group
+	adopts   bool // this process adopts the orphans among the processes that the command has started
 	ending   chan os.Signal
 	others   chan os.Signal
-	done     chan struct{} // closed when it has ended
+	done     chan struct{} // closed when the command has ended
 }
 
-// newChild takes the signal that the command gets when this process ends without having ended it: nobody would
-// look after its lock any more.
-func newChild(cmd *cobra.Command, command []string, orphaned syscall.Signal) *child {
+// newChild prepares a command. The kernel kills it if this process is killed, which leaves it without a lock.
+func newChild(cmd *cobra.Command, command []string) *child {
 	c := &child{
-		cmd:    exec.Command(command[0], command[1:]...),
-		ending: make(chan os.Signal, len(ending)),
-		others: make(chan os.Signal, len(others)),
-		done:   make(chan struct{}),
+		cmd:      exec.Command(command[0], command[1:]...),
+		terminal: worker.HasTerminal(),
+		adopts:   worker.Current() != nil,
+		ending:   make(chan os.Signal, len(ending)),
+		others:   make(chan os.Signal, len(others)),
+		done:     make(chan struct{}),
 	}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	c.setToken("")
-	// In a group of its own a command could not read from the terminal.
-	_, err := unix.IoctlGetTermios(int(os.Stdin.Fd()), unix.TCGETS)
-	if c.terminal = err == nil; c.terminal {
-		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // what it starts stays below this process
+	if c.adopts {
+		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.terminal, Pdeathsig: orphaned}
+	// In a process group of its own a command could not read from the terminal, and Ctrl-C would not reach it. That standard
+	// input is no terminal says nothing: ssh and sudo open /dev/tty.
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.terminal, Pdeathsig: syscall.SIGKILL}
 	return c
 }
 
@@ -100,15 +103,35 @@ func (c *child) setToken(token string) { c.cmd.Env = withToken(os.Environ(), tok
 func (c *child) start() error {
 	runtime.LockOSThread()
 	c.listen()
+	worker.Current().Runs()
 	if err := c.cmd.Start(); err != nil {
+		worker.Current().Ran()
 		c.stopListening()
 		return err
+	}
+	if c.adopts {
+		go c.reap()
 	}
 	go func() {
 		_ = c.cmd.Wait()
 		close(c.done)
 	}()
 	return nil
+}
+
+// reap waits for adopted processes, or they would stay as zombies until this process ends.
+func (c *child) reap() {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGCHLD)
+	defer signal.Stop(ended)
+	for {
+		select {
+		case <-ended:
+			worker.Reap(c.cmd.Process.Pid)
+		case <-c.done:
+			return
+		}
+	}
 }
 
 // listen keeps signals for the command. They do not end this process any more.
@@ -128,103 +151,109 @@ func (c *child) stopListening() {
 	signal.Stop(c.others)
 }
 
-// await hands on signals until the command has ended or stop says why it should. One that tells to end and came when the command
-// had ended is kept.
+// errOrphaned is the end of the process that the caller started, by SIGKILL.
+var errOrphaned = errors.New("lockfs was killed")
+
+// await passes signals on until the command has ended, stop says why it should, or the front of this process is gone.
 func (c *child) await(stop <-chan error) (*os.ProcessState, error) {
-	var late os.Signal
 	for {
 		select {
 		case <-c.done:
-			if late != nil && !c.isTold() {
-				c.ending <- late
-			}
 			return c.cmd.ProcessState, nil
 		case err := <-stop:
 			return nil, err
+		case <-worker.Current().Gone():
+			return nil, errOrphaned
 		case s := <-c.ending:
-			if !c.handOn(s) {
-				late = s
-			}
+			c.passOn(s.(syscall.Signal))
+			c.passOn(syscall.SIGCONT) // a stopped process would not notice
 		case s := <-c.others:
-			c.handOn(s)
+			c.passOn(s.(syscall.Signal))
 		}
 	}
 }
 
-// handOn answers whether the command had not ended before. It leaves out what the terminal has sent to the whole group itself.
-func (c *child) handOn(s os.Signal) bool {
+// passOn sends a signal to the process group of the command. If that is also the group of this process, it reaches the
+// processes in it that the command has started; the terminal has sent its own signals to all of them already.
+func (c *child) passOn(s syscall.Signal) {
 	select {
 	case <-c.done:
-		return false
+		return
 	default:
 	}
-	if c.terminal && (s == syscall.SIGINT || s == syscall.SIGQUIT) {
-		return true
-	}
-	err := c.signal(s.(syscall.Signal))
-	return !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, syscall.ESRCH)
-}
-
-// signal reaches also what the command has started, if it has a group of its own.
-func (c *child) signal(s syscall.Signal) error {
-	if c.terminal {
-		return c.cmd.Process.Signal(s)
-	}
-	return syscall.Kill(-c.cmd.Process.Pid, s)
-}
-
-// signalAll reaches what the command has started in any case. That there is nothing left is no error.
-func (c *child) signalAll(s syscall.Signal) {
 	if !c.terminal {
-		_ = c.signal(s)
+		_ = syscall.Kill(-c.cmd.Process.Pid, s)
 		return
 	}
-	for _, pid := range descendants(os.Getpid()) {
-		_ = syscall.Kill(pid, s)
+	if s == syscall.SIGINT || s == syscall.SIGQUIT {
+		return
 	}
-}
-
-// descendants leaves out those that have ended or are about to.
-func descendants(of int) (pids []int) {
-	for _, pid := range process.Children(of) {
-		if !process.Dying(pid) {
-			pids = append(pids, pid)
+	own := syscall.Getpgrp()
+	for _, pid := range c.processes() {
+		if group, err := syscall.Getpgid(pid); err == nil && group == own {
+			_ = syscall.Kill(pid, s)
 		}
-		pids = append(pids, descendants(pid)...)
 	}
-	return pids
 }
 
-// groupInterval is how often end looks whether the command's descendants are gone; nothing tells of that.
-const groupInterval = 20 * time.Millisecond
+// processes are the command and all that it has started, as far as this process knows them.
+func (c *child) processes() []int {
+	if c.adopts {
+		return process.Descendants(os.Getpid())
+	}
+	return append(process.Descendants(c.cmd.Process.Pid), c.cmd.Process.Pid)
+}
 
-// end ends the command and what it has started: TERM, and KILL for what is left after grace.
-func (c *child) end(grace time.Duration) {
+// signalAll sends a signal to the command and all that it has started, in any process group or session.
+func (c *child) signalAll(s syscall.Signal) {
+	if !c.terminal {
+		_ = syscall.Kill(-c.cmd.Process.Pid, s)
+	}
+	for _, pid := range c.processes() {
+		if group, err := syscall.Getpgid(pid); c.terminal || err == nil && group != c.cmd.Process.Pid {
+			_ = syscall.Kill(pid, s)
+		}
+	}
+}
+
+const (
+	// endInterval is between two looks whether the command's descendants are gone; nothing reports that.
+	endInterval = 20 * time.Millisecond
+	// killTime is how long killed processes have to end. In the kernel, a call on a file system that hangs delays it.
+	killTime = 10 * time.Second
+)
+
+// end ends the command and all that it has started: SIGTERM, and after grace SIGKILL. It reports whether all of them have ended.
+func (c *child) end(grace time.Duration) bool {
 	c.signalAll(syscall.SIGTERM)
-	c.signalAll(syscall.SIGCONT) // a stopped one would not notice
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	ticker := time.NewTicker(groupInterval)
-	defer ticker.Stop()
-	for !c.gone() {
-		select {
-		case <-ticker.C:
-		case <-timer.C:
-			c.signalAll(syscall.SIGKILL)
-			<-c.done
-			return
+	c.signalAll(syscall.SIGCONT)
+	if c.goneWithin(grace, func() {}) {
+		return true
+	}
+	return c.goneWithin(killTime, func() { c.signalAll(syscall.SIGKILL) })
+}
+
+// goneWithin waits for the end of the command and all that it has started, and calls each before every look.
+func (c *child) goneWithin(limit time.Duration, each func()) bool {
+	for deadline := time.Now().Add(limit); ; time.Sleep(endInterval) {
+		each()
+		if c.adopts {
+			worker.Reap(c.cmd.Process.Pid)
+		}
+		if c.gone() {
+			return true
+		}
+		if time.Now().After(deadline) {
+			return false
 		}
 	}
 }
 
-// gone tells whether the command is, and what it has started.
+// gone reports whether the command and all that it has started have ended.
 func (c *child) gone() bool {
 	select {
 	case <-c.done:
-		if c.terminal {
-			return len(descendants(os.Getpid())) == 0
-		}
-		return syscall.Kill(-c.cmd.Process.Pid, 0) != nil
+		return (c.terminal || syscall.Kill(-c.cmd.Process.Pid, 0) != nil) && (!c.adopts || len(c.processes()) == 0)
 	default:
 		return false
 	}

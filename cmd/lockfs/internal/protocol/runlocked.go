@@ -8,10 +8,10 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/cli/worker"
 	"lockfs/formats/pause"
 
 	"github.com/spf13/cobra"
@@ -43,12 +43,16 @@ type lockedRun struct {
 
 // Parts of the help of each command that runs another.
 const (
-	lostHelp = `When the lock is lost, because somebody removed, replaced or overwrote it, the command and the processes that it
-started get SIGTERM, and after --grace SIGKILL. That a mount cannot be read is no loss, unless the lock goes stale by
-time meanwhile, so that somebody may have it. SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1 and SIGUSR2 to lockfs are passed
-on to the command and what it started; if standard input is a terminal, to the command alone. If the command has ended
-and its lock cannot be released, as its mount hangs, the first four end lockfs five seconds later, and the lock stays.
-While it takes the lock they do so fifteen seconds later, if its mount hangs.
+	lostHelp = `When the lock is lost, because another program removed, replaced or overwrote it, the command and all processes that it
+started get SIGTERM, and after --grace SIGKILL. A mount that cannot be read is no loss, unless the lock goes stale by time
+meanwhile, so that another host may have it. SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1 and SIGUSR2 to lockfs are passed on
+to the command's process group; with a controlling terminal the command is in the group of lockfs, and Ctrl-C reaches it
+directly. While no command runs, the first four end lockfs, after five seconds also if the mount hangs: a lock that is
+acquired after that is given back.
+
+If lockfs is killed (SIGKILL), the command and all processes that it started, also in other sessions, end as above, and
+the lock stays until they have ended. Only if its worker, the process lockfs-worker, is killed is the lock free at once;
+then they are killed.
 
 On a mount of lockfs the command has the lock's fencing token in the variable LOCKFS_TOKEN.`
 
@@ -73,8 +77,8 @@ func pathAndCommand(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// runUnder runs a command under a lock. orphaned is the signal that it gets if this process is killed.
-func runUnder(cmd *cobra.Command, a *answer, lock runLock, command []string, grace time.Duration, orphaned syscall.Signal) error {
+// runUnder runs a command under a lock.
+func runUnder(cmd *cobra.Command, a *answer, lock runLock, command []string, grace time.Duration) error {
 	if grace < 0 {
 		return fmt.Errorf("--grace %v: it must not be negative", grace)
 	}
@@ -82,7 +86,7 @@ func runUnder(cmd *cobra.Command, a *answer, lock runLock, command []string, gra
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return notRun(cannotRun(err))
 	}
-	r := &lockedRun{lock: lock, answer: notRun, child: newChild(cmd, command, orphaned), grace: grace, stderr: cmd.ErrOrStderr()}
+	r := &lockedRun{lock: lock, answer: notRun, child: newChild(cmd, command), grace: grace, stderr: cmd.ErrOrStderr()}
 	return r.run(cmd.Context())
 }
 
@@ -92,11 +96,7 @@ func (r *lockedRun) run(ctx context.Context) error {
 	defer stop()
 	r.child.listenForEnd()
 	defer r.child.stopListening()
-	var token string
-	err := whileItMay(waiting, takingGrace, func() (err error) {
-		token, err = r.lock.acquire(waiting)
-		return err
-	}, "it is not known whether the lock was taken")
+	token, err := r.lock.acquire(waiting)
 	if err != nil {
 		return r.answer(err)
 	}
@@ -112,9 +112,7 @@ func (r *lockedRun) run(ctx context.Context) error {
 		err = cannotRun(err)
 	}
 	if err != nil {
-		again, stop := untilEnded(ctx)
-		defer stop()
-		return r.answer(errors.Join(err, untilGivenUp(again, func() error { return r.lock.giveBack(ctx) })))
+		return r.answer(errors.Join(err, r.lock.giveBack(ctx)))
 	}
 	return r.hold(ctx)
 }
@@ -131,54 +129,29 @@ func (r *lockedRun) hold(ctx context.Context) error {
 	kept := make(chan error, 1)
 	go func() { kept <- r.lock.keep(keeping, r.stderr) }()
 	state, lost := r.child.await(kept)
-	if lost != nil {
-		fmt.Fprintln(r.stderr, "lockfs: somebody else may have the lock now; the command is told to stop") // why is said once it has ended
+	switch {
+	case errors.Is(lost, errOrphaned):
+		// The lock stays until they have ended, however long one of them hangs in the kernel.
+		for ended := r.child.end(r.grace); !ended; {
+			ended = r.child.end(0)
+		}
+		state = r.child.cmd.ProcessState
+	case lost != nil:
+		fmt.Fprintln(r.stderr, "lockfs: another program may have the lock now; the command is told to stop") // the cause follows once it has ended
 		r.child.end(r.grace)
+		worker.Current().Ran()
 		return lostMeanwhile(lost)
 	}
 	stop()
-	told, stopTelling := cli.UntilTold(ctx, r.child.ending)
-	defer stopTelling()
-	return untilGivenUp(told, func() error {
-		if lost := <-kept; lost != nil {
-			return lostMeanwhile(lost)
-		}
-		return r.release(ctx, state)
-	})
+	worker.Current().Ran()
+	if lost := <-kept; lost != nil {
+		return lostMeanwhile(lost)
+	}
+	return r.release(ctx, state)
 }
 
 func lostMeanwhile(err error) error {
 	return cli.Exit(cli.ExitLost, fmt.Errorf("the lock was lost while the command ran: %w", err))
-}
-
-// signalGrace is for a signal that was meant for a command which had just ended.
-const signalGrace = 5 * time.Second
-
-// takingGrace is for who is told to end while it takes a lock, and may have to give it back and say that nothing was run.
-const takingGrace = signalGrace + 2*giveBackTime
-
-// untilGivenUp calls what ends the use of a lock, which may hang with the file system of the lock. A while after somebody was told
-// to end it is given up.
-func untilGivenUp(told context.Context, end func() error) error {
-	return whileItMay(told, signalGrace, end, "the lock is not released")
-}
-
-// whileItMay calls what may hang with the file system of the lock. A while after somebody was told to end it is given up, and its
-// error says what that leaves.
-func whileItMay(told context.Context, grace time.Duration, act func() error, leaves string) error {
-	ended := make(chan error, 1)
-	go func() { ended <- act() }()
-	select {
-	case err := <-ended:
-		return err
-	case <-told.Done():
-	}
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(grace):
-		return cli.Stopped(told, fmt.Errorf("%s: its file system does not answer", leaves))
-	}
 }
 
 // release answers how the command ended, also when the lock cannot be removed; but one that ended well has still lost

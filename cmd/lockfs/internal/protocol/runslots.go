@@ -54,7 +54,12 @@ func (s *slots) acquire(ctx context.Context) (token string, err error) {
 	defer cancel()
 	s.notice.begin()
 	defer s.notice.end()
-	leave, err := standInLine(patience, filepath.Join(s.dir, ".queue"), s.notice)
+	neglected, stop := s.neglected(patience)
+	leave, err := standInLine(patience, filepath.Join(s.dir, ".queue"), s.notice, neglected)
+	stop()
+	if errors.Is(err, errNeglected) {
+		leave, err = func() {}, nil
+	}
 	if patience.Err() != nil {
 		return "", notAcquired(ctx, s.wait, fmt.Errorf("others wait for one of the %d slots in %s", s.count, cli.Word(s.dir)))
 	}
@@ -141,9 +146,50 @@ func (s *slots) awaitOne(ctx context.Context) {
 	_ = pause.For(ctx, slotPause)
 }
 
-// standInLine returns when all have left that came before, whom flock(2) remembers in their order on a mount of lockfs.
-// When ctx ends it leaves the line, in its own time: nothing but the end of the process ends a call of flock.
-func standInLine(ctx context.Context, path string, notice *notice) (leave func(), err error) {
+// neglectedAfter is how long a slot stays free until the processes behind the first one in the line may take it. The first
+// one takes it within milliseconds, unless it is stopped (Ctrl-Z, SIGSTOP) or its host is.
+const neglectedAfter = 2 * time.Second
+
+var errNeglected = errors.New("a slot is free, and the first process in the line does not take it")
+
+// neglected returns a channel that is closed once a slot has been free at two looks in a row. No look is under way once stop
+// has returned; see awaitOne.
+func (s *slots) neglected(ctx context.Context) (free chan struct{}, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	free = make(chan struct{})
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		for looks := 0; looks < 2; {
+			if pause.For(ctx, neglectedAfter) != nil {
+				return
+			}
+			if looks++; !s.anyFree() {
+				looks = 0
+			}
+		}
+		close(free)
+	})
+	return free, func() {
+		cancel()
+		looking.Wait()
+	}
+}
+
+// anyFree reports whether there is no lock at one of the slots, or a stale one.
+func (s *slots) anyFree() bool {
+	for number := 1; number <= s.count; number++ {
+		status, err := formats.Check(s.path(number), formats.Rule{})
+		if err == nil && (status.State == formats.Free || status.State == formats.Stale) {
+			return true
+		}
+	}
+	return false
+}
+
+// standInLine returns when all processes have left that came before. flock(2) keeps their order on a mount of lockfs. It also
+// returns, with errNeglected, once neglected is closed. When ctx ends it leaves the line, in its own time: only the end of the
+// process ends a call of flock.
+func standInLine(ctx context.Context, path string, notice *notice, neglected <-chan struct{}) (leave func(), err error) {
 	line, err := openLine(path)
 	if err != nil {
 		return nil, err
@@ -167,15 +213,19 @@ func standInLine(ctx context.Context, path string, notice *notice) (leave func()
 				return nil, &os.PathError{Op: "flock", Path: path, Err: failed}
 			}
 			return leave, nil
+		case <-neglected:
+			stop()
+			err = errNeglected
 		case <-until.Done():
 			stop()
+			err = ctx.Err()
 		}
-		if ctx.Err() != nil {
+		if err != nil {
 			go func() {
 				<-first
 				leave()
 			}()
-			return nil, ctx.Err()
+			return nil, err
 		}
 		notice.tell()
 	}

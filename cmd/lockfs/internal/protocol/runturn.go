@@ -133,6 +133,11 @@ func (t *turn) check() error {
 		return err
 	}
 	from, _ := t.period.at(t.now)
+	if last.from.After(from) {
+		if err := t.checkFuture(last); err != nil {
+			return err
+		}
+	}
 	if last.from.Before(from) || t.retry && last.from.Equal(from) && last.state != succeeded {
 		return nil
 	}
@@ -144,12 +149,26 @@ func (t *turn) check() error {
 	return cli.Exit(cli.ExitTurnOver, said)
 }
 
+// clockSlack is how far a clock may have been set back without harm.
+const clockSlack = time.Minute
+
+// checkFuture refuses a turn that has not begun yet by the clock of the stamp's file system: nothing would run until then. A turn
+// later than this process's is none if it began while this process waited.
+func (t *turn) checkFuture(last *record) error {
+	now, err := timeOn(t.stamp)
+	if err != nil || last.from.Before(now.Add(clockSlack)) {
+		return err
+	}
+	return fmt.Errorf("%s has a turn that begins at %s, but there it is %s now: correct the clock that is wrong, or remove the stamp",
+		cli.Word(t.stamp), last.from.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+}
+
 func (t *turn) begin(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
 		return err
 	}
-	if t.former, err = os.ReadFile(t.stamp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if t.former, err = readStamp(t.stamp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	from, until := t.period.at(t.now)
@@ -313,9 +332,29 @@ func replaceStamp(path string, content []byte, may func() error) error {
 	return err
 }
 
+// maxStamp is more than a stamp has, in bytes.
+const maxStamp = 256 << 10
+
+// readStamp reads a regular file. It does not wait for the writer of a FIFO.
+func readStamp(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file: give another path for the stamp of --once-per", cli.Word(path))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(f, maxStamp))
+}
+
 // readRecord reads a stamp.
 func readRecord(path string) (*record, error) {
-	content, err := os.ReadFile(path)
+	content, err := readStamp(path)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -145,6 +144,9 @@ is released or stale. A job that takes longer than the stale timeout needs lockf
 			token, err := lock.acquire(cmd.Context())
 			if err != nil {
 				return err
+			}
+			if err := cli.Keep(cmd.Context()); err != nil {
+				return errors.Join(err, lock.giveBack(cmd.Context()))
 			}
 			answer.token = tokenNumber(token)
 			return answer.say(cmd, "Lock acquired: %s\n", cli.Word(file.Path))
@@ -319,7 +321,7 @@ func semaphoreRunCommand() *cobra.Command {
 lock, unless --timeout says how long. The lock names this process.
 
 The timestamp is written anew at each third of the stale timeout, so that a long job is not taken for stale; the token
-stays. If this process itself is killed the command gets SIGTERM, and the lock stays until it is stale.
+stays. If the host fails, the lock stays until it is stale.
 
 ` + semaphoreStaleHelp + `
 
@@ -343,13 +345,13 @@ stays. If this process itself is killed the command gets SIGTERM, and the lock s
 				return err
 			}
 			lock.notice = newNotice(cmd, answer.asJSON, removable(answer.look))
-			return runUnder(cmd, &answer, lock, args[1:], grace, syscall.SIGTERM)
+			return runUnder(cmd, &answer, lock, args[1:], grace)
 		},
 	}
 	flags.add(cmd.Flags())
 	addGrace(cmd.Flags(), &grace)
 	answer.add(cmd.Flags())
-	return cmd
+	return cli.RunsCommand(cmd)
 }
 
 // leastStaleTimeout is for a lock that is renewed: timestamps are whole seconds.

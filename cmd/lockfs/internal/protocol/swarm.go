@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -101,7 +102,7 @@ func SwarmScriptCommand() *cobra.Command {
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetFlagErrorFunc(cli.WrongFlag)
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return cli.FlagsFromEnvironment(cmd) }
-	return cmd
+	return cli.OnMount(cmd)
 }
 
 func swarmAcquireCommand() *cobra.Command {
@@ -139,6 +140,9 @@ to a second longer; without, it never does. If somebody has it that is said as "
 			}
 			if err != nil {
 				return explainNotAcquired(dir, args[0], err)
+			}
+			if err := cli.Keep(cmd.Context()); err != nil {
+				return errors.Join(err, giveBackSwarm(cmd.Context(), dir, taken))
 			}
 			entry := swarm.Entry{TaskID: taken.TaskID, Lock: taken, Status: swarm.Active}
 			if now, err := dir.Check(taken.TaskID); err == nil && now.Lock != nil && *now.Lock == *taken {
@@ -220,6 +224,18 @@ A lock that has expired is its worker's until somebody replaces it.
 	}
 	answer.add(cmd.Flags())
 	return cmd
+}
+
+// giveBackSwarm releases a lock that was just acquired. A lock that is gone or another worker's is nothing to give back.
+func giveBackSwarm(ctx context.Context, dir swarm.Dir, taken *swarm.Lock) error {
+	return notReleased(persistently(ctx, func(ctx context.Context) error {
+		err := dir.Release(ctx, taken.TaskID, taken.Worker)
+		var owner *swarm.OwnerError
+		if errors.Is(err, fs.ErrNotExist) || errors.As(err, &owner) {
+			return nil
+		}
+		return err
+	}))
 }
 
 func explainNotReleased(dir swarm.Dir, task, worker string, err error) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/cli/worker"
 	"lockfs/formats/tower"
 )
 
@@ -91,9 +92,12 @@ What the specification has in the answer to a request that is blocked stays as i
 			}
 			answer.look = lookAtTower(dir, name)
 			request.notice = newNotice(cmd, answer.asJSON, forcible(answer.look, cmd.CommandPath()))
-			taken, err := request.acquire(cmd.Context(), cmd.ErrOrStderr(), dir, name, os.Getppid())
+			taken, err := request.acquire(cmd.Context(), cmd.ErrOrStderr(), dir, name, worker.CallerPID())
 			if err != nil {
 				return answerBlocked(&answer, cmd.OutOrStdout(), "  ", err)
+			}
+			if err := cli.Keep(cmd.Context()); err != nil {
+				return errors.Join(err, giveBackTower(cmd.Context(), dir, name, &request))
 			}
 			return sayTaken(cmd, &answer, taken)
 		}),
@@ -102,6 +106,14 @@ What the specification has in the answer to a request that is blocked stays as i
 	answer.add(cmd.Flags())
 	request.add(cmd.Flags())
 	return cmd
+}
+
+// giveBackTower releases a lock that was just acquired.
+func giveBackTower(ctx context.Context, dir tower.Dir, name string, request *towerRequest) error {
+	outcome := towerOutcome{result: resultFailure}
+	return notReleased(persistently(ctx, func(context.Context) error {
+		return releaseTower(dir, name, request.requestID, &outcome, &request.auditor)
+	}))
 }
 
 // acquire takes the lock for the process pid, waits for it if it may, and writes the events.

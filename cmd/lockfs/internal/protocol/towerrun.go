@@ -9,12 +9,12 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/cli/worker"
 	"lockfs/formats/tower"
 	"lockfs/raftstore/hostinfo"
 )
@@ -41,16 +41,11 @@ func towerRunCommand() *cobra.Command {
 		Long: `Take a lock, run a command, renew the lock meanwhile, and release it with the command's result. Without NAME the
 command runs without a lock, after a warning; with --mode observe as well, without one.
 
-On a mount of lockfs the command finds the lock's fencing token in LOCKFS_TOKEN. Elsewhere that is not set.
+A lock that could be neither renewed nor read for longer than its ttl is lost too. The lock of another request is not
+touched then. A heartbeat that fails for another reason is a warning; the third in a row is the event heartbeat_failed.
+If the host fails, the lock stays until it is stale.
 
-When the lock is lost, which is when another one or none is there, or when it could be neither renewed nor read for
-longer than its ttl, the command and what it started gets SIGTERM, and after --grace SIGKILL. The lock of somebody
-else is not touched then. A heartbeat that fails for another reason is a warning; the third in a row is the event
-heartbeat_failed. Signals that this process gets are handed on to the command; that ends it, or does not. If this
-process itself is killed the command gets SIGTERM, and the lock stays until it is stale.
-
-The command has a process group of its own, unless standard input is a terminal: then signals that this process gets are
-handed on to the command alone.
+` + lostHelp + `
 
 The response to a request that is blocked is on standard error. ` + waitHelp + `
 
@@ -82,7 +77,7 @@ That the lock could not be removed does not change it; that is the event lock_re
 	addGrace(flags, &run.grace)
 	run.add(flags)
 	run.answer.add(flags)
-	return cmd
+	return cli.RunsCommand(cmd)
 }
 
 func (r *towerRun) run(cmd *cobra.Command, names, command []string) error {
@@ -101,7 +96,7 @@ func (r *towerRun) run(cmd *cobra.Command, names, command []string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "lockfs: warning:", warning)
 	}
 	if !locks {
-		return unlocked(newChild(cmd, command, syscall.SIGTERM))
+		return unlocked(newChild(cmd, command), r.grace)
 	}
 	if r.locks, r.name, err = r.openFor(template); err != nil {
 		return err
@@ -110,12 +105,17 @@ func (r *towerRun) run(cmd *cobra.Command, names, command []string) error {
 }
 
 // unlocked runs the command without a lock (sections 9.2 and 9.3).
-func unlocked(child *child) error {
+func unlocked(child *child, grace time.Duration) error {
 	if err := child.start(); err != nil {
 		return cannotRun(err)
 	}
 	defer child.stopListening()
-	return ended(child.await(nil))
+	state, err := child.await(nil)
+	if errors.Is(err, errOrphaned) {
+		child.end(grace)
+	}
+	worker.Current().Ran()
+	return ended(state, err)
 }
 
 func (r *towerRun) locked(cmd *cobra.Command, command []string) error {
@@ -125,7 +125,7 @@ func (r *towerRun) locked(cmd *cobra.Command, command []string) error {
 	r.stderr = cmd.ErrOrStderr()
 	r.answer.look = lookAtTower(r.locks, r.name)
 	r.notice = newNotice(cmd, r.answer.asJSON, forcible(r.answer.look, cmd.CommandPath()))
-	return runUnder(cmd, r.answer, r, command, r.grace, syscall.SIGTERM)
+	return runUnder(cmd, r.answer, r, command, r.grace)
 }
 
 // prepare checks what has to do with heartbeats, before anything is taken.

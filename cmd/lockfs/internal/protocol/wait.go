@@ -59,6 +59,10 @@ systems, and for what is no file or may not be read, it looks ten times a second
 			if err != nil {
 				return err
 			}
+			if w.State == "" {
+				return cli.Exit(cli.ExitTimedOut, fmt.Errorf("the file system of %s has not answered for %v; the state of the lock is unknown",
+					cli.Word(w.path), *timeout))
+			}
 			answer.look = func() (lockState, any) {
 				state := lookAt(w.path, 0, 0)
 				if state.State != w.State { // somebody else's by now
@@ -79,24 +83,42 @@ systems, and for what is no file or may not be read, it looks ten times a second
 	return cli.Exits(cmd)
 }
 
-// waitFor answers the state in which the lock is at last.
+// waitFor returns the last state of the lock, an empty one if its file system does not answer in time.
 func waitFor(ctx context.Context, path string, timeout *time.Duration) (waited, error) {
+	if path == "" {
+		return waited{}, errors.New("PATH is empty: give that of a lock file")
+	}
+	began := time.Now()
+	var hangs <-chan time.Time
 	if timeout != nil {
 		limited, cancel := context.WithTimeout(ctx, *timeout)
 		defer cancel()
 		ctx = limited
+		hangs = time.After(*timeout + answerTime)
 	}
-	if path == "" {
-		return waited{}, errors.New("PATH is empty: give that of a lock file")
+	type result struct {
+		waited
+		err error
 	}
-	path = beadsLockIn(path)
-	began := time.Now()
-	state, err := formats.Wait(ctx, path)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil
+	done := make(chan result, 1)
+	go func() {
+		at := beadsLockIn(path)
+		state, err := formats.Wait(ctx, at)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = nil
+		}
+		done <- result{waited{path: at, State: string(state), Seconds: time.Since(began).Seconds()}, explainNoDir(err)}
+	}()
+	select {
+	case r := <-done:
+		return r.waited, r.err
+	case <-hangs:
+		return waited{path: path, Seconds: time.Since(began).Seconds()}, nil
 	}
-	return waited{path: path, State: string(state), Seconds: time.Since(began).Seconds()}, explainNoDir(err)
 }
+
+// answerTime is for a file system that answers as the wait ends.
+const answerTime = 250 * time.Millisecond
 
 // beadsLockIn is the lock of the beads directory at a path, and of anything else that path.
 func beadsLockIn(path string) string {

@@ -1,0 +1,256 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockfs/cluster/process"
+)
+
+const (
+	// Grace is how long after a signal the front waits for the worker.
+	Grace = 5 * time.Second
+	// exitGrace is how long after its exit code the front waits for the end of the worker.
+	exitGrace = 500 * time.Millisecond
+	// killGrace bounds how long the front waits for processes that it has killed.
+	killGrace = 10 * time.Second
+)
+
+// Exit codes of the front's own, as timeout(1) has them, and of a shell for a signal.
+const (
+	exitLost   = 124
+	exitFailed = 125
+	exitSignal = 128
+)
+
+var (
+	ending = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+	others = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}
+)
+
+// front is this process, beside its worker.
+type front struct {
+	name   string // for messages
+	stderr io.Writer
+	runs   bool // the worker runs a command
+
+	worker  *exec.Cmd
+	socket  *os.File
+	signals chan os.Signal
+	told    chan message
+	code    chan int
+	exited  chan struct{}
+
+	running bool           // the command runs now
+	ran     bool           // the command has ended
+	keeps   bool           // the lock stays: the worker reports success
+	first   syscall.Signal // the first signal that should end the command; 0: none
+	last    syscall.Signal // the last signal that was passed on
+	giveUp  <-chan time.Time
+}
+
+// Run does the work of this program in a worker and returns the exit code. runs tells whether that runs a command.
+func Run(name string, runs bool) int {
+	f := &front{
+		name: name, stderr: os.Stderr, runs: runs,
+		signals: make(chan os.Signal, len(ending)+len(others)),
+		told:    make(chan message), code: make(chan int, 1), exited: make(chan struct{}),
+	}
+	signal.Notify(f.signals, append(ending, others...)...)
+	if err := f.start(); err != nil {
+		fmt.Fprintf(f.stderr, "%s: cannot start the process that does the work: %v\n", name, err)
+		return exitFailed
+	}
+	return f.await()
+}
+
+func (f *front) start() error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("socketpair", err)
+	}
+	_ = unix.SetNonblock(pair[0], true)
+	f.socket = os.NewFile(uintptr(pair[0]), "worker")
+	end := os.NewFile(uintptr(pair[1]), "front")
+	defer func() { _ = end.Close() }()
+	f.worker = &exec.Cmd{
+		Path: "/proc/self/exe", Args: append([]string{comm}, os.Args[1:]...), Env: environment(filepath.Base(os.Args[0])),
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, ExtraFiles: []*os.File{end},
+	}
+	if f.runs {
+		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // adopts the command if the worker is killed
+		// Signals to the group of this process reach the worker through this process only.
+		f.worker.SysProcAttr = &syscall.SysProcAttr{Setpgid: !HasTerminal()}
+	}
+	if err := f.worker.Start(); err != nil {
+		return err
+	}
+	go f.listen()
+	go func() {
+		_ = f.worker.Wait()
+		close(f.exited)
+	}()
+	return nil
+}
+
+func (f *front) listen() {
+	var one [1]byte
+	for {
+		if _, err := f.socket.Read(one[:]); err != nil {
+			close(f.told)
+			return
+		}
+		if message(one[0]) != exits {
+			f.told <- message(one[0])
+			continue
+		}
+		if _, err := f.socket.Read(one[:]); err == nil {
+			f.code <- int(one[0])
+		}
+	}
+}
+
+func (f *front) await() int {
+	for {
+		select {
+		case s := <-f.signals:
+			f.passOn(s.(syscall.Signal))
+		case m, open := <-f.told:
+			if f.hear(m); !open {
+				f.told = nil
+			}
+		case code := <-f.code:
+			return f.exit(code)
+		case <-f.exited:
+			return f.workerExit()
+		case <-f.giveUp:
+			return f.abandon()
+		}
+	}
+}
+
+func (f *front) passOn(s syscall.Signal) {
+	f.last = s
+	_ = f.worker.Process.Signal(s)
+	if s == syscall.SIGUSR1 || s == syscall.SIGUSR2 {
+		return
+	}
+	_ = f.worker.Process.Signal(syscall.SIGCONT) // a stopped process would not notice
+	if f.first == 0 {
+		f.first = s
+	}
+	if !f.running && f.giveUp == nil {
+		f.giveUp = time.After(Grace)
+	}
+}
+
+func (f *front) hear(m message) {
+	switch m {
+	case mayKeep:
+		f.keeps = true
+		_, _ = f.socket.Write([]byte{byte(keep)})
+	case running:
+		f.running, f.giveUp, f.first = true, nil, 0
+	case ended:
+		f.running, f.ran = false, true
+		if f.first != 0 { // it may have been meant for what follows
+			f.giveUp = time.After(Grace)
+		}
+	}
+}
+
+// exit ends with the exit code of the worker, which mostly ends too.
+func (f *front) exit(code int) int {
+	select {
+	case <-f.exited:
+	case <-time.After(exitGrace):
+	}
+	return code
+}
+
+// workerExit ends as a worker did that did not report its exit code before.
+func (f *front) workerExit() int {
+	if f.told != nil {
+		for m := range f.told { // reported before the end
+			f.hear(m)
+		}
+	}
+	select {
+	case code := <-f.code:
+		return code
+	default:
+	}
+	status, ok := f.worker.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return f.worker.ProcessState.ExitCode()
+	}
+	s := status.Signal()
+	switch {
+	case f.running:
+		killAll()
+		fmt.Fprintf(f.stderr, "%s: the process that held the lock was killed (%v); the command was killed too, and the lock may be held by others now\n", f.name, s)
+		return exitLost
+	case s == f.last: // by default that ends a process, also this one
+		signal.Reset(s)
+		runtime.LockOSThread()
+		_ = syscall.Kill(os.Getpid(), s)
+		time.Sleep(exitGrace)
+	default:
+		fmt.Fprintf(f.stderr, "%s: the process that does the work was killed: %v\n", f.name, s)
+	}
+	return exitSignal + int(s)
+}
+
+// abandon ends without the worker, which goes on in the background.
+func (f *front) abandon() int {
+	if f.keeps {
+		fmt.Fprintf(f.stderr, "%s: the lock is acquired, but its file system does not answer\n", f.name)
+		return 0
+	}
+	leaves := "a lock that is acquired after this is given back"
+	if f.ran {
+		leaves = "the lock is not released until it does"
+	}
+	fmt.Fprintf(f.stderr, "%s: interrupted by signal: %v: the file system does not answer; %s\n", f.name, f.first, leaves)
+	return exitSignal + int(f.first)
+}
+
+// killAll kills what the command has started. The kernel has made these processes children of this one.
+func killAll() {
+	for deadline := time.Now().Add(killGrace); time.Now().Before(deadline); time.Sleep(pollInterval) {
+		processes := process.Descendants(os.Getpid())
+		if len(processes) == 0 {
+			return
+		}
+		for _, pid := range processes {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		Reap(0)
+	}
+}
+
+// Reap takes note of the end of processes that this one has adopted, but not of one that another goroutine waits for.
+func Reap(except int) {
+	for _, pid := range process.Children(os.Getpid()) {
+		if pid != except {
+			for errors.Is(waitFor(pid), unix.EINTR) {
+				continue
+			}
+		}
+	}
+}
+
+func waitFor(pid int) error {
+	_, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
+	return err
+}

@@ -1,0 +1,165 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// variable tells a process that it is a worker: PID:NAME of the process that started the front and of the program.
+const variable = "LOCKFS_WORKER"
+
+// frontFD is the worker's end of the socket.
+const frontFD = 3
+
+// comm is the process name of a worker. It differs from the program's, so that killall(1) by that name leaves the worker to end
+// the command that it runs.
+const comm = "lockfs-worker"
+
+// ErrNoFront is the front's end, by SIGKILL or because it gave up.
+var ErrNoFront = errors.New("the process that started this one is gone")
+
+// Worker is this process, if it is one.
+type Worker struct {
+	Name   string // under which the program was started
+	caller int    // pid of the process that started the front
+
+	front *os.File
+	gone  chan struct{} // closed when the front is gone
+	kept  chan struct{} // holds one: the front's answer to mayKeep
+
+	mu sync.Mutex // serializes messages
+}
+
+var current = sync.OnceValue(find)
+
+// Current returns this process as a worker, or nil if it is none.
+func Current() *Worker { return current() }
+
+func find() *Worker {
+	value, set := os.LookupEnv(variable)
+	if !set {
+		return nil
+	}
+	_ = os.Unsetenv(variable)
+	caller, name, _ := strings.Cut(value, ":")
+	pid, err := strconv.Atoi(caller)
+	kind, errSocket := unix.GetsockoptInt(frontFD, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil || errSocket != nil || kind != unix.SOCK_STREAM {
+		return nil // the variable is not the front's
+	}
+	unix.CloseOnExec(frontFD)
+	_ = unix.SetNonblock(frontFD, true) // so that os.File can wait for it
+	_ = os.WriteFile("/proc/self/comm", []byte(comm), 0)
+	w := &Worker{
+		Name: name, caller: pid, front: os.NewFile(frontFD, "front"),
+		gone: make(chan struct{}), kept: make(chan struct{}, 1),
+	}
+	go w.listen()
+	return w
+}
+
+func (w *Worker) listen() {
+	defer close(w.gone)
+	var one [1]byte
+	for {
+		if _, err := w.front.Read(one[:]); err != nil {
+			return
+		}
+		if message(one[0]) == keep {
+			w.kept <- struct{}{}
+		}
+	}
+}
+
+func (w *Worker) send(bytes ...byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, _ = w.front.Write(bytes)
+}
+
+// Gone is closed when the front is gone. Without a front it is never closed.
+func (w *Worker) Gone() <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.gone
+}
+
+// IsOrphan reports whether the front is gone.
+func (w *Worker) IsOrphan() bool {
+	select {
+	case <-w.Gone():
+		return true
+	default:
+		return false
+	}
+}
+
+// Keep asks the front whether a lock that was just acquired is still wanted. It returns [ErrNoFront] if the front is gone: the
+// caller has seen the command fail. After nil, the front waits for the exit code.
+func (w *Worker) Keep() error {
+	if w == nil {
+		return nil
+	}
+	w.send(byte(mayKeep))
+	select {
+	case <-w.kept:
+		return nil
+	case <-w.gone:
+		return ErrNoFront
+	}
+}
+
+// Runs tells the front that a command runs, so that signals are the command's and do not end the front.
+func (w *Worker) Runs() {
+	if w != nil {
+		w.send(byte(running))
+	}
+}
+
+// Ran tells the front that the command has ended.
+func (w *Worker) Ran() {
+	if w != nil {
+		w.send(byte(ended))
+	}
+}
+
+// Exit ends the process. The front gets the exit code first, since the process may be unable to end.
+func (w *Worker) Exit(code int) {
+	if w != nil {
+		w.send(byte(exits), byte(code))
+	}
+	os.Exit(code)
+}
+
+// CallerPID returns the pid of the process that started this program, 0 if it is in another pid namespace.
+func CallerPID() int {
+	if w := Current(); w != nil {
+		return w.caller
+	}
+	return os.Getppid()
+}
+
+func environment(name string) []string {
+	return append(os.Environ(), fmt.Sprintf("%s=%d:%s", variable, os.Getppid(), name))
+}
+
+// HasTerminal reports whether this process has a controlling terminal.
+func HasTerminal() bool {
+	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	_ = terminal.Close()
+	return true
+}
+
+// pollInterval is between two looks at processes whose end nothing reports.
+const pollInterval = 5 * time.Millisecond
