@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,8 +31,9 @@ type holders struct {
 	look chan struct{} // holds one: ask the cluster now
 
 	mu     sync.Mutex
-	gone   []end         // not told yet
-	notify chan struct{} // holds one: there are some
+	marks  map[process.ID]string // of holders that run commands
+	gone   []end                 // not told yet
+	notify chan struct{}         // holds one: there are some
 	done   sync.WaitGroup
 }
 
@@ -62,7 +64,7 @@ const (
 func newHolders(ctx context.Context, cluster asker, host, bootID string, logger *slog.Logger) (*holders, error) {
 	h := &holders{
 		cluster: cluster, ctx: ctx, host: host, bootID: bootID, logger: logger, makers: newMakers(),
-		look: make(chan struct{}, 1), notify: make(chan struct{}, 1),
+		look: make(chan struct{}, 1), notify: make(chan struct{}, 1), marks: make(map[process.ID]string),
 	}
 	var err error
 	if h.namespace, err = process.Namespace(); err != nil {
@@ -71,7 +73,7 @@ func newHolders(ctx context.Context, cluster asker, host, bootID string, logger 
 	if h.hostname, err = os.Hostname(); err != nil {
 		return nil, err
 	}
-	h.watcher, err = process.NewWatcher(h.ended)
+	h.watcher, err = process.NewWatcher(h.awaitMarked)
 	return h, err
 }
 
@@ -129,6 +131,9 @@ func (h *holders) watch(p *storepb.Process) {
 		return
 	}
 	h.makers.meet(id)
+	if !h.noteMark(id) {
+		return
+	}
 	if err := h.watcher.Watch(id); err != nil {
 		h.logger.Error("a holder cannot be watched; looking again later", "pid", p.GetPid(), "error", err)
 	}
@@ -145,7 +150,52 @@ func (h *holders) watchAll() {
 	}
 }
 
-// ended is called by the watcher.
+// noteMark remembers the mark of a holder that runs a command. It returns false if the holder has ended and what it started has
+// not: then the end is reported later.
+func (h *holders) noteMark(id process.ID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, known := h.marks[id]; known {
+		return process.Alive(id)
+	}
+	if mark := process.Marks(id.PID); mark != "" {
+		h.marks[id] = mark
+	}
+	return true
+}
+
+// markInterval is how often marked processes are looked for; nothing reports their end.
+const markInterval = 100 * time.Millisecond
+
+// awaitMarked reports the end of a holder, which the watcher has seen. If the holder was killed and ran a command, it does so once
+// all processes have ended that the command started: the lock stays until then.
+func (h *holders) awaitMarked(id process.ID, end process.End) {
+	h.mu.Lock()
+	mark := h.marks[id]
+	h.mu.Unlock()
+	if mark == "" {
+		h.ended(id, end)
+		return
+	}
+	go func() {
+		for left := process.Marked(mark); len(left) > 0; left = process.Marked(mark) {
+			h.logger.Info("a lock's holder was killed; the lock stays until the processes have ended that it started",
+				"holder", id.PID, "processes", left)
+			for len(left) > 0 && pause.For(h.ctx, markInterval) == nil {
+				left = slices.DeleteFunc(left, func(pid int) bool { return !process.IsMarked(pid, mark) || process.Dying(pid) })
+			}
+			if h.ctx.Err() != nil {
+				return
+			}
+		}
+		h.mu.Lock()
+		delete(h.marks, id)
+		h.mu.Unlock()
+		h.ended(id, end)
+	}()
+}
+
+// ended reports the end of a process.
 func (h *holders) ended(id process.ID, how process.End) {
 	at := int64(0)
 	if h.makers.ended(id) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,41 +47,70 @@ func awaitEnd(t testing.TB, h *hosts.Host, pid string) {
 	})
 }
 
-// TestRunKilled kills `lockfs run` where the lock ends with it, and where that stays until it is stale. (That of tower
-// stays until it is stolen: see TestTowerHeartbeatsKeepTheLock.)
+// TestRunKilled kills `lockfs run`: the command is told to end, and then the lock is free on all hosts.
 func TestRunKilled(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
-	c.Nodes[0].SetRule(t, "semaphore", "--stale-after", "12s")
 	a.MustRun(t, "mkdir", c.Path(".beads"))
-
-	for lock, format := range map[string]string{"pid": "pid", ".beads/.exclusive-lock": "beads"} {
+	for lock, format := range map[string]string{
+		"pid": "pid", ".beads/.exclusive-lock": "beads", "semaphore": "semaphore", "swarm.lock": "swarm", "tower.lock": "tower",
+	} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
-			run, _ := startRun(t, c, a, lock, "--format", format)
+			run, dir := startRun(t, c, a, lock, "--format", format)
 			_, command, _ := strings.Cut(strings.TrimSpace(run.Stdout()), "pid=")
 			a.MustRun(t, "kill", "-0", command)
 			next := b.Start(c.Program, "run", "--format", format, c.Path(lock), "--", "echo", "mine")
 			run.Kill()
 			require.NoError(t, next.Wait(), next.Log())
 			require.Equal(t, "mine\n", next.Stdout())
+			awaitFile(t, filepath.Join(dir, "told"))
 			awaitEnd(t, a, command)
 		})
 	}
-	for lock, flags := range map[string][]string{"semaphore": nil, "swarm.lock": {"--format", "swarm", "--ttl", "15s"}} {
-		t.Run(lock, func(t *testing.T) {
+}
+
+// inOtherSession starts a descendant in another session that has lost its parent and ignores SIGTERM, and says its pid.
+const inOtherSession = `(setsid sh -c 'trap "" TERM; echo "ready pid=$$"; while :; do sleep 0.1; done' &); exec sleep 600`
+
+// TestRunKilledLeavesNoProcessBehind kills `lockfs run`, and its worker, which the lock names. Whenever another host has the
+// lock, no process is left of what ran under it before.
+func TestRunKilledLeavesNoProcessBehind(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 2)
+	a, b := c.Nodes[0].Host, c.Nodes[1].Host
+	a.MustRun(t, "mkdir", c.Path(".beads"))
+	for lock, format := range map[string]string{"pid": "pid", ".beads/.exclusive-lock": "beads"} {
+		t.Run(format, func(t *testing.T) {
 			t.Parallel()
-			run, dir := startRun(t, c, a, lock, flags...)
-			run.Kill()
-			awaitFile(t, filepath.Join(dir, "told"))
-			_, err := b.Run(c.Program, append(append([]string{"run"}, flags...), c.Path(lock), "--nonblock", "--", "true")...)
-			require.ErrorContains(t, err, "exit status 75", "it stays until it is stale")
-			token := c.Token(t, b, lock)
-			next, dir := startRun(t, c, b, lock, flags...)
-			require.Greater(t, c.Token(t, b, lock), token)
-			b.MustRun(t, "touch", filepath.Join(dir, "end"))
-			require.NoError(t, next.Wait(), next.Log())
+			for _, kill := range []string{"lockfs", "worker", "both"} {
+				run := a.Start(c.Program, "run", "--format", format, "--grace", "1s", c.Path(lock), "--", "sh", "-c", inOtherSession)
+				require.NoError(t, run.WaitOutput("ready pid="))
+				require.NoError(t, run.WaitOutput("\n"))
+				_, straggler, _ := strings.Cut(strings.TrimSpace(run.Stdout()), "pid=")
+				holder := c.Xattr(t, b, lock, "pid")
+				next := b.Start(c.Program, "run", "--format", format, c.Path(lock), "--", "echo", "mine")
+				switch kill {
+				case "lockfs":
+					run.Kill()
+				case "worker":
+					a.MustRun(t, "kill", "-9", holder)
+				case "both":
+					run.Freeze()
+					a.MustRun(t, "kill", "-9", holder)
+					run.Kill()
+				}
+				if kill == "both" { // nothing is left that could end it
+					c.RequireHeld(t, lock, a, b)
+					a.MustRun(t, "kill", "-0", straggler)
+					a.MustRun(t, "kill", "-9", straggler)
+				}
+				require.NoError(t, next.Wait(), next.Log())
+				require.Equal(t, "mine\n", next.Stdout())
+				_, err := a.Run("kill", "-0", straggler)
+				require.Error(t, err, "%s: %s still runs", kill, straggler)
+			}
 		})
 	}
 }
@@ -155,7 +185,7 @@ func TestRunHearsThatItsMountHangs(t *testing.T) {
 	require.Contains(t, run.Log(), "the lock was lost while the command ran")
 }
 
-// TestRunIsGivenUp: whose command has ended can be ended though its lock cannot be released.
+// TestRunIsGivenUp: a signal ends a run whose command has ended, though its lock cannot be released. It is released later.
 func TestRunIsGivenUp(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 1)
@@ -168,9 +198,78 @@ func TestRunIsGivenUp(t *testing.T) {
 	g.Host.MustRun(t, "touch", filepath.Join(dir, "end"))
 	awaitEnd(t, g.Host, command)
 	run.Signal(syscall.SIGTERM)
-	require.NoError(t, run.WaitOutput("the lock is not released"))
-	g.Daemon.Thaw() // the kernel does not let go of a process whose question has been read
+	<-run.Ended()
+	require.Contains(t, run.Log(), "the lock is not released until it does")
+	g.Daemon.Thaw()
 	require.ErrorContains(t, run.Wait(), "exit status 143")
+	c.AwaitGone(t, "hung", c.Nodes[0].Host)
+}
+
+// TestSignalsEndWhatHangs: a mount does not answer, first since its daemon is stopped, then since its network is cut, when the
+// daemon has read the requests, and the kernel lets no process go that waits for them. Signals end the commands all the same,
+// and no lock stays that is acquired later.
+func TestSignalsEndWhatHangs(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	node := c.Nodes[0].Host
+	g := c.AddGuest(t, "guest")
+	g.Start(t)
+	node.MustRun(t, "mkdir", c.Path("locks"), c.Path("beads"), c.Path("slots"))
+	for how, hang := range map[string]struct{ begin, end func() }{
+		"stopped": {g.Daemon.Freeze, g.Daemon.Thaw},
+		"cut":     {g.Host.Cut, g.Host.Heal},
+	} {
+		hang.begin()
+		var started []*hosts.Process
+		for _, call := range []string{
+			"run L/run -- true", "run --slots 2 L/../slots -- true", "run --once-per 1h L/turn -- true", "semaphore run L/s -- true",
+			"semaphore acquire L/semaphore --pid 1", "swarm acquire swarm w", "beads acquire L/../beads --holder h --pid 1",
+			"tower acquire tower --request-id r --intent i --intent-version 1", "tower check tower", "why L/why", "rm L/rm", "wait L/wait",
+		} {
+			command := append([]string{"SWARM_STATE_DIR=" + c.Path(), "TOWER_LOCK_DIR=" + c.Path("locks"), c.Program},
+				strings.Fields(strings.ReplaceAll(call, "L/", c.Path("locks")+"/"))...)
+			started = append(started, g.Host.Start("env", command...))
+		}
+		hosts.Eventually(t, "their workers have begun", func() (string, bool) {
+			count, _ := g.Host.Run("pgrep", "-c", "lockfs-worker")
+			return count, strings.TrimSpace(count) == fmt.Sprint(len(started))
+		})
+		for _, p := range started {
+			p.Signal(syscall.SIGTERM)
+		}
+		began := time.Now()
+		for _, p := range started {
+			select {
+			case <-p.Ended():
+			case <-time.After(time.Until(began.Add(14 * time.Second))): // a cut mount answers after 15 s
+				require.Fail(t, "it has not ended", "%s: %s", how, p)
+			}
+		}
+		hang.end()
+		for _, p := range started {
+			require.Error(t, p.Wait(), p)
+		}
+		hosts.Eventually(t, "nothing is left", func() (string, bool) {
+			_, err := g.Host.Run("pgrep", "lockfs-worker")
+			left := node.MustRun(t, "find", c.Path("locks"), c.Path("beads"), c.Path("slots"), "-type", "f", "!", "-name", ".queue")
+			return left, err != nil && left == ""
+		})
+	}
+}
+
+// TestWaitEndsInTimeOnAMountThatHangs.
+func TestWaitEndsInTimeOnAMountThatHangs(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	g := c.AddGuest(t, "guest")
+	g.Start(t)
+	g.Daemon.Freeze()
+	defer g.Daemon.Thaw()
+	wait := g.Host.Start(c.Program, "wait", c.Path("lock"), "--timeout", "1s")
+	<-wait.Ended()
+	g.Daemon.Thaw()
+	require.ErrorContains(t, wait.Wait(), "exit status 76")
+	require.Contains(t, wait.Log(), "has not answered for 1s")
 }
 
 // TestRunKeepsItsLock holds a lock for longer than its stale timeout, while the mount's daemon is killed and started

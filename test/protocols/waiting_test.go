@@ -53,8 +53,7 @@ func TestWaitingIsToldOnAMount(t *testing.T) {
 	})
 	t.Run("stale tower", func(t *testing.T) {
 		t.Parallel()
-		run, _ := startRun(t, c, a, "old.lock", "--format", "tower", "--ttl", "3")
-		run.Kill()
+		a.MustRun(t, c.Program, "tower", "acquire", "old", "--dir", c.Path(), "--request-id", "r", "--intent", "i", "--intent-version", "1", "--ttl", "3")
 		c.AwaitState(t, b, "old.lock", "stale")
 		waiting := b.Start(c.Program, "run", "--format", "tower", c.Path("old.lock"), "--wait", "1h", "--", "true")
 		require.NoError(t, waiting.WaitOutput(", but tower needs --force-lock; if it is nobody's: `lockfs run --force-lock`"))

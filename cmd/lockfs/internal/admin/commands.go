@@ -5,13 +5,15 @@ package admin
 import (
 	"github.com/spf13/cobra"
 
+	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/raftstore/version"
 )
 
 // Commands are all of them.
 func Commands() []*cobra.Command {
 	commands := []*cobra.Command{
-		statusCommand(), memberCommand(), sessionCommand(), hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), topCommand(), rmCommand(), whyCommand(),
+		statusCommand(), memberCommand(), sessionCommand(), hostCommand(), cli.OnMount(locksCommand()), ruleCommand(), eventsCommand(), topCommand(),
+		cli.OnMount(rmCommand()), cli.OnMount(whyCommand()),
 		tokenCommand(), caCommand(), quotaCommand(), alarmCommand(), backupCommand(),
 	}
 	if version.Newest >= 2 {

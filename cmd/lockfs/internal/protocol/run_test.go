@@ -311,12 +311,57 @@ func TestRunKilledLeavesNoProcessBehind(t *testing.T) {
 			require.NoError(t, syscall.Kill(holder, syscall.SIGKILL))
 			_, code := r.end()
 			if kill == "worker" {
-				require.Equal(t, cli.ExitLost, code)
+				require.Equal(t, cli.ExitSignal+int(syscall.SIGKILL), code)
 				require.Contains(t, r.stderr.String(), "the process that held the lock was killed")
 			}
 			require.True(t, syscall.Kill(pid, 0) != nil || process.Dying(pid))
 		})
 	}
+}
+
+// TestRunWakesAStoppedCommand: a command that has stopped notices a signal that should end it.
+func TestRunWakesAStoppedCommand(t *testing.T) {
+	d := newLockDir(t)
+	r := d.start(`trap 'echo terminated; exit 3' TERM; echo ready; kill -STOP $$; while :; do sleep 0.02; done`)
+	stopped := func() bool {
+		for _, pid := range process.Descendants(r.cmd.Process.Pid) {
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+			if strings.Contains(string(status), "State:\tT") {
+				return true
+			}
+		}
+		return false
+	}
+	require.Eventually(t, stopped, time.Minute, 5*time.Millisecond)
+	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
+	said, code := r.end()
+	require.Equal(t, "terminated\n", said)
+	require.Equal(t, 3, code)
+}
+
+// TestRunOnATerminal has standard input from a pipe. The command reads the terminal all the same, and Ctrl-C ends it.
+func TestRunOnATerminal(t *testing.T) {
+	d := newLockDir(t)
+	master, terminal := openTerminal(t)
+	cmd := exec.Command(d.program, "run", d.path, "--", "sh", "-c", `read line </dev/tty; echo "read $line" >/dev/tty; cat; sleep 600`)
+	var out strings.Builder
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = clitest.Environment(), strings.NewReader("data"), &out, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2}
+	require.NoError(t, cmd.Start())
+	require.NoError(t, terminal.Close())
+	_, err := master.WriteString("hello\n")
+	require.NoError(t, err)
+	shown := bufio.NewReader(master)
+	for line := ""; line != "read hello\r\n"; {
+		line, err = shown.ReadString('\n')
+		require.NoError(t, err)
+	}
+	_, err = master.WriteString("\x03")
+	require.NoError(t, err)
+	require.Error(t, cmd.Wait())
+	require.Equal(t, cli.ExitSignal+int(syscall.SIGINT), cmd.ProcessState.ExitCode())
+	require.Equal(t, "data", out.String())
+	require.Empty(t, d.content(), "released")
 }
 
 // TestRunExcludes: of many processes that find a stale lock each runs alone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"lockfs/cluster/process"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/cli/clitest"
 
@@ -77,7 +79,6 @@ func TestNobodyLooksAtSlotsAfterTheWait(t *testing.T) {
 	require.Zero(t, <-returned)
 }
 
-// TestRunSlotsWait: who finds no slot waits as it was told, and the slot of whoever was killed is free.
 // keptSlot is a lock that was taken and could not be given back.
 type keptSlot struct{ runLock }
 
@@ -94,6 +95,29 @@ func TestASlotThatIsNotReleasedIsTold(t *testing.T) {
 	require.Equal(t, 1, opened)
 }
 
+// TestRunSlotsPassAStoppedWaiter: the first process in the line is stopped, as by Ctrl-Z; the next one gets the slot.
+func TestRunSlotsPassAStoppedWaiter(t *testing.T) {
+	d := newLockDir(t)
+	flags := []string{"--slots", "1", "--format", "pid"}
+	holder := d.start(untilTerminated, flags...)
+	first := exec.Command(d.program, "run", d.path, "--slots", "1", "--format", "pid", "--", "touch", d.path+"/first")
+	first.Env = clitest.Environment(d.environment()...)
+	require.NoError(t, first.Start())
+	awaitWatching(t, first)
+	workers := process.Descendants(first.Process.Pid)
+	require.Len(t, workers, 1)
+	require.NoError(t, syscall.Kill(workers[0], syscall.SIGSTOP))
+	require.NoError(t, holder.cmd.Process.Signal(syscall.SIGTERM))
+	holder.end()
+	done := d.lockfs("run LOCK --slots 1 --format pid --wait 1m -- true")
+	require.Equal(t, 0, done.Code, done.Stderr)
+	require.NoFileExists(t, d.path+"/first")
+	require.NoError(t, syscall.Kill(workers[0], syscall.SIGCONT))
+	require.NoError(t, first.Wait())
+	require.FileExists(t, d.path+"/first")
+}
+
+// TestRunSlotsWait: a process that finds no slot waits as long as it may; the slot of a killed process becomes free.
 func TestRunSlotsWait(t *testing.T) {
 	d := newLockDir(t)
 	flags := []string{"--slots", "2", "--format", "pid"}

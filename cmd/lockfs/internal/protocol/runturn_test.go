@@ -17,6 +17,7 @@ import (
 	"lockfs/formats/semaphore"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // TestRunOncePer: a turn is over when a run has begun, with --retry when one has succeeded.
@@ -57,6 +58,25 @@ func TestRunOncePer(t *testing.T) {
 	require.Contains(t, done.Stderr, "is no stamp of lockfs run --once-per")
 	require.Equal(t, "precious\n", d.content())
 	require.NoFileExists(t, d.path+".ran2")
+}
+
+// TestRunOncePerOfAnOddStamp: neither a turn in the future nor a FIFO keeps all turns from running in silence.
+func TestRunOncePerOfAnOddStamp(t *testing.T) {
+	d := newLockDir(t)
+	stamp := "run       succeeded\non        h\nprocess   1\nfrom      2999-01-01T00:00:00Z\n"
+	d.put(stamp)
+	done := d.lockfs("run LOCK --once-per 1h -- touch LOCK.ran")
+	require.Equal(t, cli.ExitFailed, done.Code)
+	require.Contains(t, done.Stderr, "a turn that begins at 2999-01-01T00:00:00Z")
+	require.Contains(t, done.Stderr, "correct the clock that is wrong, or remove the stamp")
+	require.Equal(t, stamp, d.content())
+
+	require.NoError(t, os.Remove(d.path))
+	require.NoError(t, unix.Mkfifo(d.path, 0o600))
+	done = d.lockfs("run LOCK --once-per 1h -- touch LOCK.ran")
+	require.Equal(t, cli.ExitFailed, done.Code)
+	require.Contains(t, done.Stderr, "is not a regular file")
+	require.NoFileExists(t, d.path+".ran")
 }
 
 // TestRunOncePerPeriod: with the next period comes the next turn.
@@ -266,7 +286,8 @@ func TestATurnThatIsOverHidesNoLock(t *testing.T) {
 	} {
 		stamp := filepath.Join(t.TempDir(), "x")
 		lock := &turnsLock{taking: func(ctx context.Context) error {
-			require.NoError(t, os.WriteFile(stamp, []byte("run      started\non       another\nprocess  1\nfrom     2999-01-01T00:00:00Z\n"), 0o600))
+			require.NoError(t, os.WriteFile(stamp, fmt.Appendf(nil,
+				"run      started\non       another\nprocess  1\nfrom     %s\n", time.Now().UTC().Truncate(time.Hour).Format(time.RFC3339)), 0o600))
 			<-ctx.Done()
 			return said
 		}}

@@ -28,7 +28,6 @@ const (
 
 // Exit codes of the front's own, as timeout(1) has them, and of a shell for a signal.
 const (
-	exitLost   = 124
 	exitFailed = 125
 	exitSignal = 128
 )
@@ -84,7 +83,7 @@ func (f *front) start() error {
 	end := os.NewFile(uintptr(pair[1]), "front")
 	defer func() { _ = end.Close() }()
 	f.worker = &exec.Cmd{
-		Path: "/proc/self/exe", Args: append([]string{comm}, os.Args[1:]...), Env: environment(filepath.Base(os.Args[0])),
+		Path: "/proc/self/exe", Args: append([]string{comm}, os.Args[1:]...), Env: environment(filepath.Base(os.Args[0]), f.runs),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, ExtraFiles: []*os.File{end},
 	}
 	if f.runs {
@@ -199,7 +198,6 @@ func (f *front) workerExit() int {
 	case f.running:
 		killAll()
 		fmt.Fprintf(f.stderr, "%s: the process that held the lock was killed (%v); the command was killed too, and the lock may be held by others now\n", f.name, s)
-		return exitLost
 	case s == f.last: // by default that ends a process, also this one
 		signal.Reset(s)
 		runtime.LockOSThread()

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lockfs/cluster/process"
 )
 
 // variable tells a process that it is a worker: PID:NAME of the process that started the front and of the program.
@@ -48,6 +51,7 @@ func find() *Worker {
 		return nil
 	}
 	_ = os.Unsetenv(variable)
+	_ = os.Unsetenv(process.MarksVariable)
 	caller, name, _ := strings.Cut(value, ":")
 	pid, err := strconv.Atoi(caller)
 	kind, errSocket := unix.GetsockoptInt(frontFD, unix.SOL_SOCKET, unix.SO_TYPE)
@@ -147,8 +151,14 @@ func CallerPID() int {
 	return os.Getppid()
 }
 
-func environment(name string) []string {
-	return append(os.Environ(), fmt.Sprintf("%s=%d:%s", variable, os.Getppid(), name))
+// environment is a worker's. The mark is also for all that it starts.
+func environment(name string, runs bool) []string {
+	with := append(os.Environ(), fmt.Sprintf("%s=%d:%s", variable, os.Getppid(), name))
+	if runs {
+		mark := rand.Text() + rand.Text()
+		with = append(with, process.MarkVariable+"="+mark, process.MarksVariable+"="+mark)
+	}
+	return with
 }
 
 // HasTerminal reports whether this process has a controlling terminal.
