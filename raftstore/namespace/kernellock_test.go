@@ -145,7 +145,7 @@ func TestKernelLockIsTheOnlyGuardOfItsFile(t *testing.T) {
 					require.Empty(t, tr.lock("lock").GetRemover())
 					tr.do(there, withObservations(reach.op(tr, there), seen)).ok()
 					for _, e := range tr.eventsSince(event) {
-						require.Contains(t, []string{eventReleased, eventAcquired}, e.GetEvent(), "%v", e)
+						require.Contains(t, []string{eventReleased, eventAcquired, eventFileRemoved}, e.GetEvent(), "%v", e)
 					}
 					requireConsistent(t, tr.ns)
 				}
