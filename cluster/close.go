@@ -28,6 +28,7 @@ func (n *Node) Close() error {
 	}
 	if n.peers != nil {
 		n.peers.Close()
+		n.forwarder.Close()
 	}
 	if n.audit != nil {
 		errs = append(errs, n.audit.close())

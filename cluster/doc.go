@@ -8,6 +8,20 @@
 // the only place that retries. A command carries its session and number, so asking again is always
 // safe, whatever became of the earlier attempt.
 //
+// # Forwarding
+//
+// A host may reach a quorum, and not the leader. Then it asks another voter to forward its requests ([rpc.Router] remembers the detour, and
+// tries the direct way again), so a broken link between two hosts costs no session, lease or lock. A request is forwarded once: only the leader
+// does a forwarded one. The forwarding voter passes on the caller's role, name and key, and the time that the caller still waits. The leader
+// accepts these from a current voter only, and judges them as if the caller had called itself: admission, revocation, rights, sessions and root
+// squash (judgeForwarded). A request that was forwarded is no answer to a round of reads: the leader asks the voters itself. Keepalives, lease
+// renewals and what a renewal brings back (the inodes to drop) take the same way, so leases last and are revoked on a detour too. Only if a mount
+// on a detour ends, a change may wait for its lease for up to a second longer: the leader does not see that the connection has gone.
+//
+// A server that hears no leader asks the other voters, and names one of them that knows the leader to its callers (leaderHint). Its log gets
+// nothing until the link is whole: it can serve its mount, and make no backup. Pre-vote keeps it from disturbing the others. A server whose
+// calls come through another one is not removed as dead (--remove-dead).
+//
 // # Reads
 //
 // A query is answered by read index (Ongaro, Consensus: Bridging Theory and Practice, section 6.4): from the leader's own state,

@@ -43,7 +43,7 @@ func (n *Node) Handler() http.Handler {
 func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	if _, err := rpc.Ask(ctx, rpc.NewRouter(n.peers, n), rpc.Node.Execute, statFs); err != nil {
+	if _, err := rpc.Ask(ctx, n.router, rpc.Node.Execute, statFs); err != nil {
 		http.Error(w, "unavailable: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}

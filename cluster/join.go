@@ -57,14 +57,13 @@ func (n *Node) becomeReady(ctx context.Context) error {
 		defer found()
 		go n.findOthers(finding)
 	}
-	local := rpc.NewRouter(n.peers, n)
-	if err := n.catchUp(ctx, local); err != nil {
+	if err := n.catchUp(ctx, n.router); err != nil {
 		return err
 	}
 	if n.cfg.Address == "" || n.isRecorded() {
 		return nil
 	}
-	return n.announce(ctx, local)
+	return n.announce(ctx, n.router)
 }
 
 // isRecorded tells whether the cluster knows this node as it is now: where it is reached, and which versions its program knows.

@@ -22,6 +22,7 @@ type leadership struct {
 	observed chan raft.Observation // LeaderObservation
 	elected  chan struct{}         // tells the leader loop; holds one
 	members  *members
+	hint     *leaderHint
 
 	readyTerm atomic.Uint64 // term in which this node became ready; 0: never
 	named     atomic.Uint32 // how often another voter was named instead of this one
@@ -116,7 +117,7 @@ func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
 	if term := l.term(); term != 0 {
 		return term, ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, leaderWait)
+	waiting, cancel := context.WithTimeout(ctx, leaderWait)
 	defer cancel()
 	for {
 		changed := l.change()
@@ -131,10 +132,16 @@ func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
 				return 0, other
 			}
 		}
+		if known := l.hint.last(); known != "" {
+			return 0, known
+		}
 		select {
 		case <-changed:
-		case <-ctx.Done():
-			return 0, ""
+		case <-waiting.Done():
+			if ctx.Err() != nil {
+				return 0, ""
+			}
+			return 0, l.hint.find()
 		}
 	}
 }

@@ -3,12 +3,16 @@ package cluster
 import (
 	"context"
 
+	"lockfs/cluster/rpc"
 	"lockfs/cluster/session"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
-var _ session.Voter = (*Node)(nil)
+var (
+	_ session.Voter = (*Node)(nil)
+	_ rpc.Guide     = (*Node)(nil)
+)
 
 // OpenClient opens a session through this node. It waits for a leader until ctx ends, or the node cannot go on.
 func (n *Node) OpenClient(ctx context.Context, cfg session.Config) (client *session.Client, err error) {
@@ -25,6 +29,16 @@ func (n *Node) Adopt(client *session.Client) { client.Settle(n, n.peers) }
 
 // QuerySince answers from this node's own state if that is new enough for the query, which says so; else nil.
 func (n *Node) QuerySince(query *storepb.Query) *storepb.Result { return n.fsm.QuerySince(query) }
+
+// Servers is part of rpc.Guide.
+func (n *Node) Servers() (others []string) {
+	for _, voter := range n.members.voters() {
+		if voter.GetId() != n.dir.ID && voter.GetAddress() != "" {
+			others = append(others, voter.GetAddress())
+		}
+	}
+	return others
+}
 
 // FollowLeader tells of each leader that this node learns of by its address, of itself by none, until ctx ends.
 func (n *Node) FollowLeader(ctx context.Context, leads func(address string)) {

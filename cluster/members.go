@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"slices"
+
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/raftstore/namespace"
@@ -104,6 +106,11 @@ func (m *members) addresses() (addresses []string) {
 		}
 	}
 	return addresses
+}
+
+// isVoter reports whether a server has a vote, by its name.
+func (m *members) isVoter(name string) bool {
+	return slices.ContainsFunc(m.voters(), func(voter *storepb.Member) bool { return voter.GetName() == name })
 }
 
 // find answers the id of a member by its name, or by that id, also of one that is only left in raft's configuration or only

@@ -17,6 +17,7 @@ type Metrics struct {
 	writes     prometheus.Histogram
 	malformed  prometheus.Counter
 	crowded    prometheus.Counter
+	forwarded  prometheus.Counter
 	refusals   *prometheus.CounterVec
 	handshakes prometheus.Counter
 	insecure   prometheus.Gauge
@@ -46,6 +47,9 @@ func NewMetrics() *Metrics {
 		crowded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lockfs_refused_connections_total", Help: "Connections from the network that there were too many others for.",
 		}),
+		forwarded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lockfs_forwarded_calls_total", Help: "Calls that this node forwarded to the leader for hosts that cannot reach the leader.",
+		}),
 		backups: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lockfs_backups_total", Help: "Backups that this node made by itself (--backup-dir), by result: ok, or failed.",
 		}, []string{"result"}),
@@ -62,7 +66,7 @@ func NewMetrics() *Metrics {
 	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lockfs_refused_calls_total", Help: "Calls that their callers had no right to, by what the callers are and what they asked for.",
 	}, []string{"role", "method"})
-	m.Registry.MustRegister(m.refusals, m.requests, m.commits, m.writes, m.malformed, m.crowded, m.handshakes, m.insecure,
+	m.Registry.MustRegister(m.refusals, m.requests, m.commits, m.writes, m.malformed, m.crowded, m.forwarded, m.handshakes, m.insecure,
 		m.backups, m.lastBackup)
 	return m
 }

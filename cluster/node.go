@@ -57,6 +57,8 @@ type Node struct {
 
 	security   *security // nil: connections are plain, or there are none
 	peers      *rpc.Peers
+	router     *rpc.Router // for what this node itself asks the leader
+	forwarder  *rpc.Forwarder
 	port       *rpc.Port // nil: none
 	server     *rpc.Server
 	joinServer *rpc.Server

@@ -51,6 +51,8 @@ func (n *Node) open() error {
 		return err
 	}
 	n.peers = rpc.NewPeers(n.connections())
+	n.router = rpc.NewRouter(n.peers, n)
+	n.forwarder = rpc.NewForwarder(n.connections())
 	if !n.dir.Joined && !n.cfg.Bootstrap && len(n.cfg.Join) == 0 {
 		return fmt.Errorf("data directory %s belongs to no cluster yet: say --bootstrap to begin one, or --join to enter one", n.cfg.DataDir)
 	}
@@ -63,6 +65,7 @@ func (n *Node) open() error {
 	if n.audit, err = openAuditTrail(n.ctx, n.cfg.DataDir, n.fsm, n.logger); err != nil {
 		return err
 	}
+	go n.FollowLeader(n.ctx, n.router.Lead)
 	go n.raft.TakeSnapshots(n.ctx)
 	go n.leaderLoop().run()
 	go n.frozen.run()
@@ -114,6 +117,7 @@ func (n *Node) startRaft() error {
 		Committed: func(took time.Duration) { n.observeCommit(took) },
 	}
 	n.members = &members{dir: n.dir, raft: n.raft, addressBook: met, versions: n.cfg.versions}
+	n.leadership.hint = &leaderHint{members: n.members, peers: n.peers}
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
 	n.assemble()
 	n.instances.run(n.members, n.peers)
@@ -165,7 +169,7 @@ func (n *Node) assemble() {
 		}
 	}
 	n.frozen = &frozenState{ctx: n.ctx, fsm: n.fsm, logger: n.logger}
-	state := &stateBackup{node: n, peers: n.peers, raft: n.raft, name: n.cfg.Name, program: n.cfg.Version}
+	state := &stateBackup{router: n.router, raft: n.raft, name: n.cfg.Name, program: n.cfg.Version}
 	n.backups = newBackups(n.ctx, state.begin)
 	n.ownBackups = &ownBackups{
 		ctx: n.ctx, series: backup.Series{Dir: n.cfg.BackupDir, Node: n.cfg.Name, Keep: n.cfg.BackupKeep}, every: n.cfg.BackupEvery,

@@ -41,7 +41,7 @@ func NewRelay(host string, servers []string, security *rpc.Security, logger *slo
 // Relay is that of a node, and ends with it.
 func (n *Node) Relay() *Relay {
 	return &Relay{
-		host: n.dir.Name, near: n, peers: n.peers, router: rpc.NewRouter(n.peers, n), roots: ofServers, logger: n.logger,
+		host: n.dir.Name, near: n, peers: n.peers, router: n.router, roots: ofServers, logger: n.logger,
 		count: n.cfg.Metrics.refused,
 	}
 }

@@ -125,8 +125,8 @@ func join(t testing.TB, by *Node, host string) (*identity.Credentials, string) {
 	return joined.Credentials, dir
 }
 
-// mountAt opens a session of a host that is in.
-func mountAt(t testing.TB, credentials *identity.Credentials) *testMount {
+// mountAt opens a session of a host that is in, over a network if one is given.
+func mountAt(t testing.TB, credentials *identity.Credentials, over ...rpc.Network) *testMount {
 	t.Helper()
 	m := &testMount{credentials: credentials, keeper: enrolment.ForMount(credentials, quietLogger())}
 	running, stop := context.WithCancel(context.Background())
@@ -134,8 +134,12 @@ func mountAt(t testing.TB, credentials *identity.Credentials) *testMount {
 	go m.keeper.Run(running)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
+	security := m.keeper.Security()
+	for _, network := range over {
+		security.Network = network
+	}
 	client, err := session.Dial(ctx, credentials.Servers(), session.Config{
-		Host: credentials.Name().Host, OpTimeout: testWait, Logger: quietLogger(), Security: m.keeper.Security(), Heard: m.keeper.Heard,
+		Host: credentials.Name().Host, OpTimeout: testWait, Logger: quietLogger(), Security: security, Heard: m.keeper.Heard,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -129,7 +129,7 @@ func (n *Node) secure(s *security, credentials *identity.Credentials) {
 	s.keeper = enrolment.ForServer(credentials, s.judge, n, n.otherServers, n.certificateRefused, n.logger)
 	s.connections = s.keeper.Security()
 	s.connections.Server = credentials.ServerConfig(s.judge, rpc.ProtocolRPC, rpc.ProtocolRaft, rpc.ProtocolJoin)
-	s.connections.Caller = s.judge.caller
+	s.connections.Caller, s.connections.Network = s.judge.caller, n.cfg.Network
 	n.security = s
 	if !n.dir.Joined && !n.cfg.Bootstrap {
 		n.cfg.Join = credentials.Servers()

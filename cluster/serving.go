@@ -28,8 +28,12 @@ func (n *Node) openPort() (raft.StreamLayer, error) {
 // serve answers the other nodes, mounts and commands.
 func (n *Node) serve() {
 	refusals := newRefusals(n.logger, n.cfg.Metrics.refused)
-	outside := &guard{node: n, rightOf: rightOf, refused: refusals.note}
+	forwards := &forwarding{
+		LeaseKeeper: n, to: n.forwarder, members: n.members, leadership: n.leadership, forwarded: n.cfg.Metrics.forwarded.Inc,
+	}
+	outside := &guard{node: forwards, rightOf: rightOf, refused: refusals.note}
 	n.server = rpc.NewServer(outside, n.cfg.Metrics.malformed.Inc, n.crowded)
+	n.server.AcceptForwarded(n.judgeForwarded)
 	n.joinServer = rpc.NewJoinServer(outside, n.cfg.Metrics.malformed.Inc, n.crowded)
 	if n.port == nil {
 		return

@@ -15,8 +15,7 @@ import (
 
 // stateBackup makes backups of the state of a node.
 type stateBackup struct {
-	node    rpc.Node // itself
-	peers   *rpc.Peers
+	router  *rpc.Router // of the node
 	raft    *consensus.Raft
 	name    string // of the node
 	program string // its version
@@ -29,7 +28,7 @@ const backupConfirm = 15 * time.Second
 func (b *stateBackup) begin(ctx context.Context) (func(io.Writer) error, error) {
 	ctx, cancel := context.WithTimeout(ctx, backupConfirm)
 	defer cancel()
-	reply, err := rpc.Ask(ctx, rpc.NewRouter(b.peers, b.node), rpc.Node.Execute, statFs)
+	reply, err := rpc.Ask(ctx, b.router, rpc.Node.Execute, statFs)
 	if err != nil {
 		return nil, fmt.Errorf("no majority of the servers confirms what is to be in it: %w; `lockfs status` tells which of them run", err)
 	}

@@ -36,9 +36,32 @@ type vigil struct {
 	instances  *instances
 	logger     *slog.Logger
 
-	mu      sync.Mutex
-	looked  time.Duration            // monotonic time
-	silence map[string]time.Duration // by id; of those that did not answer when last asked
+	mu       sync.Mutex
+	looked   time.Duration            // monotonic time
+	silence  map[string]time.Duration // by id; of those that did not answer when last asked
+	detoured map[string]time.Duration // when a call of a server last came through another one, by its name
+}
+
+// detourLasts is for how long a server counts as alive after a call of it came through another server.
+const detourLasts = time.Minute
+
+// heardThroughAnother notes a call of a server that another one forwarded: that server runs, and only the way between it and this leader is
+// broken. It is not removed as dead.
+func (v *vigil) heardThroughAnother(name string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.detoured == nil {
+		v.detoured = make(map[string]time.Duration)
+	}
+	v.detoured[name] = readClocks().mono
+}
+
+func (v *vigil) usesDetour(id string, now time.Duration) bool {
+	if len(v.detoured) == 0 {
+		return false
+	}
+	heard, known := v.detoured[v.members.get(id).GetName()]
+	return known && now-heard < detourLasts
 }
 
 // keep looks for as long as this node leads in a term.
@@ -115,7 +138,7 @@ func (v *vigil) note(now time.Duration, answered map[string]bool) (dead string) 
 			continue
 		}
 		silence[id] = v.silence[id] + passed
-		if v.after > 0 && silence[id] >= v.after {
+		if v.after > 0 && silence[id] >= v.after && !v.usesDetour(id, now) {
 			dead = id
 		}
 	}

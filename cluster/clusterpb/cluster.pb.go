@@ -79,6 +79,58 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{0}
 }
 
+type Origin_Role int32
+
+const (
+	Origin_INSECURE Origin_Role = 0
+	Origin_JOINER   Origin_Role = 1
+	Origin_CLIENT   Origin_Role = 2
+	Origin_SERVER   Origin_Role = 3
+)
+
+// Enum value maps for Origin_Role.
+var (
+	Origin_Role_name = map[int32]string{
+		0: "INSECURE",
+		1: "JOINER",
+		2: "CLIENT",
+		3: "SERVER",
+	}
+	Origin_Role_value = map[string]int32{
+		"INSECURE": 0,
+		"JOINER":   1,
+		"CLIENT":   2,
+		"SERVER":   3,
+	}
+)
+
+func (x Origin_Role) Enum() *Origin_Role {
+	p := new(Origin_Role)
+	*p = x
+	return p
+}
+
+func (x Origin_Role) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Origin_Role) Descriptor() protoreflect.EnumDescriptor {
+	return file_cluster_clusterpb_cluster_proto_enumTypes[1].Descriptor()
+}
+
+func (Origin_Role) Type() protoreflect.EnumType {
+	return &file_cluster_clusterpb_cluster_proto_enumTypes[1]
+}
+
+func (x Origin_Role) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Origin_Role.Descriptor instead.
+func (Origin_Role) EnumDescriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{39, 0}
+}
+
 type ExecuteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Request:
@@ -3119,6 +3171,139 @@ func (x *EnrollReply) GetSquashRoot() bool {
 	return false
 }
 
+// Detour is the message of a frame whose kind says so (package rpc). It contains the request of a caller that cannot reach the leader.
+// A server forwards the request once. The answer is that of the request.
+type Detour struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Request []byte                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	// Of a request to be forwarded: the address at which the caller cannot reach the leader. If the leader is elsewhere, the server
+	// names it, as without a detour.
+	Unreachable   string  `protobuf:"bytes,2,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
+	Origin        *Origin `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"` // of a forwarded request: its caller. Exactly one of unreachable and origin is set
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Detour) Reset() {
+	*x = Detour{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Detour) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Detour) ProtoMessage() {}
+
+func (x *Detour) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Detour.ProtoReflect.Descriptor instead.
+func (*Detour) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *Detour) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *Detour) GetUnreachable() string {
+	if x != nil {
+		return x.Unreachable
+	}
+	return ""
+}
+
+func (x *Detour) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
+// Origin is the caller of a forwarded request, as its connection to the forwarding server proves.
+type Origin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Role          Origin_Role            `protobuf:"varint,1,opt,name=role,proto3,enum=lockfs.cluster.Origin_Role" json:"role,omitempty"`
+	Host          string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`       // of the certificate; empty: there is none
+	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`         // SHA-256 of the certificate's key; empty: there is none
+	Address       string                 `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"` // from which it called
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Origin) Reset() {
+	*x = Origin{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Origin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Origin) ProtoMessage() {}
+
+func (x *Origin) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Origin.ProtoReflect.Descriptor instead.
+func (*Origin) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *Origin) GetRole() Origin_Role {
+	if x != nil {
+		return x.Role
+	}
+	return Origin_INSECURE
+}
+
+func (x *Origin) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Origin) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Origin) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 var File_cluster_clusterpb_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
@@ -3385,7 +3570,24 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\bseal_key\x18\a \x01(\fR\asealKey\x12\x18\n" +
 	"\aservers\x18\b \x03(\tR\aservers\x12\x1f\n" +
 	"\vsquash_root\x18\t \x01(\bR\n" +
-	"squashRoot*Q\n" +
+	"squashRoot\"t\n" +
+	"\x06Detour\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\x12 \n" +
+	"\vunreachable\x18\x02 \x01(\tR\vunreachable\x12.\n" +
+	"\x06origin\x18\x03 \x01(\v2\x16.lockfs.cluster.OriginR\x06origin\"\xb3\x01\n" +
+	"\x06Origin\x12/\n" +
+	"\x04role\x18\x01 \x01(\x0e2\x1b.lockfs.cluster.Origin.RoleR\x04role\x12\x12\n" +
+	"\x04host\x18\x02 \x01(\tR\x04host\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\"8\n" +
+	"\x04Role\x12\f\n" +
+	"\bINSECURE\x10\x00\x12\n" +
+	"\n" +
+	"\x06JOINER\x10\x01\x12\n" +
+	"\n" +
+	"\x06CLIENT\x10\x02\x12\n" +
+	"\n" +
+	"\x06SERVER\x10\x03*Q\n" +
 	"\aOutcome\x12\b\n" +
 	"\x04DONE\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -3422,131 +3624,136 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 	return file_cluster_clusterpb_cluster_proto_rawDescData
 }
 
-var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                    // 0: lockfs.cluster.Outcome
-	(*ExecuteRequest)(nil),          // 1: lockfs.cluster.ExecuteRequest
-	(*ExecuteReply)(nil),            // 2: lockfs.cluster.ExecuteReply
-	(*LeasedAnswer)(nil),            // 3: lockfs.cluster.LeasedAnswer
-	(*KeepAliveRequest)(nil),        // 4: lockfs.cluster.KeepAliveRequest
-	(*KeepAliveReply)(nil),          // 5: lockfs.cluster.KeepAliveReply
-	(*LeaseRequest)(nil),            // 6: lockfs.cluster.LeaseRequest
-	(*LeaseReply)(nil),              // 7: lockfs.cluster.LeaseReply
-	(*SessionsRequest)(nil),         // 8: lockfs.cluster.SessionsRequest
-	(*SessionsReply)(nil),           // 9: lockfs.cluster.SessionsReply
-	(*Session)(nil),                 // 10: lockfs.cluster.Session
-	(*AdvisoryOwner)(nil),           // 11: lockfs.cluster.AdvisoryOwner
-	(*AwaitReleaseRequest)(nil),     // 12: lockfs.cluster.AwaitReleaseRequest
-	(*AwaitReleaseReply)(nil),       // 13: lockfs.cluster.AwaitReleaseReply
-	(*ReleaseQuestionsRequest)(nil), // 14: lockfs.cluster.ReleaseQuestionsRequest
-	(*ReleaseQuestionsReply)(nil),   // 15: lockfs.cluster.ReleaseQuestionsReply
-	(*ReleaseQuestion)(nil),         // 16: lockfs.cluster.ReleaseQuestion
-	(*RemovalsRequest)(nil),         // 17: lockfs.cluster.RemovalsRequest
-	(*RemovalsReply)(nil),           // 18: lockfs.cluster.RemovalsReply
-	(*Removal)(nil),                 // 19: lockfs.cluster.Removal
-	(*ProbeRequest)(nil),            // 20: lockfs.cluster.ProbeRequest
-	(*ProbeReply)(nil),              // 21: lockfs.cluster.ProbeReply
-	(*Process)(nil),                 // 22: lockfs.cluster.Process
-	(*ServerAddress)(nil),           // 23: lockfs.cluster.ServerAddress
-	(*StatusRequest)(nil),           // 24: lockfs.cluster.StatusRequest
-	(*StatusReply)(nil),             // 25: lockfs.cluster.StatusReply
-	(*Sample)(nil),                  // 26: lockfs.cluster.Sample
-	(*VoterSeen)(nil),               // 27: lockfs.cluster.VoterSeen
-	(*Silence)(nil),                 // 28: lockfs.cluster.Silence
-	(*FrozenState)(nil),             // 29: lockfs.cluster.FrozenState
-	(*JoinRequest)(nil),             // 30: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),           // 31: lockfs.cluster.RemoveRequest
-	(*SetVoteRequest)(nil),          // 32: lockfs.cluster.SetVoteRequest
-	(*ChangeRequest)(nil),           // 33: lockfs.cluster.ChangeRequest
-	(*BackupRequest)(nil),           // 34: lockfs.cluster.BackupRequest
-	(*BackupReply)(nil),             // 35: lockfs.cluster.BackupReply
-	(*AdminReply)(nil),              // 36: lockfs.cluster.AdminReply
-	(*EnrollRequest)(nil),           // 37: lockfs.cluster.EnrollRequest
-	(*EnrollReply)(nil),             // 38: lockfs.cluster.EnrollReply
-	(*storepb.Command)(nil),         // 39: lockfs.store.Command
-	(*storepb.Query)(nil),           // 40: lockfs.store.Query
-	(*storepb.Result)(nil),          // 41: lockfs.store.Result
-	(*storepb.SessionRecord)(nil),   // 42: lockfs.store.SessionRecord
-	(storepb.LockKind)(0),           // 43: lockfs.store.LockKind
-	(*storepb.Member)(nil),          // 44: lockfs.store.Member
-	(*storepb.FsStats)(nil),         // 45: lockfs.store.FsStats
-	(*storepb.Caller)(nil),          // 46: lockfs.store.Caller
-	(*storepb.Op)(nil),              // 47: lockfs.store.Op
+	(Origin_Role)(0),                // 1: lockfs.cluster.Origin.Role
+	(*ExecuteRequest)(nil),          // 2: lockfs.cluster.ExecuteRequest
+	(*ExecuteReply)(nil),            // 3: lockfs.cluster.ExecuteReply
+	(*LeasedAnswer)(nil),            // 4: lockfs.cluster.LeasedAnswer
+	(*KeepAliveRequest)(nil),        // 5: lockfs.cluster.KeepAliveRequest
+	(*KeepAliveReply)(nil),          // 6: lockfs.cluster.KeepAliveReply
+	(*LeaseRequest)(nil),            // 7: lockfs.cluster.LeaseRequest
+	(*LeaseReply)(nil),              // 8: lockfs.cluster.LeaseReply
+	(*SessionsRequest)(nil),         // 9: lockfs.cluster.SessionsRequest
+	(*SessionsReply)(nil),           // 10: lockfs.cluster.SessionsReply
+	(*Session)(nil),                 // 11: lockfs.cluster.Session
+	(*AdvisoryOwner)(nil),           // 12: lockfs.cluster.AdvisoryOwner
+	(*AwaitReleaseRequest)(nil),     // 13: lockfs.cluster.AwaitReleaseRequest
+	(*AwaitReleaseReply)(nil),       // 14: lockfs.cluster.AwaitReleaseReply
+	(*ReleaseQuestionsRequest)(nil), // 15: lockfs.cluster.ReleaseQuestionsRequest
+	(*ReleaseQuestionsReply)(nil),   // 16: lockfs.cluster.ReleaseQuestionsReply
+	(*ReleaseQuestion)(nil),         // 17: lockfs.cluster.ReleaseQuestion
+	(*RemovalsRequest)(nil),         // 18: lockfs.cluster.RemovalsRequest
+	(*RemovalsReply)(nil),           // 19: lockfs.cluster.RemovalsReply
+	(*Removal)(nil),                 // 20: lockfs.cluster.Removal
+	(*ProbeRequest)(nil),            // 21: lockfs.cluster.ProbeRequest
+	(*ProbeReply)(nil),              // 22: lockfs.cluster.ProbeReply
+	(*Process)(nil),                 // 23: lockfs.cluster.Process
+	(*ServerAddress)(nil),           // 24: lockfs.cluster.ServerAddress
+	(*StatusRequest)(nil),           // 25: lockfs.cluster.StatusRequest
+	(*StatusReply)(nil),             // 26: lockfs.cluster.StatusReply
+	(*Sample)(nil),                  // 27: lockfs.cluster.Sample
+	(*VoterSeen)(nil),               // 28: lockfs.cluster.VoterSeen
+	(*Silence)(nil),                 // 29: lockfs.cluster.Silence
+	(*FrozenState)(nil),             // 30: lockfs.cluster.FrozenState
+	(*JoinRequest)(nil),             // 31: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),           // 32: lockfs.cluster.RemoveRequest
+	(*SetVoteRequest)(nil),          // 33: lockfs.cluster.SetVoteRequest
+	(*ChangeRequest)(nil),           // 34: lockfs.cluster.ChangeRequest
+	(*BackupRequest)(nil),           // 35: lockfs.cluster.BackupRequest
+	(*BackupReply)(nil),             // 36: lockfs.cluster.BackupReply
+	(*AdminReply)(nil),              // 37: lockfs.cluster.AdminReply
+	(*EnrollRequest)(nil),           // 38: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),             // 39: lockfs.cluster.EnrollReply
+	(*Detour)(nil),                  // 40: lockfs.cluster.Detour
+	(*Origin)(nil),                  // 41: lockfs.cluster.Origin
+	(*storepb.Command)(nil),         // 42: lockfs.store.Command
+	(*storepb.Query)(nil),           // 43: lockfs.store.Query
+	(*storepb.Result)(nil),          // 44: lockfs.store.Result
+	(*storepb.SessionRecord)(nil),   // 45: lockfs.store.SessionRecord
+	(storepb.LockKind)(0),           // 46: lockfs.store.LockKind
+	(*storepb.Member)(nil),          // 47: lockfs.store.Member
+	(*storepb.FsStats)(nil),         // 48: lockfs.store.FsStats
+	(*storepb.Caller)(nil),          // 49: lockfs.store.Caller
+	(*storepb.Op)(nil),              // 50: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	39, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	40, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
-	40, // 2: lockfs.cluster.ExecuteRequest.also:type_name -> lockfs.store.Query
+	42, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	43, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	43, // 2: lockfs.cluster.ExecuteRequest.also:type_name -> lockfs.store.Query
 	0,  // 3: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	41, // 4: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
-	3,  // 5: lockfs.cluster.ExecuteReply.also:type_name -> lockfs.cluster.LeasedAnswer
-	41, // 6: lockfs.cluster.LeasedAnswer.result:type_name -> lockfs.store.Result
+	44, // 4: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	4,  // 5: lockfs.cluster.ExecuteReply.also:type_name -> lockfs.cluster.LeasedAnswer
+	44, // 6: lockfs.cluster.LeasedAnswer.result:type_name -> lockfs.store.Result
 	0,  // 7: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 8: lockfs.cluster.LeaseReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 9: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
-	10, // 10: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	42, // 11: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
-	43, // 12: lockfs.cluster.AdvisoryOwner.kind:type_name -> lockfs.store.LockKind
-	11, // 13: lockfs.cluster.AwaitReleaseRequest.holder:type_name -> lockfs.cluster.AdvisoryOwner
+	11, // 10: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
+	45, // 11: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	46, // 12: lockfs.cluster.AdvisoryOwner.kind:type_name -> lockfs.store.LockKind
+	12, // 13: lockfs.cluster.AwaitReleaseRequest.holder:type_name -> lockfs.cluster.AdvisoryOwner
 	0,  // 14: lockfs.cluster.AwaitReleaseReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 15: lockfs.cluster.ReleaseQuestionsReply.outcome:type_name -> lockfs.cluster.Outcome
-	16, // 16: lockfs.cluster.ReleaseQuestionsReply.questions:type_name -> lockfs.cluster.ReleaseQuestion
-	11, // 17: lockfs.cluster.ReleaseQuestion.holder:type_name -> lockfs.cluster.AdvisoryOwner
-	19, // 18: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	23, // 19: lockfs.cluster.ProbeReply.addresses:type_name -> lockfs.cluster.ServerAddress
-	22, // 20: lockfs.cluster.ProbeReply.process:type_name -> lockfs.cluster.Process
-	44, // 21: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	45, // 22: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	28, // 23: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
-	29, // 24: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
-	26, // 25: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
-	27, // 26: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
-	44, // 27: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	22, // 28: lockfs.cluster.JoinRequest.process:type_name -> lockfs.cluster.Process
-	46, // 29: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
-	46, // 30: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
-	47, // 31: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	46, // 32: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	17, // 16: lockfs.cluster.ReleaseQuestionsReply.questions:type_name -> lockfs.cluster.ReleaseQuestion
+	12, // 17: lockfs.cluster.ReleaseQuestion.holder:type_name -> lockfs.cluster.AdvisoryOwner
+	20, // 18: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
+	24, // 19: lockfs.cluster.ProbeReply.addresses:type_name -> lockfs.cluster.ServerAddress
+	23, // 20: lockfs.cluster.ProbeReply.process:type_name -> lockfs.cluster.Process
+	47, // 21: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	48, // 22: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	29, // 23: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
+	30, // 24: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	27, // 25: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
+	28, // 26: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
+	47, // 27: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	23, // 28: lockfs.cluster.JoinRequest.process:type_name -> lockfs.cluster.Process
+	49, // 29: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	49, // 30: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
+	50, // 31: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	49, // 32: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
 	0,  // 33: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	41, // 34: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	44, // 34: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
 	0,  // 35: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	41, // 36: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	1,  // 37: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	4,  // 38: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	6,  // 39: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
-	8,  // 40: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	17, // 41: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	12, // 42: lockfs.cluster.Node.AwaitRelease:input_type -> lockfs.cluster.AwaitReleaseRequest
-	14, // 43: lockfs.cluster.Node.ReleaseQuestions:input_type -> lockfs.cluster.ReleaseQuestionsRequest
-	20, // 44: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	24, // 45: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	30, // 46: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	31, // 47: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	32, // 48: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
-	33, // 49: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	37, // 50: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	34, // 51: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	2,  // 52: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	5,  // 53: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	7,  // 54: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
-	9,  // 55: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	18, // 56: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	13, // 57: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
-	15, // 58: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
-	21, // 59: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	25, // 60: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	36, // 61: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	36, // 62: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	36, // 63: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
-	36, // 64: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	38, // 65: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	35, // 66: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	52, // [52:67] is the sub-list for method output_type
-	37, // [37:52] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	44, // 36: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	41, // 37: lockfs.cluster.Detour.origin:type_name -> lockfs.cluster.Origin
+	1,  // 38: lockfs.cluster.Origin.role:type_name -> lockfs.cluster.Origin.Role
+	2,  // 39: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	5,  // 40: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	7,  // 41: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
+	9,  // 42: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	18, // 43: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	13, // 44: lockfs.cluster.Node.AwaitRelease:input_type -> lockfs.cluster.AwaitReleaseRequest
+	15, // 45: lockfs.cluster.Node.ReleaseQuestions:input_type -> lockfs.cluster.ReleaseQuestionsRequest
+	21, // 46: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	25, // 47: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	31, // 48: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	32, // 49: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	33, // 50: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
+	34, // 51: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	38, // 52: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	35, // 53: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	3,  // 54: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	6,  // 55: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	8,  // 56: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
+	10, // 57: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	19, // 58: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	14, // 59: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
+	16, // 60: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
+	22, // 61: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	26, // 62: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	37, // 63: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	37, // 64: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	37, // 65: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
+	37, // 66: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	39, // 67: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	36, // 68: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	54, // [54:69] is the sub-list for method output_type
+	39, // [39:54] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -3563,8 +3770,8 @@ func file_cluster_clusterpb_cluster_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   38,
+			NumEnums:      2,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

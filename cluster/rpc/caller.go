@@ -44,13 +44,20 @@ type Caller struct {
 	Host    string     // of the certificate; empty: there is none
 	Key     [32]byte   // hash of the certificate's key
 	Address netip.Addr // from which it calls; zero: it calls on this host
-	UID     uint32     // of RoleUser, as are the others
-	GID     uint32
-	Groups  []uint32 // supplementary ones; nil: none, or they are not known
+	// Forwarder is the server that forwarded the call, by name or address; empty: the caller itself is connected. The rest is the caller
+	// as that server knows it.
+	Forwarder string
+	UID       uint32 // of RoleUser, as are the others
+	GID       uint32
+	Groups    []uint32 // supplementary ones; nil: none, or they are not known
 }
 
 // String is for logs.
 func (c Caller) String() string {
+	if by := c.Forwarder; by != "" {
+		c.Forwarder = ""
+		return c.String() + " through " + by
+	}
 	switch {
 	case c.Role == RoleUser:
 		return fmt.Sprintf("uid %d", c.UID)

@@ -49,7 +49,10 @@ func (c *Client) Call(ctx context.Context, method byte, request, reply proto.Mes
 			err = fmt.Errorf("%s: %w", c.address, err)
 		}
 	}()
-	h := head{number: c.numbers.Add(1), kind: method}
+	h := head{number: c.numbers.Add(1)}
+	if h.kind, request, err = inDetour(ctx, method, request); err != nil {
+		return Unsendable
+	}
 	if deadline, limited := ctx.Deadline(); limited {
 		if h.wait = time.Until(deadline); h.wait <= 0 { // which would be told as no limit
 			return context.DeadlineExceeded

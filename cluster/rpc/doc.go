@@ -24,6 +24,10 @@
 //	wait     4 bytes: for how many milliseconds the caller waits for the answer, 0: it does not say; in an answer 0
 //	message  protobuf; of a refusal nothing, or of a [RefusedError] its result
 //
+// If the kind of a request has its highest bit set (and is no ping, 255), the message is a clusterpb.Detour: the request of a caller that
+// cannot reach the leader, on its way to a server that forwards it ([Unreachable]), or from that to the leader ([Forwarder]). A message
+// cannot be both, so no request is forwarded twice.
+//
 // Answers come in any order. What takes news to answer is a call that waits.
 //
 // # What is bounded
@@ -35,7 +39,7 @@
 // end soon once it has begun. The requests that are being done and the answers that are on their way are counted, for each
 // connection, each host and in all (limits): while they are too many, nothing more is read, and answers wait. A host is a
 // certificate's, a user of a socket, or an address. Requests that are not small are counted by themselves until they have come.
-// There is room left for keepalives, which have a connection of their own, and probes. Who does not take an answer is hung up on.
+// Forwarded requests have connections and limits of their own. There is room left for keepalives, which have a connection of their own, and probes. Who does not take an answer is hung up on.
 // Whoever comes when there are too many connections is told so, and a Router asks again later; all other refusals end what it was asked.
 //
 // Connections of which it is not known yet what they are for are few, in all and for each address; where there are too many, those

@@ -57,6 +57,14 @@ type head struct {
 	length int           // of the message
 }
 
+// method is that of a request, in a detour or not.
+func (h head) method() byte {
+	if h.kind == ping {
+		return ping
+	}
+	return h.kind &^ detourFlag
+}
+
 // encode gives a whole frame, so that it takes one write.
 func encode(h head, message proto.Message) ([]byte, error) {
 	buffer := make([]byte, startSize, startSize+proto.Size(message))

@@ -23,11 +23,15 @@ const (
 	NoTLS      Refusal = 6 // the server takes plain connections only
 
 	refused Refusal = 7 // a [RefusedError], whose result follows
+
+	NotForwarded  Refusal = 8 // the server cannot reach the leader either; it may have sent the request, though
+	MayNotForward Refusal = 9 // the server that forwards the request is no voter
 )
 
-// isOfConnection tells whether it was refused to speak at all, which says nothing of the call, nor of what another node, or this
-// one later, would say.
-func (r Refusal) isOfConnection() bool { return r == Crowded || r == NeedsTLS || r == NoTLS }
+// isPassing reports whether another server, or this one later, may do the call: the connection was refused, or the way to the leader.
+func (r Refusal) isPassing() bool {
+	return r == Crowded || r == NeedsTLS || r == NoTLS || r == NotForwarded || r == MayNotForward
+}
 
 func (r Refusal) Error() string {
 	switch r {
@@ -43,6 +47,10 @@ func (r Refusal) Error() string {
 		return "it takes no plain connections: it runs without --insecure"
 	case NoTLS:
 		return "it takes plain connections only: it runs with --insecure"
+	case NotForwarded:
+		return "it cannot reach the leader either"
+	case MayNotForward:
+		return "the server that forwards the request is not a voter"
 	}
 	return fmt.Sprintf("refused, for reason %d", byte(r))
 }

@@ -23,7 +23,8 @@ const (
 // mostRedirects are followed without a pause: nodes can for a while name each other as the leader.
 const mostRedirects = 2
 
-// Router finds the leader and follows it.
+// Router finds the leader and follows it. While it cannot reach the leader, it has another server forward its calls, and now and then
+// tries the direct way again.
 type Router struct {
 	mu       sync.Mutex
 	peers    *Peers
@@ -32,19 +33,28 @@ type Router struct {
 	leader   Node   // nil: not known
 	turn     int
 	attempts map[*attempt]struct{} // under way
+	detours  detours
+	report   func(leader, via string)
 }
 
 // attempt is one node's chance to answer.
 type attempt struct {
-	node  Node
-	end   context.CancelFunc
-	moved bool // given up for a new leader
+	node        Node
+	unreachable Node // the leader to which node is to forward; nil: node is to do it itself
+	began       time.Time
+	limit       time.Duration
+	end         context.CancelFunc
+	moved       bool // given up for a new leader
 }
 
 // NewRouter asks the entries for the leader, by turns, and finds it among the peers.
 func NewRouter(peers *Peers, entry ...Node) *Router {
-	return &Router{peers: peers, entry: entry, attempts: make(map[*attempt]struct{})}
+	return &Router{peers: peers, entry: entry, attempts: make(map[*attempt]struct{}), detours: newDetours(), report: func(string, string) {}}
 }
+
+// ReportDetours has the router tell of each server, via, that is to forward to a leader from now on, by their addresses; no via: the leader
+// can be reached again. It is to be called before the router is used, and report must not wait.
+func (r *Router) ReportDetours(report func(leader, via string)) { r.report = report }
 
 // NewRoamingRouter has the present members as its entries, as soon as it is told of them.
 func NewRoamingRouter(peers *Peers, entry ...Node) *Router {
@@ -74,15 +84,17 @@ func Ask[Request any, Reply Answer](
 		moved := r.end(attempt)
 		redirected := false
 		if err == nil {
+			r.answered(attempt, reply)
 			if reply.GetOutcome() == clusterpb.Outcome_DONE {
 				return reply, nil
 			}
-			redirected, err = r.learn(node, reply)
+			redirected, err = r.learn(attempt, reply)
 		} else {
-			r.forget(node)
 			if isFinal(err) {
+				r.forget(node)
 				return reply, err
 			}
+			r.failed(attempt, err)
 		}
 		if ctx.Err() != nil {
 			return reply, fmt.Errorf("%w (last: %w)", ctx.Err(), err)
@@ -106,19 +118,23 @@ func Ask[Request any, Reply Answer](
 func isFinal(err error) bool {
 	var result *RefusedError
 	var refusal Refusal
-	return errors.As(err, &result) || errors.As(err, &refusal) && !refusal.isOfConnection()
+	return errors.As(err, &result) || errors.As(err, &refusal) && !refusal.isPassing()
 }
 
 // begin gives a node its time.
 func (r *Router) begin(ctx context.Context) (context.Context, *attempt) {
-	ctx, end := context.WithTimeout(ctx, AttemptTimeout)
+	a := &attempt{began: time.Now(), limit: attemptTime(ctx)}
+	ctx, a.end = context.WithTimeout(ctx, a.limit)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.leader == nil {
-		r.leader = r.entry[r.turn%len(r.entry)]
-		r.turn++
+		r.leader = r.nextEntry()
 	}
-	a := &attempt{node: r.leader, end: end}
+	a.node = r.leader
+	if via := r.via(); via != nil {
+		a.node, a.unreachable = via, r.leader
+		ctx = withDetour(ctx, &clusterpb.Detour{Unreachable: serverAddress(r.leader)})
+	}
 	r.attempts[a] = struct{}{}
 	return ctx, a
 }
@@ -143,6 +159,7 @@ func (r *Router) Lead(address string) {
 		leader = r.peers.Node(address)
 	}
 	r.leader = leader
+	r.detours.reached(leader) // by the node of this process
 	for a := range r.attempts {
 		if a.node != leader && a.node != r.entry[0] {
 			a.moved = true
@@ -157,7 +174,15 @@ func (r *Router) Entrance() Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.roam || r.leader == nil {
+		for i := range r.entry {
+			if node := r.entry[(r.turn+i)%len(r.entry)]; !r.isOut(node) {
+				return node
+			}
+		}
 		return r.entry[r.turn%len(r.entry)]
+	}
+	if via := r.via(); via != nil {
+		return via
 	}
 	return r.leader
 }
@@ -180,26 +205,42 @@ func (r *Router) forget(node Node) {
 
 // learn takes the leader's address from the answer of a node that did not do it. redirected says that
 // somebody better to ask is known.
-func (r *Router) learn(node Node, reply Answer) (redirected bool, err error) {
+func (r *Router) learn(a *attempt, reply Answer) (redirected bool, err error) {
+	node := a.node
 	if reply.GetOutcome() != clusterpb.Outcome_NOT_LEADER {
 		return false, fmt.Errorf("the leader answered %v", reply.GetOutcome())
 	}
 	if reply.GetLeaderAddress() == "" {
 		r.forget(node)
+		if a.unreachable != nil {
+			r.forget(a.unreachable)
+		}
 		return false, errNoLeader
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.leader = r.peers.Node(reply.GetLeaderAddress())
+	leader := r.peers.Node(reply.GetLeaderAddress())
+	if a.unreachable != nil {
+		r.detours.leave(node)
+	}
+	if leader == a.unreachable { // the server does not forward
+		return false, NotForwarded
+	}
+	r.detours.named(leader)
+	r.leader = leader
 	return true, fmt.Errorf("the leader is at %s", reply.GetLeaderAddress())
 }
 
-// Meet takes up the present members as those to ask, if the router roams.
+// Meet takes up the present members: as those that may forward, and as those to ask for the leader if the router roams.
 func (r *Router) Meet(servers []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.roam && len(servers) > 0 {
-		r.entry = r.peers.Nodes(servers)
+	if len(servers) == 0 {
+		return
+	}
+	r.detours.servers = r.peers.Nodes(servers)
+	if r.roam {
+		r.entry = r.detours.servers
 	}
 }
 
@@ -207,7 +248,7 @@ func (r *Router) Meet(servers []string) {
 func (r *Router) Settle(peers *Peers, near Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.peers, r.roam, r.entry, r.leader = peers, false, []Node{near}, nil
+	r.peers, r.roam, r.entry, r.leader, r.detours = peers, false, []Node{near}, nil, newDetours()
 	for a := range r.attempts {
 		a.moved = true
 		a.end()

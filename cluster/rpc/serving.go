@@ -35,6 +35,7 @@ type service struct {
 	malformed func()
 	room      *room
 	times     times
+	judge     func(by, caller Caller) error // nil: no forwarded request is accepted
 }
 
 // serving is one connection of a server.
@@ -71,20 +72,37 @@ func (c *serving) serve() {
 		if err != nil {
 			return
 		}
-		handler, found := c.handlers[h.kind]
-		switch {
-		case h.kind == ping:
+		if h.kind == ping {
 			c.finish(ctx, h, encodeBare(head{number: h.number, kind: answered}))
-		case !found:
-			c.refuse(ctx, h, NoMethod)
-		case handler.Quick:
-			c.do(ctx, handler, h, request)
-		case handler.Keep != nil:
-			c.keep(ctx, handler, h, request)
-		default:
-			c.calls.Add(1)
-			go c.do(ctx, handler, h, request)
+			continue
 		}
+		c.begin(ctx, h, request)
+	}
+}
+
+// begin begins a call. Where it has to wait, others do it.
+func (c *serving) begin(ctx context.Context, h head, request []byte) {
+	handler, found := c.handlers[h.method()]
+	if !found {
+		c.refuse(ctx, h, NoMethod)
+		return
+	}
+	doing := ctx
+	if h.kind != h.method() {
+		var err error
+		if doing, request, err = c.unwrap(ctx, h.method(), request); err != nil {
+			c.reply(ctx, h, nil, err)
+			return
+		}
+	}
+	switch {
+	case handler.Quick:
+		c.do(doing, handler, h, request)
+	case handler.Keep != nil:
+		c.keep(doing, handler, h, request)
+	default:
+		c.calls.Add(1)
+		go c.do(doing, handler, h, request)
 	}
 }
 
@@ -123,7 +141,7 @@ func (c *serving) next(ctx context.Context) (head, []byte, error) {
 	if err != nil {
 		return head{}, nil, err
 	}
-	if !c.take(ctx, c.account, cost(h), c.handlers[h.kind].Urgent) {
+	if !c.take(ctx, c.account, cost(h), c.handlers[h.method()].Urgent) {
 		return head{}, nil, net.ErrClosed
 	}
 	return h, request, nil
@@ -186,7 +204,12 @@ func (c *serving) do(ctx context.Context, handler Handler, h head, request []byt
 func (c *serving) keep(ctx context.Context, handler Handler, h head, request []byte) {
 	c.calls.Add(1)
 	until := time.Now().Add(patienceOf(h))
-	handler.Keep(ctx, request, func(reply proto.Message, err error) {
+	asking, answered := ctx, func() {}
+	if Unreachable(ctx) != "" { // it may be forwarded, and the leader is to know for how long the caller waits
+		asking, answered = context.WithDeadline(ctx, until)
+	}
+	handler.Keep(asking, request, func(reply proto.Message, err error) {
+		answered()
 		go func() { // room for the answer, and its turn, may come only once the next request was read
 			defer c.calls.Done()
 			wanted, cancel := ctx, func() {}
@@ -205,9 +228,13 @@ func (c *serving) keep(ctx context.Context, handler Handler, h head, request []b
 
 // reply answers a call with what came of it.
 func (c *serving) reply(wanted context.Context, h head, reply proto.Message, err error) {
-	refusal := new(RefusedError)
-	if errors.As(err, &refusal) {
+	refusal, why := new(RefusedError), Refusal(0)
+	switch {
+	case errors.As(err, &refusal):
 		c.decline(wanted, h, refusal.Result)
+		return
+	case errors.As(err, &why) && (why == NotForwarded || why == MayNotForward):
+		c.finish(wanted, h, encodeBare(head{number: h.number, kind: byte(why)}))
 		return
 	}
 	size := startSize + proto.Size(reply)

@@ -38,6 +38,7 @@ type Client struct {
 	current    *current
 	cluster    *affiliation
 	hurried    chan struct{}
+	ttl        atomic.Int64 // of the session, nanoseconds; 0: not known yet
 	offset     atomic.Int64 // of this host's clock, as last measured; see Offset
 	ahead      atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime
 	took       atomic.Int64 // nanoseconds that the keepalive took which told it

@@ -40,6 +40,16 @@ func Dial(ctx context.Context, servers []string, cfg Config) (*Client, error) {
 	return client, err
 }
 
+// noteDetour logs which way calls take.
+func (c *Client) noteDetour(leader, via string) {
+	if via == "" {
+		c.logger.Info("the leader can be reached again", "leader", leader)
+		return
+	}
+	c.logger.Warn("the leader cannot be reached from this host: another server forwards calls; check the network between this host and the leader",
+		"leader", leader, "server", via)
+}
+
 func (cfg *Config) setDefaults() {
 	if cfg.OpTimeout == 0 {
 		cfg.OpTimeout = DefaultOpTimeout
@@ -58,6 +68,7 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		number: rand.Uint64(), leases: lease.NewCache(), leaseBegun: make(chan struct{}, 1),
 		locked: make(chan struct{}, 1), returned: make(chan struct{}), settled: make(chan struct{}),
 	}
+	via.ReportDetours(c.noteDetour)
 	c.roundDue.Store(new(time.Now().Add(c.timeout)))
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.alive, c.rest = context.WithCancel(c.ctx)

@@ -13,10 +13,16 @@ import (
 // firstKeepalive comes before anything is known of the TTL.
 const firstKeepalive = 100 * time.Millisecond
 
+// attemptsInTTL is how many attempts of keepalives there is time for in the TTL of a session.
+const attemptsInTTL = 6
+
 // renew sends a keepalive and answers when the next one is due. ctx ends when none is to be sent any more.
 func (c *Client) renew(ctx context.Context, s *clientSession) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
 	defer cancel()
+	if ttl := time.Duration(c.ttl.Load()); ttl != 0 { // an attempt that is lost leaves time for others, on other ways
+		ctx = rpc.WithAttemptTime(ctx, ttl/attemptsInTTL)
+	}
 	var sent time.Duration
 	var asked time.Time
 	var took time.Duration
@@ -58,6 +64,7 @@ func (c *Client) renew(ctx context.Context, s *clientSession) time.Duration {
 	c.givesLeases.Store(reply.GetLeases())
 	c.runsAt.Store(reply.GetClusterVersion())
 	ttl := time.Duration(reply.GetTtl())
+	c.ttl.Store(int64(ttl))
 	s.extend(sent + ttl - margin(ttl))
 	c.current.wake()
 	return ttl / 3

@@ -28,6 +28,15 @@ var harms = []harm{
 		w.net.setCut(from.address, to.address, true)
 		return func() { w.net.setCut(from.address, to.address, false) }, w.moment(4 * time.Second)
 	}},
+	{"link cut in both directions", func(w *world) (func(), time.Duration) {
+		a, b := w.anyHost(), w.servers[w.random.IntN(len(w.servers))].h
+		set := func(cut bool) {
+			w.net.setCut(a.address, b.address, cut)
+			w.net.setCut(b.address, a.address, cut)
+		}
+		set(true)
+		return func() { set(false) }, w.moment(8 * time.Second)
+	}},
 	{"host cut off", func(w *world) (func(), time.Duration) {
 		h := w.anyHost()
 		set := func(cut bool) {

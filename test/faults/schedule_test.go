@@ -51,6 +51,11 @@ var harms = []harm{
 	{"guest does not hear the leader", func(s *schedule, t testing.TB) {
 		s.oneWay([]*hosts.Host{s.c.Leader().Host}, []*hosts.Host{s.guest.Host})
 	}},
+	{"guest cut from the leader only", func(s *schedule, t testing.TB) { s.cutLinks(s.c.Leader().Host, s.guest.Host) }},
+	{"follower cut from the leader only", func(s *schedule, t testing.TB) { s.cutLinks(s.c.Leader().Host, s.follower().Host) }},
+	{"guest and follower cut from the leader only", func(s *schedule, t testing.TB) {
+		s.cutLinks(s.c.Leader().Host, s.guest.Host, s.follower().Host)
+	}},
 	{"leader and guest on an island", func(s *schedule, t testing.TB) {
 		island := []*hosts.Host{s.c.Leader().Host, s.guest.Host}
 		s.split(island, s.hostsBut(island...))
@@ -126,6 +131,17 @@ func (s *schedule) oneWay(senders, receivers []*hosts.Host) {
 	s.hold(1, 2)
 	for _, receiver := range receivers {
 		receiver.Heal()
+	}
+}
+
+// cutLinks cuts the links between a host and some others.
+func (s *schedule) cutLinks(of *hosts.Host, with ...*hosts.Host) {
+	for _, other := range with {
+		of.CutLink(other)
+	}
+	s.hold(1, 3)
+	for _, other := range with {
+		of.HealLink(other)
 	}
 }
 

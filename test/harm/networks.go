@@ -41,6 +41,30 @@ func onAnIsland(s *Site, g *target, _ Strike) func() {
 	}
 }
 
+// cutFromLeader cuts the link between a host and the leader.
+func cutFromLeader(s *Site, g *target, _ Strike) func() {
+	leading := s.leading().host
+	if leading == g.host { // it has just become the leader
+		return nil
+	}
+	g.host.CutLink(leading)
+	return func() { g.host.HealLink(leading) }
+}
+
+// cutFromFollower cuts the link between a host and a server that does not lead.
+func cutFromFollower(s *Site, g *target, strike Strike) func() {
+	leading := s.leading()
+	var followers []*hosts.Host
+	for _, other := range s.servers {
+		if other != leading && other != g {
+			followers = append(followers, other.host)
+		}
+	}
+	other := followers[strike.Pick%uint64(len(followers))]
+	g.host.CutLink(other)
+	return func() { g.host.HealLink(other) }
+}
+
 // flapping cuts a host off and heals it again and again.
 func flapping(_ *Site, g *target, strike Strike) func() {
 	interval := 50*time.Millisecond + time.Duration(strike.Amount*float64(450*time.Millisecond))

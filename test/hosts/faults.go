@@ -20,7 +20,20 @@ func (h *Host) CutFrom(from *Host) {
 	h.fatal("cut from "+from.name, h.net.wires.nft("add element bridge faults oneway { "+pair+" }"))
 }
 
-// Heal undoes Cut, and CutFrom in both directions.
+// CutLink drops all that this host and another one send to each other. Both reach all others.
+func (h *Host) CutLink(other *Host) {
+	h.net.t.Helper()
+	h.fatal("cut the link with "+other.name, h.net.wires.nft(fmt.Sprintf("add element bridge faults oneway { %q . %q, %[2]q . %[1]q }", port(h), port(other))))
+}
+
+// HealLink undoes CutLink, and CutFrom in both directions, for this pair of hosts only.
+func (h *Host) HealLink(other *Host) {
+	h.net.t.Helper()
+	pairs := fmt.Sprintf("element bridge faults oneway { %q . %q, %[2]q . %[1]q }", port(h), port(other))
+	h.fatal("heal the link with "+other.name, h.net.wires.nft("add "+pairs+"\ndelete "+pairs))
+}
+
+// Heal undoes Cut, CutLink, and CutFrom in both directions.
 func (h *Host) Heal() {
 	h.net.t.Helper()
 	// Adding an element first makes deleting one that is not there no error.

@@ -116,6 +116,19 @@ func TestCutAndHeal(t *testing.T) {
 	assert.True(t, reaches(a, b, forAnswer))
 	assert.True(t, reaches(b, a, forAnswer))
 
+	a.CutLink(b)
+	assert.False(t, reaches(a, b, forNothing), "the pair, in one direction")
+	assert.False(t, reaches(b, a, forNothing), "and in the other")
+	assert.True(t, reaches(a, c, forAnswer), "all other pairs")
+	assert.True(t, reaches(c, b, forAnswer), "all other pairs")
+	a.CutLink(c)
+	b.HealLink(a) // either end heals it
+	b.HealLink(a) // a second time does nothing
+	assert.True(t, reaches(a, b, forAnswer))
+	assert.False(t, reaches(a, c, forNothing), "another pair stays as it is")
+	a.Heal()
+	assert.True(t, reaches(a, c, forAnswer))
+
 	a.LinkDown()
 	assert.False(t, reaches(a, b, forNothing))
 	assert.False(t, reaches(b, a, forNothing))

@@ -1,0 +1,195 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+var _ rpc.LeaseKeeper = (*forwarding)(nil)
+
+// forwarding forwards requests whose callers ask for it to the leader, if this node does not lead itself. A request is forwarded once:
+// the leader is the only node that does a forwarded one, and others name the leader, as always.
+type forwarding struct {
+	rpc.LeaseKeeper // this node
+	to              *rpc.Forwarder
+	members         *members
+	leadership      *leadership
+	forwarded       func()
+}
+
+// forwardable does a request here, or has the leader do it.
+func forwardable[Request proto.Message, Reply rpc.Answer](
+	ctx context.Context, f *forwarding, request Request, do func(rpc.Node, context.Context, Request) (Reply, error),
+) (Reply, error) {
+	reply, err := do(f.LeaseKeeper, ctx, request)
+	if err != nil || !f.isDue(ctx, reply) {
+		return reply, err
+	}
+	return forwardToLeader(ctx, f, request, do)
+}
+
+// isDue reports whether the leader, which did not do a request yet, is where the caller cannot reach it.
+func (f *forwarding) isDue(ctx context.Context, reply rpc.Answer) bool {
+	leader := rpc.Unreachable(ctx)
+	return leader != "" && reply.GetOutcome() == clusterpb.Outcome_NOT_LEADER && reply.GetLeaderAddress() == leader
+}
+
+// answerTime is the part of its time that the caller of a forwarded request waits for this node after the leader: in tenths.
+const answerTime = 1
+
+func forwardToLeader[Request proto.Message, Reply rpc.Answer](
+	ctx context.Context, f *forwarding, request Request, do func(rpc.Node, context.Context, Request) (Reply, error),
+) (reply Reply, err error) {
+	if !slices.Contains(f.members.raft.VoterIDs(), f.members.dir.ID) {
+		return reply, rpc.NotForwarded
+	}
+	f.forwarded()
+	leader := rpc.Unreachable(ctx)
+	asking, cancel := f.whileLeading(ctx, leader)
+	reply, err = rpc.Forward(asking, f.to, leader, do, request)
+	cancel()
+	if !errors.Is(err, rpc.NotForwarded) || ctx.Err() != nil {
+		return reply, err
+	}
+	if now, failed := do(f.LeaseKeeper, ctx, request); failed == nil && !f.isDue(ctx, now) {
+		return now, nil // who leads now
+	}
+	return reply, err
+}
+
+// whileLeading returns a context that ends once, as far as this node knows, the leader is not at an address any more; and before ctx, so that
+// there is time to answer that the leader cannot be reached.
+func (f *forwarding) whileLeading(ctx context.Context, address string) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx)*(10-answerTime)/10)
+	go func() {
+		defer cancel()
+		for {
+			changed := f.leadership.change()
+			if _, now := f.members.leader(); now != address {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, cancel
+}
+
+func timeLeft(ctx context.Context) time.Duration {
+	if deadline, limited := ctx.Deadline(); limited {
+		return time.Until(deadline)
+	}
+	return rpc.AttemptTimeout
+}
+
+// Execute is part of rpc.Node.
+func (f *forwarding) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	return forwardable(ctx, f, req, rpc.Node.Execute)
+}
+
+// KeepAlive is part of rpc.Node.
+func (f *forwarding) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
+	return forwardable(ctx, f, req, rpc.Node.KeepAlive)
+}
+
+// Lease is part of rpc.Node.
+func (f *forwarding) Lease(ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
+	return forwardable(ctx, f, req, rpc.Node.Lease)
+}
+
+// KeepLease is part of rpc.LeaseKeeper. A goroutine waits with each request that is forwarded: only the leader keeps those of all mounts.
+func (f *forwarding) KeepLease(ctx context.Context, req *clusterpb.LeaseRequest, answer func(*clusterpb.LeaseReply, error)) {
+	f.LeaseKeeper.KeepLease(ctx, req, func(reply *clusterpb.LeaseReply, err error) {
+		if err != nil || !f.isDue(ctx, reply) {
+			answer(reply, err)
+			return
+		}
+		go func() { answer(forwardToLeader(ctx, f, req, rpc.Node.Lease)) }()
+	})
+}
+
+// Sessions is part of rpc.Node.
+func (f *forwarding) Sessions(ctx context.Context, req *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error) {
+	return forwardable(ctx, f, req, rpc.Node.Sessions)
+}
+
+// Join is part of rpc.Node.
+func (f *forwarding) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
+	return forwardable(ctx, f, req, rpc.Node.Join)
+}
+
+// Remove is part of rpc.Node.
+func (f *forwarding) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
+	return forwardable(ctx, f, req, rpc.Node.Remove)
+}
+
+// SetVote is part of rpc.Node.
+func (f *forwarding) SetVote(ctx context.Context, req *clusterpb.SetVoteRequest) (*clusterpb.AdminReply, error) {
+	return forwardable(ctx, f, req, rpc.Node.SetVote)
+}
+
+// Change is part of rpc.Node.
+func (f *forwarding) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
+	return forwardable(ctx, f, req, rpc.Node.Change)
+}
+
+// Enroll is part of rpc.Node.
+func (f *forwarding) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
+	return forwardable(ctx, f, req, rpc.Node.Enroll)
+}
+
+// judgeForwarded judges a request that another server forwards: that server has to be a voter, and the caller one that could call this
+// node itself. What the caller may then do, the guard and the binding judge as if it had called itself. A node that does not lead may
+// not know yet that a host was admitted, and only says that it accepts no such request.
+func (n *Node) judgeForwarded(by, caller rpc.Caller) error {
+	if n.cfg.insecure() {
+		if by.Role != rpc.RoleInsecure || caller.Role != rpc.RoleInsecure {
+			return rpc.MayNotForward
+		}
+		return nil
+	}
+	term := n.leadership.term()
+	if by.Role != rpc.RoleServer || !n.members.isVoter(by.Host) || n.admits(by) != nil {
+		return rpc.MayNotForward
+	}
+	switch caller.Role {
+	case rpc.RoleClient, rpc.RoleServer:
+	case rpc.RoleJoiner:
+		return nil
+	default:
+		return rpc.MayNotForward
+	}
+	if err := n.admits(caller); err != nil {
+		if term == 0 {
+			return rpc.MayNotForward
+		}
+		return refuse(storepb.Code_NOT_PERMITTED, fmt.Sprintf("%s: %v", caller, err))
+	}
+	if caller.Role == rpc.RoleServer {
+		n.vigil.heardThroughAnother(caller.Host)
+	}
+	return nil
+}
+
+// admits returns why a host with a certificate is not admitted, as far as this node knows.
+func (n *Node) admits(caller rpc.Caller) (err error) {
+	role := storepb.Role_CLIENT
+	if caller.Role == rpc.RoleServer {
+		role = storepb.Role_SERVER
+	}
+	n.fsm.View(func(ns *namespace.Namespace) { err = ns.Admitted(caller.Host, role, caller.Key[:]) })
+	return err
+}
