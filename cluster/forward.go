@@ -31,11 +31,20 @@ type forwarding struct {
 func forwardable[Request proto.Message, Reply rpc.Answer](
 	ctx context.Context, f *forwarding, request Request, do func(rpc.Node, context.Context, Request) (Reply, error),
 ) (Reply, error) {
+	if f.isOfAnother(ctx) {
+		return *new(Reply), rpc.NotForwarded
+	}
 	reply, err := do(f.LeaseKeeper, ctx, request)
 	if err != nil || !f.isDue(ctx, reply) {
 		return reply, err
 	}
 	return forwardToLeader(ctx, f, request, do)
+}
+
+// isOfAnother reports whether a request came by a detour from a server of another cluster.
+func (f *forwarding) isOfAnother(ctx context.Context) bool {
+	cluster := rpc.ClusterOf(ctx)
+	return cluster != "" && cluster != f.members.dir.ClusterID()
 }
 
 // isDue reports whether the leader, which did not do a request yet, is where the caller cannot reach it.
@@ -112,6 +121,10 @@ func (f *forwarding) Lease(ctx context.Context, req *clusterpb.LeaseRequest) (*c
 
 // KeepLease is part of rpc.LeaseKeeper. A goroutine waits with each request that is forwarded: only the leader keeps those of all mounts.
 func (f *forwarding) KeepLease(ctx context.Context, req *clusterpb.LeaseRequest, answer func(*clusterpb.LeaseReply, error)) {
+	if f.isOfAnother(ctx) {
+		answer(nil, rpc.NotForwarded)
+		return
+	}
 	f.LeaseKeeper.KeepLease(ctx, req, func(reply *clusterpb.LeaseReply, err error) {
 		if err != nil || !f.isDue(ctx, reply) {
 			answer(reply, err)

@@ -142,7 +142,7 @@ func TestALeaseOfAMountOnADetourIsRevoked(t *testing.T) {
 // forwarder is a server, or a host that pretends to be one, which forwards what it likes.
 func forwarder(t testing.TB, credentials *identity.Credentials) *rpc.Forwarder {
 	t.Helper()
-	f := rpc.NewForwarder(enrolment.ForMount(credentials, quietLogger()).Security())
+	f := rpc.NewForwarder(enrolment.ForMount(credentials, quietLogger()).Security(), func() string { return "" })
 	t.Cleanup(f.Close)
 	return f
 }
@@ -311,4 +311,25 @@ func TestADeadMemberIsNotOneThatCallsThroughAnotherServer(t *testing.T) {
 	leader.vigil.mu.Unlock()
 	require.Empty(t, leader.vigil.note(readClocks().mono, map[string]bool{leader.dir.ID: true, cut.dir.ID: false}))
 	require.Equal(t, cut.dir.ID, leader.vigil.note(readClocks().mono+2*detourLasts, map[string]bool{leader.dir.ID: true, cut.dir.ID: false}))
+}
+
+// TestADetourIsDoneByItsOwnClusterOnly: another cluster may have taken over the address of a server.
+func TestADetourIsDoneByItsOwnClusterOnly(t *testing.T) {
+	t.Parallel()
+	nodes := startSecureNodes(t, 2)
+	leader := leaderOf(t, nodes)
+	other := nodes[0]
+	if other == leader {
+		other = nodes[1]
+	}
+	security := enrolment.ForMount(other.security.credentials, quietLogger()).Security()
+	ctx := rpc.WithCaller(t.Context(), rpc.Caller{Role: rpc.RoleServer, Host: other.dir.Name, Key: identity.KeyHashOf(other.security.credentials.Leaf())})
+	for cluster, want := range map[string]error{leader.dir.ClusterID(): nil, "another": rpc.NotForwarded} {
+		by := rpc.NewForwarder(security, func() string { return cluster })
+		defer by.Close()
+		_, err := rpc.Forward(ctx, by, leader.cfg.Advertise, rpc.Node.Execute, statFs)
+		require.ErrorIs(t, err, want, cluster)
+		_, err = rpc.Forward(ctx, by, leader.cfg.Advertise, rpc.Node.Lease, &clusterpb.LeaseRequest{Session: 1, Release: true})
+		require.ErrorIs(t, err, want, cluster)
+	}
 }

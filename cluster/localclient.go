@@ -40,6 +40,9 @@ func (n *Node) Servers() (others []string) {
 	return others
 }
 
+// ClusterID is part of rpc.Guide.
+func (n *Node) ClusterID() string { return n.dir.ClusterID() }
+
 // FollowLeader tells of each leader that this node learns of by its address, of itself by none, until ctx ends.
 func (n *Node) FollowLeader(ctx context.Context, leads func(address string)) {
 	var lastID, lastAddress string

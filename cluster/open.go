@@ -52,7 +52,7 @@ func (n *Node) open() error {
 	}
 	n.peers = rpc.NewPeers(n.connections())
 	n.router = rpc.NewRouter(n.peers, n)
-	n.forwarder = rpc.NewForwarder(n.connections())
+	n.forwarder = rpc.NewForwarder(n.connections(), n.dir.ClusterID)
 	if !n.dir.Joined && !n.cfg.Bootstrap && len(n.cfg.Join) == 0 {
 		return fmt.Errorf("data directory %s belongs to no cluster yet: say --bootstrap to begin one, or --join to enter one", n.cfg.DataDir)
 	}

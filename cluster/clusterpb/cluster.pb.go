@@ -3179,7 +3179,8 @@ type Detour struct {
 	// Of a request to be forwarded: the address at which the caller cannot reach the leader. If the leader is elsewhere, the server
 	// names it, as without a detour.
 	Unreachable   string  `protobuf:"bytes,2,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
-	Origin        *Origin `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"` // of a forwarded request: its caller. Exactly one of unreachable and origin is set
+	Origin        *Origin `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`   // of a forwarded request: its caller. Exactly one of unreachable and origin is set
+	Cluster       string  `protobuf:"bytes,4,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the sender's. A server of another cluster does nothing; empty: any does
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3233,6 +3234,13 @@ func (x *Detour) GetOrigin() *Origin {
 		return x.Origin
 	}
 	return nil
+}
+
+func (x *Detour) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
 }
 
 // Origin is the caller of a forwarded request, as its connection to the forwarding server proves.
@@ -3570,11 +3578,12 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\bseal_key\x18\a \x01(\fR\asealKey\x12\x18\n" +
 	"\aservers\x18\b \x03(\tR\aservers\x12\x1f\n" +
 	"\vsquash_root\x18\t \x01(\bR\n" +
-	"squashRoot\"t\n" +
+	"squashRoot\"\x8e\x01\n" +
 	"\x06Detour\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\fR\arequest\x12 \n" +
 	"\vunreachable\x18\x02 \x01(\tR\vunreachable\x12.\n" +
-	"\x06origin\x18\x03 \x01(\v2\x16.lockfs.cluster.OriginR\x06origin\"\xb3\x01\n" +
+	"\x06origin\x18\x03 \x01(\v2\x16.lockfs.cluster.OriginR\x06origin\x12\x18\n" +
+	"\acluster\x18\x04 \x01(\tR\acluster\"\xb3\x01\n" +
 	"\x06Origin\x12/\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x1b.lockfs.cluster.Origin.RoleR\x04role\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x10\n" +

@@ -80,10 +80,30 @@ func (d *detours) named(leader Node) {
 	d.met = d.met[max(0, len(d.met)-mostMet):]
 }
 
-// A Guide is a node of this process that knows the addresses of the other servers.
+// A Guide is a node of this process that knows the addresses of the other servers. Those may have become servers of another cluster, which are
+// to do nothing.
 type Guide interface {
 	Node
 	Servers() []string
+	ClusterID() string
+}
+
+// guide returns nil if there is none.
+func (r *Router) guide() Guide {
+	for _, near := range r.entry {
+		if guide, is := near.(Guide); is {
+			return guide
+		}
+	}
+	return nil
+}
+
+// cluster is the id of the cluster that is to do what goes by a detour; empty: any.
+func (r *Router) cluster() string {
+	if guide := r.guide(); guide != nil {
+		return guide.ClusterID()
+	}
+	return ""
 }
 
 // servers are all that the router knows besides a node of this process.
@@ -96,11 +116,9 @@ func (r *Router) servers() (all []Node) {
 		}
 	}
 	add(r.entry)
-	for _, near := range r.entry {
-		if guide, is := near.(Guide); is {
-			add(r.peers.Nodes(guide.Servers()))
-			return all
-		}
+	if guide := r.guide(); guide != nil {
+		add(r.peers.Nodes(guide.Servers()))
+		return all
 	}
 	add(r.detours.servers)
 	add(r.detours.met)
@@ -109,15 +127,9 @@ func (r *Router) servers() (all []Node) {
 
 // nextEntry returns the next node to ask for the leader, if possible one that can be reached.
 func (r *Router) nextEntry() Node {
-	all := slices.Clone(r.entry)
-	for _, server := range r.servers() {
-		if !slices.Contains(all, server) {
-			all = append(all, server)
-		}
-	}
-	first := all[r.turn%len(all)]
-	for range all {
-		node := all[r.turn%len(all)]
+	first := r.entry[r.turn%len(r.entry)]
+	for range r.entry {
+		node := r.entry[r.turn%len(r.entry)]
 		if r.turn++; !r.isOut(node) {
 			return node
 		}

@@ -51,7 +51,7 @@ func startLeading(t testing.TB, leader string) (node *leadingNode, address strin
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	node = &leadingNode{to: NewForwarder(nil)}
+	node = &leadingNode{to: NewForwarder(nil, func() string { return "" })}
 	node.leader.Store(&leader)
 	server := NewServer(node, func() {}, func(Caller) {})
 	server.AcceptForwarded(func(by, caller Caller) error { return nil })
@@ -86,7 +86,7 @@ func TestARouterGoesAroundABrokenLink(t *testing.T) {
 	lostWay := new(brokenWay)
 	lostWay.broken.Store(leads, true)
 	lost.to.Close()
-	lost.to = NewForwarder(&Security{Network: lostWay})
+	lost.to = NewForwarder(&Security{Network: lostWay}, func() string { return "" })
 
 	way := new(brokenWay)
 	way.broken.Store(leads, true)
@@ -187,7 +187,7 @@ func TestOnlyAServerThatIsToldSoAcceptsForwardedRequests(t *testing.T) {
 	go func() { _ = server.Serve(listener) }()
 	defer server.Close()
 	defer func() { _ = listener.Close() }()
-	f := NewForwarder(nil)
+	f := NewForwarder(nil, func() string { return "" })
 	defer f.Close()
 	ctx := WithCaller(t.Context(), Caller{Role: RoleInsecure})
 	_, err = Forward(ctx, f, listener.Addr().String(), Node.Execute, new(clusterpb.ExecuteRequest))
@@ -197,7 +197,7 @@ func TestOnlyAServerThatIsToldSoAcceptsForwardedRequests(t *testing.T) {
 
 // TestAHostTakesNoRoomFromOthersOnADetour: what one host has forwarded leaves room for others.
 func TestAHostTakesNoRoomFromOthersOnADetour(t *testing.T) {
-	f := NewForwarder(nil)
+	f := NewForwarder(nil, func() string { return "" })
 	defer f.Close()
 	greedy := originOf(Caller{Host: "greedy"})
 	accounts, _ := f.room.enter(greedy, true)

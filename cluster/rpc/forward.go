@@ -24,15 +24,20 @@ func isForwardable(method byte) bool {
 }
 
 type (
-	unreachableKey struct{} // of a request that was received: see Unreachable
-	detourKey      struct{} // of a request to be sent: its *clusterpb.Detour, without the request
+	cameByKey struct{} // of a request that was received: its *clusterpb.Detour
+	detourKey struct{} // of a request to be sent: its *clusterpb.Detour, without the request
 )
 
 // Unreachable returns the address at which the caller of a request cannot reach the leader, and so asks for its request to be
 // forwarded; empty: it does not ask.
-func Unreachable(ctx context.Context) string {
-	address, _ := ctx.Value(unreachableKey{}).(string)
-	return address
+func Unreachable(ctx context.Context) string { return cameBy(ctx).GetUnreachable() }
+
+// ClusterOf returns the id of the cluster that is to do a request that came by a detour; empty: any.
+func ClusterOf(ctx context.Context) string { return cameBy(ctx).GetCluster() }
+
+func cameBy(ctx context.Context) *clusterpb.Detour {
+	detour, _ := ctx.Value(cameByKey{}).(*clusterpb.Detour)
+	return detour
 }
 
 // withDetour has the requests that are sent with a context be to be forwarded, or forwarded ones.
@@ -47,7 +52,9 @@ func inDetour(ctx context.Context, method byte, request proto.Message) (kind byt
 		return method, request, nil
 	}
 	inner, err := proto.Marshal(request)
-	return method | detourFlag, &clusterpb.Detour{Request: inner, Unreachable: detour.GetUnreachable(), Origin: detour.GetOrigin()}, err
+	return method | detourFlag, &clusterpb.Detour{
+		Request: inner, Unreachable: detour.GetUnreachable(), Origin: detour.GetOrigin(), Cluster: detour.GetCluster(),
+	}, err
 }
 
 // AcceptForwarded has the server accept requests that another server forwards. judge returns nil if that server, by, may forward a request
@@ -62,11 +69,12 @@ func (c *serving) unwrap(ctx context.Context, method byte, message []byte) (cont
 		return nil, nil, Malformed
 	}
 	asks, origin := detour.GetUnreachable() != "", detour.GetOrigin()
+	ctx = context.WithValue(ctx, cameByKey{}, &clusterpb.Detour{Unreachable: detour.GetUnreachable(), Cluster: detour.GetCluster()})
 	switch {
 	case asks == (origin != nil): // a forwarded request is not forwarded again
 		return nil, nil, Malformed
 	case asks:
-		return context.WithValue(ctx, unreachableKey{}, detour.GetUnreachable()), detour.GetRequest(), nil
+		return ctx, detour.GetRequest(), nil
 	case c.judge == nil:
 		return nil, nil, MayNotForward
 	}
@@ -129,8 +137,9 @@ func callerFrom(origin *clusterpb.Origin) (Caller, error) {
 // Forwarder forwards requests to the leader. It has connections of its own, and bounds the requests that each host has under way on them:
 // forwarded requests take no room from those of this server, and a host takes none from others.
 type Forwarder struct {
-	peers *Peers
-	room  *room
+	peers   *Peers
+	room    *room
+	cluster func() string // id of this server's; empty: it has none yet
 }
 
 // forwardLimits are such that the forwarded requests fit the room that the leader has for one connection (standardLimits).
@@ -139,9 +148,9 @@ var forwardLimits = limits{
 	bytes: 16 << 20, bytesPerHost: 4 << 20, bytesPerConnection: 16 << 20,
 }
 
-// NewForwarder returns one whose connections are made with security, which may be nil.
-func NewForwarder(security *Security) *Forwarder {
-	return &Forwarder{peers: NewPeers(security), room: newRoom(forwardLimits)}
+// NewForwarder returns one for a server of a cluster, whose connections are made with security, which may be nil.
+func NewForwarder(security *Security, cluster func() string) *Forwarder {
+	return &Forwarder{peers: NewPeers(security), room: newRoom(forwardLimits), cluster: cluster}
 }
 
 // Close ends the connections.
@@ -168,7 +177,7 @@ func Forward[Request proto.Message, Reply any](
 		return reply, NotForwarded
 	}
 	defer f.room.give(accounts.calls, bytes)
-	reply, err = method(f.peers.Node(leader), withDetour(ctx, &clusterpb.Detour{Origin: origin}), request)
+	reply, err = method(f.peers.Node(leader), withDetour(ctx, &clusterpb.Detour{Origin: origin, Cluster: f.cluster()}), request)
 	if refused := new(RefusedError); err != nil && !errors.As(err, &refused) {
 		return reply, NotForwarded
 	}

@@ -133,7 +133,7 @@ func (r *Router) begin(ctx context.Context) (context.Context, *attempt) {
 	a.node = r.leader
 	if via := r.via(); via != nil {
 		a.node, a.unreachable = via, r.leader
-		ctx = withDetour(ctx, &clusterpb.Detour{Unreachable: serverAddress(r.leader)})
+		ctx = withDetour(ctx, &clusterpb.Detour{Unreachable: serverAddress(r.leader), Cluster: r.cluster()})
 	}
 	r.attempts[a] = struct{}{}
 	return ctx, a
