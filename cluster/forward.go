@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -64,16 +63,9 @@ func forwardToLeader[Request proto.Message, Reply rpc.Answer](
 	}
 	f.forwarded()
 	leader := rpc.Unreachable(ctx)
-	asking, cancel := f.whileLeading(ctx, leader)
-	reply, err = rpc.Forward(asking, f.to, leader, do, request)
-	cancel()
-	if !errors.Is(err, rpc.NotForwarded) || ctx.Err() != nil {
-		return reply, err
-	}
-	if now, failed := do(f.LeaseKeeper, ctx, request); failed == nil && !f.isDue(ctx, now) {
-		return now, nil // who leads now
-	}
-	return reply, err
+	ctx, cancel := f.whileLeading(ctx, leader)
+	defer cancel()
+	return rpc.Forward(ctx, f.to, leader, do, request)
 }
 
 // whileLeading returns a context that ends once, as far as this node knows, the leader is not at an address any more; and before ctx, so that

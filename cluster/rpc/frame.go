@@ -43,6 +43,9 @@ const (
 // ofConnection is the number of no call: a [Refusal] with it is of all that the connection might ask.
 const ofConnection = 0
 
+// detourFlag is part of the kind of a request frame whose message is a clusterpb.Detour.
+const detourFlag byte = 0x80
+
 // atOnce is how much of a message there is memory for before any of it has come.
 const atOnce = 64 << 10
 

@@ -67,3 +67,10 @@ func (e *RefusedError) Error() string {
 	}
 	return e.Result.GetCode().String()
 }
+
+// isFinal tells whether asking again, or another node, would not help.
+func isFinal(err error) bool {
+	var result *RefusedError
+	var refusal Refusal
+	return errors.As(err, &result) || errors.As(err, &refusal) && !refusal.isPassing()
+}

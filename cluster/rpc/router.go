@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,8 +34,9 @@ type Router struct {
 	leader   Node   // nil: not known
 	turn     int
 	attempts map[*attempt]struct{} // under way
-	detours  detours
-	report   func(leader, via string)
+	met      []Node                // the present members, as far as the router was told of them
+	named    []Node                // that were named as the leader, the newest last
+	detours  *detours
 }
 
 // attempt is one node's chance to answer.
@@ -49,12 +51,14 @@ type attempt struct {
 
 // NewRouter asks the entries for the leader, by turns, and finds it among the peers.
 func NewRouter(peers *Peers, entry ...Node) *Router {
-	return &Router{peers: peers, entry: entry, attempts: make(map[*attempt]struct{}), detours: newDetours(), report: func(string, string) {}}
+	r := &Router{peers: peers, entry: entry, attempts: make(map[*attempt]struct{})}
+	r.detours = newDetours(&r.mu, func(string, string) {})
+	return r
 }
 
 // ReportDetours has the router tell of each server, via, that is to forward to a leader from now on, by their addresses; no via: the leader
 // can be reached again. It is to be called before the router is used, and report must not wait.
-func (r *Router) ReportDetours(report func(leader, via string)) { r.report = report }
+func (r *Router) ReportDetours(report func(leader, via string)) { r.detours.report = report }
 
 // NewRoamingRouter has the present members as its entries, as soon as it is told of them.
 func NewRoamingRouter(peers *Peers, entry ...Node) *Router {
@@ -114,13 +118,6 @@ func Ask[Request any, Reply Answer](
 	}
 }
 
-// isFinal tells whether asking again, or another node, would not help.
-func isFinal(err error) bool {
-	var result *RefusedError
-	var refusal Refusal
-	return errors.As(err, &result) || errors.As(err, &refusal) && !refusal.isPassing()
-}
-
 // begin gives a node its time.
 func (r *Router) begin(ctx context.Context) (context.Context, *attempt) {
 	a := &attempt{began: time.Now(), limit: attemptTime(ctx)}
@@ -131,12 +128,81 @@ func (r *Router) begin(ctx context.Context) (context.Context, *attempt) {
 		r.leader = r.nextEntry()
 	}
 	a.node = r.leader
-	if via := r.via(); via != nil {
+	if via := r.detours.to(r.leader, r.servers); via != nil {
 		a.node, a.unreachable = via, r.leader
 		ctx = withDetour(ctx, &clusterpb.Detour{Unreachable: serverAddress(r.leader), Cluster: r.cluster()})
 	}
 	r.attempts[a] = struct{}{}
 	return ctx, a
+}
+
+// A Guide is a node of this process that knows the addresses of the other servers. Those may have become servers of another cluster, which are
+// to do nothing.
+type Guide interface {
+	Node
+	Servers() []string
+	ClusterID() string
+}
+
+// guide returns nil if there is none.
+func (r *Router) guide() Guide {
+	for _, near := range r.entry {
+		if guide, is := near.(Guide); is {
+			return guide
+		}
+	}
+	return nil
+}
+
+// cluster is the id of the cluster that is to do what goes by a detour; empty: any.
+func (r *Router) cluster() string {
+	if guide := r.guide(); guide != nil {
+		return guide.ClusterID()
+	}
+	return ""
+}
+
+// servers are all that the router knows besides a node of this process.
+func (r *Router) servers() (all []Node) {
+	add := func(nodes []Node) {
+		for _, node := range nodes {
+			if _, is := node.(*Remote); is && !slices.Contains(all, node) {
+				all = append(all, node)
+			}
+		}
+	}
+	add(r.entry)
+	if guide := r.guide(); guide != nil {
+		add(r.peers.Nodes(guide.Servers()))
+		return all
+	}
+	add(r.met)
+	add(r.named)
+	return all
+}
+
+// mostNamed is how many servers are remembered that were named as the leader.
+const mostNamed = 8
+
+// noteNamed notes a server that was named as the leader.
+func (r *Router) noteNamed(leader Node) {
+	if !slices.Contains(r.named, leader) {
+		r.named = append(r.named, leader)
+		r.named = r.named[max(0, len(r.named)-mostNamed):]
+	}
+}
+
+// nextEntry returns the next node to ask for the leader, if possible one that can be reached.
+func (r *Router) nextEntry() Node {
+	first := r.entry[r.turn%len(r.entry)]
+	for range r.entry {
+		node := r.entry[r.turn%len(r.entry)]
+		if r.turn++; !r.detours.isOut(node) {
+			return node
+		}
+	}
+	r.turn++ // all are out: each has its turn
+	return first
 }
 
 // end tells whether the attempt was given up.
@@ -175,13 +241,13 @@ func (r *Router) Entrance() Node {
 	defer r.mu.Unlock()
 	if !r.roam || r.leader == nil {
 		for i := range r.entry {
-			if node := r.entry[(r.turn+i)%len(r.entry)]; !r.isOut(node) {
+			if node := r.entry[(r.turn+i)%len(r.entry)]; !r.detours.isOut(node) {
 				return node
 			}
 		}
 		return r.entry[r.turn%len(r.entry)]
 	}
-	if via := r.via(); via != nil {
+	if via := r.detours.to(r.leader, r.servers); via != nil {
 		return via
 	}
 	return r.leader
@@ -226,7 +292,7 @@ func (r *Router) learn(a *attempt, reply Answer) (redirected bool, err error) {
 	if leader == a.unreachable { // the server does not forward
 		return false, NotForwarded
 	}
-	r.detours.named(leader)
+	r.noteNamed(leader)
 	r.leader = leader
 	return true, fmt.Errorf("the leader is at %s", reply.GetLeaderAddress())
 }
@@ -238,9 +304,9 @@ func (r *Router) Meet(servers []string) {
 	if len(servers) == 0 {
 		return
 	}
-	r.detours.servers = r.peers.Nodes(servers)
+	r.met = r.peers.Nodes(servers)
 	if r.roam {
-		r.entry = r.detours.servers
+		r.entry = r.met
 	}
 }
 
@@ -248,9 +314,61 @@ func (r *Router) Meet(servers []string) {
 func (r *Router) Settle(peers *Peers, near Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.peers, r.roam, r.entry, r.leader, r.detours = peers, false, []Node{near}, nil, newDetours()
+	r.peers, r.roam, r.entry, r.leader, r.met, r.named = peers, false, []Node{near}, nil, nil, nil
+	r.detours = newDetours(&r.mu, r.detours.report)
 	for a := range r.attempts {
 		a.moved = true
 		a.end()
 	}
+}
+
+// answered notes that a node has answered.
+func (r *Router) answered(a *attempt, reply Answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.detours.reached(a.node)
+	if a.unreachable != nil && reply.GetOutcome() == clusterpb.Outcome_DONE {
+		r.detours.left = 0
+	}
+}
+
+// failed notes that a node has not answered, or not forwarded.
+func (r *Router) failed(a *attempt, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a.moved {
+		return
+	}
+	if _, remote := a.node.(*Remote); remote && a.isLost(err) {
+		r.detours.lost(a.node, time.Now())
+	}
+	if a.unreachable != nil {
+		r.detours.leave(a.node)
+		if r.leader == a.unreachable && r.detours.left > len(r.detours.forwarders(r.leader, r.servers())) { // perhaps there is another leader
+			r.leader, r.detours.left = nil, 0
+		}
+		return
+	}
+	if r.leader == a.node && (!r.detours.isOut(a.node) || len(r.detours.forwarders(a.node, r.servers())) == 0) {
+		r.leader = nil
+	}
+}
+
+// isLost reports whether nothing came from the node although it had its whole time.
+func (a *attempt) isLost(err error) bool {
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) && time.Since(a.began) >= a.limit*3/4
+}
+
+type attemptTimeKey struct{}
+
+// WithAttemptTime has each attempt of a router take at most so long, if that is less than AttemptTimeout.
+func WithAttemptTime(ctx context.Context, limit time.Duration) context.Context {
+	return context.WithValue(ctx, attemptTimeKey{}, limit)
+}
+
+func attemptTime(ctx context.Context) time.Duration {
+	if limit, is := ctx.Value(attemptTimeKey{}).(time.Duration); is {
+		return min(limit, AttemptTimeout)
+	}
+	return AttemptTimeout
 }

@@ -48,6 +48,11 @@ func NewJoinServer(e Enroller, malformed func(), crowded func(Caller)) *Server {
 	return s
 }
 
+// AcceptForwarded has the server accept requests that another server forwards. judge returns nil if that server, by, may forward a request
+// of the caller, or MayNotForward, or a *RefusedError that tells the caller why it is refused itself. Without it, no forwarded request is
+// accepted. It is to be called before the server serves.
+func (s *Server) AcceptForwarded(judge func(by, caller Caller) error) { s.judge = judge }
+
 func newServer(handlers map[byte]Handler, l limits, t times, malformed func(), crowded func(Caller)) *Server {
 	return &Server{
 		service: service{handlers: handlers, malformed: malformed, room: newRoom(l), times: t},

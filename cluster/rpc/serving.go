@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore/storepb"
 )
 
@@ -104,6 +105,36 @@ func (c *serving) begin(ctx context.Context, h head, request []byte) {
 		c.calls.Add(1)
 		go c.do(doing, handler, h, request)
 	}
+}
+
+// unwrap returns the request of a detour, with the context to do it in: its caller is the one that is to be judged.
+func (c *serving) unwrap(ctx context.Context, method byte, message []byte) (context.Context, []byte, error) {
+	detour := new(clusterpb.Detour)
+	if err := proto.Unmarshal(message, detour); err != nil || !isForwardable(method) {
+		return nil, nil, Malformed
+	}
+	asks, origin := detour.GetUnreachable() != "", detour.GetOrigin()
+	ctx = withCameBy(ctx, detour)
+	switch {
+	case asks == (origin != nil): // a forwarded request is not forwarded again
+		return nil, nil, Malformed
+	case asks:
+		return ctx, detour.GetRequest(), nil
+	case c.judge == nil:
+		return nil, nil, MayNotForward
+	}
+	caller, err := callerFrom(origin)
+	if err != nil {
+		return nil, nil, Malformed
+	}
+	caller.Forwarder = c.caller.Host
+	if caller.Forwarder == "" {
+		caller.Forwarder = c.caller.Address.String()
+	}
+	if err := c.judge(c.caller, caller); err != nil {
+		return nil, nil, err
+	}
+	return WithCaller(ctx, caller), detour.GetRequest(), nil
 }
 
 func patienceOf(h head) time.Duration {

@@ -63,6 +63,11 @@ func TestHistoriesWithLeases(t *testing.T) {
 	testHistories(t, harms, randomSeed(t), 1500*time.Millisecond, alwaysLeased)
 }
 
+// TestHistoriesWhileLinksAreCut is TestHistories where the only harm is that single pairs of hosts do not reach each other.
+func TestHistoriesWhileLinksAreCut(t *testing.T) {
+	testHistories(t, linkHarms, randomSeed(t), 5*time.Second, alwaysLeased)
+}
+
 // leasing is what servers lease.
 type leasing int
 

@@ -26,7 +26,7 @@ type harm struct {
 }
 
 // harms are those of faults.
-var harms = []harm{
+var harms = append(linkHarms, []harm{
 	{"leader killed", func(s *schedule, t testing.TB) { s.restart(t, s.c.Leader()) }},
 	{"follower killed", func(s *schedule, t testing.TB) { s.restart(t, s.follower()) }},
 	{"guest's daemon killed", func(s *schedule, t testing.TB) {
@@ -51,14 +51,29 @@ var harms = []harm{
 	{"guest does not hear the leader", func(s *schedule, t testing.TB) {
 		s.oneWay([]*hosts.Host{s.c.Leader().Host}, []*hosts.Host{s.guest.Host})
 	}},
+	{"leader and guest on an island", func(s *schedule, t testing.TB) {
+		island := []*hosts.Host{s.c.Leader().Host, s.guest.Host}
+		s.split(island, s.hostsBut(island...))
+	}},
+}...)
+
+// linkHarms cut single pairs of hosts: all of them still reach a common server.
+var linkHarms = []harm{
 	{"guest cut from the leader only", func(s *schedule, t testing.TB) { s.cutLinks(s.c.Leader().Host, s.guest.Host) }},
 	{"follower cut from the leader only", func(s *schedule, t testing.TB) { s.cutLinks(s.c.Leader().Host, s.follower().Host) }},
 	{"guest and follower cut from the leader only", func(s *schedule, t testing.TB) {
 		s.cutLinks(s.c.Leader().Host, s.guest.Host, s.follower().Host)
 	}},
-	{"leader and guest on an island", func(s *schedule, t testing.TB) {
-		island := []*hosts.Host{s.c.Leader().Host, s.guest.Host}
-		s.split(island, s.hostsBut(island...))
+	{"guest cut from the leader only, which is killed then", func(s *schedule, t testing.TB) {
+		leader := s.c.Leader()
+		leader.Host.CutLink(s.guest.Host)
+		s.hold(0.5, 1.5)
+		s.restart(t, leader)
+		leader.Host.HealLink(s.guest.Host)
+	}},
+	{"followers cut from each other", func(s *schedule, t testing.TB) {
+		followers := s.c.Others(s.c.Leader())
+		s.cutLinks(followers[0].Host, followers[1].Host)
 	}},
 }
 
