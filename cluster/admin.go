@@ -70,7 +70,10 @@ func (a *Admin) statusOf(ctx context.Context, member *storepb.Member, withHash b
 		request.Member = member.GetId()
 		return a.status(ctx, a.servers[0], request)
 	}
-	return a.status(ctx, member.GetAddress(), request)
+	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
+	defer cancel()
+	others := slices.DeleteFunc(slices.Clone(a.servers), func(server string) bool { return server == member.GetAddress() })
+	return statusOfMember(ctx, a.peers.Node(member.GetAddress()), member.GetId(), a.peers.Nodes(others), request)
 }
 
 func (a *Admin) status(ctx context.Context, address string, request *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {

@@ -18,6 +18,8 @@
 // renewals and what a renewal brings back (the inodes to drop) take the same way, so leases last and are revoked on a detour too. Only if a mount
 // on a detour ends, a change may wait for its lease for up to a second longer: the leader does not see that the connection has gone.
 //
+// What tells of one server (Status) is asked through another one, too, where the direct way is broken.
+//
 // A server that hears no leader asks the other voters, and names one of them that knows the leader to its callers (leaderHint). Its log gets
 // nothing until the link is whole: it can serve its mount, and make no backup. Pre-vote keeps it from disturbing the others. A server whose
 // calls come through another one is not removed as dead (--remove-dead).

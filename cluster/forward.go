@@ -21,6 +21,7 @@ var _ rpc.LeaseKeeper = (*forwarding)(nil)
 type forwarding struct {
 	rpc.LeaseKeeper // this node
 	to              *rpc.Forwarder
+	peers           *rpc.Peers
 	members         *members
 	leadership      *leadership
 	forwarded       func()

@@ -170,11 +170,21 @@ func (r relayed) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clu
 	}
 	for _, member := range known.GetMembers() {
 		if member.GetId() == req.GetMember() || member.GetName() == req.GetMember() {
-			reply, err := r.peers.Node(member.GetAddress()).Status(ctx, asked)
+			reply, err := statusOfMember(ctx, r.peers.Node(member.GetAddress()), member.GetId(), r.othersThan(member, known), asked)
 			return reply, inWords(err)
 		}
 	}
 	return nil, refuse(storepb.Code_NOT_FOUND, fmt.Sprintf("no member is called %q", req.GetMember()))
+}
+
+// othersThan are the servers besides a member and the one of this process.
+func (r *Relay) othersThan(member *storepb.Member, known *clusterpb.StatusReply) (others []rpc.Node) {
+	for _, other := range known.GetMembers() {
+		if own := r.near != nil && other.GetId() == known.GetId(); !own && other.GetId() != member.GetId() && other.GetAddress() != "" {
+			others = append(others, r.peers.Node(other.GetAddress()))
+		}
+	}
+	return others
 }
 
 // anybody asks the node of this process, or else each that is known until one answers.

@@ -29,7 +29,7 @@ func (n *Node) openPort() (raft.StreamLayer, error) {
 func (n *Node) serve() {
 	refusals := newRefusals(n.logger, n.cfg.Metrics.refused)
 	forwards := &forwarding{
-		LeaseKeeper: n, to: n.forwarder, members: n.members, leadership: n.leadership, forwarded: n.cfg.Metrics.forwarded.Inc,
+		LeaseKeeper: n, to: n.forwarder, peers: n.peers, members: n.members, leadership: n.leadership, forwarded: n.cfg.Metrics.forwarded.Inc,
 	}
 	outside := &guard{node: forwards, rightOf: rightOf, refused: refusals.note}
 	n.server = rpc.NewServer(outside, n.cfg.Metrics.malformed.Inc, n.crowded)

@@ -1918,7 +1918,7 @@ type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // answer state_hash too
 	Confirm       bool                   `protobuf:"varint,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // prove that this node leads and that its voters are committed: one entry of the log
-	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`    // of a relay: id or name of the member that is meant; empty: any
+	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`    // id of the member that is to be asked; of a relay also its name. Empty: the node itself, of a relay any
 	Reached       string                 `protobuf:"bytes,4,opt,name=reached,proto3" json:"reached,omitempty"`  // id of another member: answer its status, if this node reaches it
 	Frozen        uint64                 `protobuf:"varint,60,opt,name=frozen,proto3" json:"frozen,omitempty"`  // answer frozen too: index of a command FreezeState
 	Recent        bool                   `protobuf:"varint,80,opt,name=recent,proto3" json:"recent,omitempty"`  // answer recent too

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )
 
@@ -80,6 +81,11 @@ func TestALinkToTheLeaderThatIsCutCostsNothing(t *testing.T) {
 	require.NoError(t, err, said)
 	said, err = mount.Host.Run(c.Program, "locks", c.Path("of-mount"))
 	require.NoError(t, err, said)
+	for _, h := range []*hosts.Host{mount.Host, server.Host} {
+		said, err = h.Run(c.Program, "status")
+		require.NoError(t, err, said)
+		require.NotContains(t, said, "unreachable", "another server asks the leader")
+	}
 
 	mount.Host.HealLink(leader.Host)
 	server.Host.HealLink(leader.Host)
