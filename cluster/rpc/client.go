@@ -50,7 +50,7 @@ func (c *Client) Call(ctx context.Context, method byte, request, reply proto.Mes
 		}
 	}()
 	h := head{number: c.numbers.Add(1)}
-	if h.kind, request, err = inDetour(ctx, method, request); err != nil {
+	if h.kind, request, err = inDetour(ctx, method, request, reply); err != nil {
 		return Unsendable
 	}
 	if deadline, limited := ctx.Deadline(); limited {

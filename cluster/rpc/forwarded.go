@@ -9,15 +9,6 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// isForwardable reports whether a server forwards requests of a method: those that only the leader does.
-func isForwardable(method byte) bool {
-	switch method {
-	case executeMethod, keepAliveMethod, leaseMethod, sessionsMethod, joinMethod, removeMethod, changeMethod, enrollMethod, setVoteMethod:
-		return true
-	}
-	return false
-}
-
 type (
 	cameByKey struct{} // of a request that was received: its *clusterpb.Detour
 	detourKey struct{} // of a request to be sent: its *clusterpb.Detour, without the request
@@ -45,10 +36,11 @@ func withDetour(ctx context.Context, detour *clusterpb.Detour) context.Context {
 	return context.WithValue(ctx, detourKey{}, detour)
 }
 
-// inDetour returns a request as it is to be sent with a context: in a detour if the context says so.
-func inDetour(ctx context.Context, method byte, request proto.Message) (kind byte, message proto.Message, err error) {
+// inDetour returns a request as it is to be sent with a context: in a detour if the context says so, and only the leader does the method, as
+// its reply says.
+func inDetour(ctx context.Context, method byte, request, reply proto.Message) (kind byte, message proto.Message, err error) {
 	detour, _ := ctx.Value(detourKey{}).(*clusterpb.Detour)
-	if detour == nil || !isForwardable(method) {
+	if _, ofLeader := reply.(Answer); detour == nil || !ofLeader {
 		return method, request, nil
 	}
 	inner, err := proto.Marshal(request)

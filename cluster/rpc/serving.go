@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -91,8 +92,8 @@ func (c *serving) begin(ctx context.Context, h head, request []byte) {
 	doing := ctx
 	if h.kind != h.method() {
 		var err error
-		if doing, request, err = c.unwrap(ctx, h.method(), request); err != nil {
-			c.reply(ctx, h, nil, err)
+		if doing, request, err = c.unwrap(ctx, request); err != nil || handler.Quick { // those are of a node itself
+			c.reply(ctx, h, nil, cmp.Or(err, error(Malformed)))
 			return
 		}
 	}
@@ -108,9 +109,9 @@ func (c *serving) begin(ctx context.Context, h head, request []byte) {
 }
 
 // unwrap returns the request of a detour, with the context to do it in: its caller is the one that is to be judged.
-func (c *serving) unwrap(ctx context.Context, method byte, message []byte) (context.Context, []byte, error) {
+func (c *serving) unwrap(ctx context.Context, message []byte) (context.Context, []byte, error) {
 	detour := new(clusterpb.Detour)
-	if err := proto.Unmarshal(message, detour); err != nil || !isForwardable(method) {
+	if err := proto.Unmarshal(message, detour); err != nil {
 		return nil, nil, Malformed
 	}
 	asks, origin := detour.GetUnreachable() != "", detour.GetOrigin()
