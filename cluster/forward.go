@@ -132,6 +132,16 @@ func (f *forwarding) Sessions(ctx context.Context, req *clusterpb.SessionsReques
 	return forwardable(ctx, f, req, rpc.Node.Sessions)
 }
 
+// AwaitRelease is part of rpc.Node.
+func (f *forwarding) AwaitRelease(ctx context.Context, req *clusterpb.AwaitReleaseRequest) (*clusterpb.AwaitReleaseReply, error) {
+	return forwardable(ctx, f, req, rpc.Node.AwaitRelease)
+}
+
+// ReleaseQuestions is part of rpc.Node.
+func (f *forwarding) ReleaseQuestions(ctx context.Context, req *clusterpb.ReleaseQuestionsRequest) (*clusterpb.ReleaseQuestionsReply, error) {
+	return forwardable(ctx, f, req, rpc.Node.ReleaseQuestions)
+}
+
 // Join is part of rpc.Node.
 func (f *forwarding) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
 	return forwardable(ctx, f, req, rpc.Node.Join)

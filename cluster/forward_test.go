@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/enrolment"
@@ -332,4 +334,50 @@ func TestADetourIsDoneByItsOwnClusterOnly(t *testing.T) {
 		_, err = rpc.Forward(ctx, by, leader.cfg.Advertise, rpc.Node.Lease, &clusterpb.LeaseRequest{Session: 1, Release: true})
 		require.ErrorIs(t, err, want, cluster)
 	}
+}
+
+// TestWhatOnlyTheLeaderDoesIsForwarded goes through all methods whose replies may name another leader.
+func TestWhatOnlyTheLeaderDoesIsForwarded(t *testing.T) {
+	t.Parallel()
+	c := startCutCluster(t, 3)
+	leader := leaderOf(t, c.nodes)
+	others := c.others(leader)
+	security := enrolment.ForMount(others[0].security.credentials, quietLogger()).Security()
+	network := newCutNetwork()
+	network.set(leader.cfg.Advertise, true)
+	security.Network = network
+	peers := rpc.NewPeers(security)
+	defer peers.Close()
+	router := rpc.NewRouter(peers, peers.Nodes([]string{leader.cfg.Advertise, others[0].cfg.Advertise, others[1].cfg.Advertise})...)
+	_, err := rpc.Ask(t.Context(), router, rpc.Node.Execute, statFs)
+	require.NoError(t, err)
+	forwarded := func() int { return forwardedBy(others[0]) + forwardedBy(others[1]) }
+	require.NotZero(t, forwarded())
+
+	methods := clusterpb.File_cluster_clusterpb_cluster_proto.Services().ByName("Node").Methods()
+	count := 0
+	for i := range methods.Len() {
+		name := string(methods.Get(i).Name())
+		request, err := newMessage(methods.Get(i).Input())
+		require.NoError(t, err)
+		reply, err := newMessage(methods.Get(i).Output())
+		require.NoError(t, err)
+		if _, ofLeader := reply.(rpc.Answer); !ofLeader {
+			continue
+		}
+		if name == "Join" { // an empty one is refused by any server
+			request = &clusterpb.JoinRequest{Member: others[0].members.own(), Cluster: leader.dir.ClusterID(), Again: true}
+		}
+		count++
+		before := forwarded()
+		ctx, cancel := context.WithTimeout(t.Context(), rpc.AttemptTimeout)
+		_, _ = rpc.Ask(ctx, router, func(to rpc.Node, ctx context.Context, request proto.Message) (rpc.Answer, error) {
+			results := reflect.ValueOf(to).MethodByName(name).Call([]reflect.Value{reflect.ValueOf(ctx), reflect.ValueOf(request)})
+			err, _ := results[1].Interface().(error)
+			return results[0].Interface().(rpc.Answer), err
+		}, request)
+		cancel()
+		require.Greater(t, forwarded(), before, name)
+	}
+	require.Greater(t, count, 8)
 }
