@@ -365,8 +365,16 @@ func TestWhatOnlyTheLeaderDoesIsForwarded(t *testing.T) {
 		if _, ofLeader := reply.(rpc.Answer); !ofLeader {
 			continue
 		}
-		if name == "Join" { // an empty one is refused by any server
+		switch name { // where any server refuses an empty request
+		case "Join":
 			request = &clusterpb.JoinRequest{Member: others[0].members.own(), Cluster: leader.dir.ClusterID(), Again: true}
+		case "Change":
+			request = setRule("x/*")
+		case "Enroll": // a stranger does not hear of the leader
+			credentials := others[0].security.credentials
+			der, err := credentials.Key().Request(credentials.Name())
+			require.NoError(t, err)
+			request = &clusterpb.EnrollRequest{Host: credentials.Name().Host, Request: der}
 		}
 		count++
 		before := forwarded()
