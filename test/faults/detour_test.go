@@ -26,7 +26,7 @@ func TestALinkToTheLeaderThatIsCutCostsNothing(t *testing.T) {
 	type holder struct {
 		suite.Actor
 		host, lock string
-		waits            func() string
+		waits      func() string
 	}
 	var holders []*holder
 	for _, h := range []*holder{
