@@ -73,9 +73,16 @@ func (n *Node) command(ctx context.Context, term ids.Term, req *clusterpb.Execut
 	if err := n.binding.command(rpc.CallerOf(ctx), cmd); err != nil {
 		return nil, err
 	}
+	open := cmd.GetOp().GetOpenSession()
+	if open != nil {
+		open.Silence = int64(n.sessions.leases.ttl)
+	}
 	sequel := n.shown.expect(n.wantedLease(ctx, req), req)
 	result, err := n.store.Propose(ctx, cmd)
 	isCommitted := err == nil
+	if open != nil && result.GetCode() == storepb.Code_BUSY {
+		n.sessions.clones.refused(open, rpc.CallerOf(ctx), readClocks().mono)
+	}
 	if result, err = notBeforeItsVersion(result, err); errors.Is(err, codec.ErrNewer) || errors.Is(err, codec.ErrOlder) {
 		n.cfg.Metrics.malformed.Inc()
 		n.newer.Do(func() { n.logger.Error("a mount asks for what this node does not know", "error", err) })

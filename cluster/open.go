@@ -140,7 +140,7 @@ func (n *Node) assemble() {
 		binding: n.binding,
 		shown:   n.shown,
 		ctx:     n.ctx, leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
-		readIndex: n.readIndex, clock: n.clock, changes: n.changes, logger: n.logger,
+		readIndex: n.readIndex, clock: n.clock, changes: n.changes, clones: newClones(n.fsm, n.changes, n.logger), logger: n.logger,
 	}
 	n.questions = newReleaseQuestions()
 	n.renewals = newRenewals(n.ctx, n.shown.table, n.leadership, n.readIndex, n.binding)

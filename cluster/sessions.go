@@ -26,6 +26,7 @@ type sessions struct {
 	clock      *clock
 	changes    *changes
 	binding    *binding
+	clones     *clones
 	logger     *slog.Logger
 }
 
@@ -59,6 +60,9 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 	}
 	if !alive && s.shown.awaitAll(ctx) != nil { // what went with the session is gone for everybody
 		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
+	}
+	if alive {
+		s.clones.speaks(ids.Session(req.GetSession()), rpc.CallerOf(ctx), came)
 	}
 	reply.Ended = !alive || !s.leases.renew(ids.Session(req.GetSession()), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
 	return reply, nil

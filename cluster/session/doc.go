@@ -36,7 +36,9 @@
 // boot can be judged. While a session of a host is alive, none can be opened under its name by a machine
 // that was booted another time: either it is another machine, or this one crashed, and its old session ends
 // soon. After that, the processes of the old boot are known to be gone if the machine is the same: it has an id, of the system
-// or kept by the mounts where it outlasts a boot. Machines that were cloned with their id cannot be told apart.
+// or kept by the mounts where it outlasts a boot. A clone has the id of its machine and another boot, so a boot proves nothing before the
+// machine was silent for the term of a session, also after a goodbye. If the old session is renewed while another boot waits, both
+// machines live, and the leader raises an alarm. A machine that was cloned in memory has the same boot too and cannot be told apart.
 //
 // Where a rule makes the creator the holder, the cluster asks the mount who makes a name (NEED_LINEAGE), and for some
 // time the mount tells without being asked. It watches the maker and those in whose place it may act (makers).

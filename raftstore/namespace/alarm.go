@@ -16,6 +16,8 @@ const (
 	AlarmStateUndecided = "state_undecided"
 	// AlarmTwoProcesses is of a server of which two processes run, one of them on a copy of its data directory or machine.
 	AlarmTwoProcesses = "two_processes"
+	// AlarmTwoHosts is of a host name under which two machines mount, or one and its clone.
+	AlarmTwoHosts = "two_hosts"
 	// AlarmNoSpace is of a voter whose disk is short of space: while there is one, nothing may grow.
 	AlarmNoSpace = "no_space"
 )

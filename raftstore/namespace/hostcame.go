@@ -3,12 +3,13 @@ package namespace
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"lockfs/raftstore/storepb"
 )
 
-// hostCame counts a session that was opened. Only while a host has none can it come with another boot; then no process
-// of an earlier one of the same machine lives. Of another machine that has the name now it tells nothing.
+// hostCame counts a session that was opened. Only while a host has none, and has been silent (maySucceed), can it come with another boot;
+// then no process of an earlier one of the same machine lives. Of another machine that has the name now it tells nothing.
 func (k *keeper) hostCame(name, bootID, machine string) {
 	h, known := k.hosts.byName.Get(name)
 	if !known {
@@ -42,6 +43,24 @@ func (k *keeper) hostCame(name, bootID, machine string) {
 		}
 	}
 	k.bereave(made, math.MaxInt64, reason)
+}
+
+// maySucceed refuses a session of another boot of a machine that has ended its last session itself a short while ago. Its processes may
+// live on without a mount: the machine was perhaps not booted, but a clone of it was. One whose session was not renewed has been silent
+// for long enough.
+func (ns *Namespace) maySucceed(op *storepb.OpenSession) *storepb.Result {
+	h, known := ns.hosts.byName.Get(op.GetHost())
+	if !known || h.sessions > 0 || !h.left || h.bootID == op.GetBootId() || h.machine != op.GetMachine() {
+		return nil
+	}
+	wait := h.since + op.GetSilence() - ns.time
+	if wait <= 0 || !ns.tree.holdings.holdsAny(op.GetHost()) {
+		return nil
+	}
+	return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
+		"host %q was mounted in an earlier boot until just now, and processes of that boot hold locks. If the machine has booted again, its "+
+			"mount is let in within %v; if it runs on and this one is a clone, give this one a machine id and a --name of its own",
+		op.GetHost(), time.Duration(wait).Round(time.Second))}
 }
 
 // hostWent counts a session less. A host that left and has nothing to be waited for is forgotten.

@@ -35,6 +35,15 @@ func (ns *Namespace) SessionHost(id ids.Session) string {
 	return s.host
 }
 
+// SessionBoot returns the boot in which a session was opened; empty if there is none that is known.
+func (ns *Namespace) SessionBoot(id ids.Session) string {
+	s, found := ns.sessions.byID.Get(id)
+	if !found {
+		return ""
+	}
+	return s.bootID
+}
+
 // Removed answers the inodes that lost their last names with the last command.
 func (ns *Namespace) Removed() []Removal { return ns.removed }
 

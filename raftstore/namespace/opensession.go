@@ -28,6 +28,9 @@ func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *store
 		if refused := ns.hosts.mayCome(op.GetHost(), op.GetBootId()); refused != nil {
 			return refused
 		}
+		if refused := ns.maySucceed(op); refused != nil {
+			return refused
+		}
 		ns.sessions.byID.Set(id, &session{
 			id: id, host: op.GetHost(), bootID: op.GetBootId(), opened: ns.time, active: ns.index, started: op.GetStarted(),
 			noDelay: op.GetNoLockDelay(), machine: op.GetMachine(), namespace: op.GetPidNamespace(), versions: versionsOf(op),

@@ -2527,6 +2527,9 @@ type OpenSession struct {
 	OldestVersion uint32                 `protobuf:"varint,70,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"` // of those of a cluster that its program knows; 0: 1
 	NewestVersion uint32                 `protobuf:"varint,71,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"` // likewise
 	GoesOn        bool                   `protobuf:"varint,72,opt,name=goes_on,json=goesOn,proto3" json:"goes_on,omitempty"`                      // another program in the process that has the session: nothing that is open in it is closed
+	// For how long a machine has to have no session before another boot of it proves that its processes have ended, nanoseconds; 0: for no
+	// time. The leader sets it.
+	Silence       int64 `protobuf:"varint,73,opt,name=silence,proto3" json:"silence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2622,6 +2625,13 @@ func (x *OpenSession) GetGoesOn() bool {
 		return x.GoesOn
 	}
 	return false
+}
+
+func (x *OpenSession) GetSilence() int64 {
+	if x != nil {
+		return x.Silence
+	}
+	return 0
 }
 
 // CloseSession is a mount's farewell: nothing of its session is needed any more. It has no number.
@@ -9942,7 +9952,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03Pin\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x19\n" +
 	"\x05Unpin\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x9e\x02\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\xb8\x02\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12\x18\n" +
@@ -9952,7 +9962,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\rpid_namespace\x18\x06 \x01(\x04R\fpidNamespace\x12%\n" +
 	"\x0eoldest_version\x18F \x01(\rR\roldestVersion\x12%\n" +
 	"\x0enewest_version\x18G \x01(\rR\rnewestVersion\x12\x17\n" +
-	"\agoes_on\x18H \x01(\bR\x06goesOn\"%\n" +
+	"\agoes_on\x18H \x01(\bR\x06goesOn\x12\x18\n" +
+	"\asilence\x18I \x01(\x03R\asilence\"%\n" +
 	"\fCloseSession\x12\x15\n" +
 	"\x06in_use\x18\x01 \x01(\bR\x05inUse\"`\n" +
 	"\n" +

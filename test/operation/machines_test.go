@@ -2,6 +2,7 @@ package operation
 
 import (
 	"path"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,8 +69,7 @@ func testMachinesOfOneName(t *testing.T, idOfFirst, idOfSecond string) {
 	holder.Must("set -C; " + suite.BeadsContent + " > beads; > created.lock; touch touched.lock; " + suite.SemaphoreContent + " > semaphore; set +C")
 
 	// While both are there, the other one is refused.
-	_, err := second.host().Run(c.Program, append([]string{"mount", "--name", "debian", "--wait", "10s", c.Mount}, c.MountFlags(t, "debian", c.Servers())...)...)
-	require.ErrorContains(t, err, "give one of them another --name")
+	require.ErrorContains(t, second.tryMount(t, "10s"), "give one of them another --name")
 
 	first.host().Cut()
 	c.AwaitState(t, a.Host, "pid", "unreachable")
@@ -134,4 +134,40 @@ func TestMachineBootsAgain(t *testing.T) {
 			m.host().MustRun(t, "rm", path.Join(dir, "semaphore"))
 		})
 	}
+}
+
+// TestCloneOfAMachine has another boot of a machine come that runs on: a clone has its machine id.
+func TestCloneOfAMachine(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1, suite.ShortTerm...)
+	a := c.Nodes[0]
+	original := addMachine(t, c, "original", "debian", machineA, bootA1)
+	clone := addMachine(t, c, "clone", "debian", machineA, bootA2)
+	original.guest.Start(t)
+	holder := suite.StartShell(t, original.host(), "/")
+	holder.Must("set -C; echo $$ > " + c.Path("pid") + "; set +C")
+
+	require.ErrorContains(t, clone.tryMount(t, "6s"), "give one of them another --name")
+	c.RequireHeld(t, "pid", a.Host, original.host())
+	hosts.Eventually(t, "the alarm names both", func() (string, bool) {
+		alarms, err := a.Lockfs("alarm", "list")
+		return alarms, err == nil && strings.Contains(alarms, "two_hosts") &&
+			strings.Contains(alarms, original.host().Addr()) && strings.Contains(alarms, clone.host().Addr())
+	})
+
+	// The original ends its mount, and its processes go on. Silence alone lets the clone in.
+	require.NoError(t, original.guest.Daemon.Stop())
+	clone.guest.Start(t)
+	require.Contains(t, clone.guest.Daemon.Log(), "was mounted in an earlier boot until just now")
+	c.AwaitGone(t, "pid", a.Host, clone.host())
+	require.ErrorContains(t, original.tryMount(t, "3s"), "give one of them another --name")
+}
+
+// tryMount mounts under the name of the machines of these tests, and gives up after a time.
+func (m *machine) tryMount(t testing.TB, wait string) error {
+	t.Helper()
+	c := m.guest.Cluster
+	args := append([]string{"mount", "--name", "debian", "--wait", wait, c.Mount}, c.MountFlags(t, "debian", c.Servers())...)
+	_, err := m.host().Run(c.Program, args...)
+	return err
 }

@@ -18,7 +18,7 @@ import (
 // alarm is what `lockfs alarm list --json` prints of each.
 type alarm struct {
 	Number uint64    `json:"number"`
-	Kind   string    `json:"kind"`             // state_differs, state_undecided, two_processes, no_space
+	Kind   string    `json:"kind"`             // state_differs, state_undecided, two_processes, two_hosts, no_space
 	Member string    `json:"member,omitempty"` // that it is about
 	Since  time.Time `json:"since"`            // cluster time
 	Text   string    `json:"text"`
@@ -35,6 +35,7 @@ func alarmCommand() *cobra.Command {
   state_undecided  the members' memories were not the same, and none was what a majority had
   two_processes    two processes use the identity of one server, one of them on a copy of its data directory or machine:
                    the text names both, and the one that is refused
+  two_hosts        two machines mount under one name, or a machine and its clone: the text names both addresses
   no_space         a member's disk has less than --min-free: things can only be removed, released and renewed. It is
                    cleared by itself once there is a quarter more than that`,
 	}

@@ -1,0 +1,86 @@
+package cluster
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+// clones notices two machines that mount under one name. The state machine refuses the second one (namespace.OpenSession), which may also be
+// the same machine after a crash, until the session from before the crash ends. If that session is renewed after the refusal, both live.
+type clones struct {
+	fsm     *raftstore.FSM
+	changes *changes
+	logger  *slog.Logger
+
+	mu      sync.Mutex
+	waiting map[string]waitingHost // by name
+}
+
+// waitingHost is a mount that was refused.
+type waitingHost struct {
+	bootID string
+	from   string
+	at     time.Duration // monotonic time
+}
+
+// mostWaiting bounds the mounts that are remembered, and waitingTime for how long one is.
+const (
+	mostWaiting = 1000
+	waitingTime = time.Minute
+)
+
+func newClones(fsm *raftstore.FSM, changes *changes, logger *slog.Logger) *clones {
+	return &clones{fsm: fsm, changes: changes, logger: logger, waiting: make(map[string]waitingHost)}
+}
+
+// refused notes a mount that was refused because its host has a session of another boot.
+func (c *clones) refused(open *storepb.OpenSession, by rpc.Caller, now time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waiting) >= mostWaiting {
+		clear(c.waiting)
+	}
+	c.waiting[open.GetHost()] = waitingHost{open.GetBootId(), by.String(), now}
+}
+
+// speaks raises the alarm if a session is renewed although another boot of its host was refused before. The renewal came at a monotonic
+// time.
+func (c *clones) speaks(id ids.Session, by rpc.Caller, came time.Duration) {
+	c.mu.Lock()
+	nobody := len(c.waiting) == 0
+	c.mu.Unlock()
+	if nobody {
+		return
+	}
+	var host, bootID string
+	raised := false
+	c.fsm.View(func(ns *namespace.Namespace) {
+		host, bootID = ns.SessionHost(id), ns.SessionBoot(id)
+		raised = ns.HasAlarm(namespace.AlarmTwoHosts, host)
+	})
+	c.mu.Lock()
+	waits, found := c.waiting[host]
+	both := found && waits.bootID != bootID && came > waits.at && came-waits.at < waitingTime
+	if both || found && came-waits.at >= waitingTime {
+		delete(c.waiting, host)
+	}
+	c.mu.Unlock()
+	if !both || raised {
+		return
+	}
+	text := fmt.Sprintf("two machines mount as host %s: one (%s, boot %.8s), whose session is alive, and one (%s, boot %.8s), which is refused. "+
+		"Give one of them another --name; if it is a clone of the other, give it a machine id of its own too",
+		host, by, bootID, waits.from, waits.bootID)
+	c.logger.Error("alarm: "+text, "kind", namespace.AlarmTwoHosts, "host", host)
+	go c.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_RaiseAlarm{RaiseAlarm: &storepb.RaiseAlarm{Alarm: &storepb.Alarm{
+		Kind: namespace.AlarmTwoHosts, Node: host, Name: host, Text: text,
+	}}}})
+}
