@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -86,6 +87,9 @@ func (f *front) start() error {
 		Path: "/proc/self/exe", Args: append([]string{comm}, os.Args[1:]...), Env: environment(filepath.Base(os.Args[0]), f.runs),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, ExtraFiles: []*os.File{end},
 	}
+	if !f.runs {
+		f.worker.Stdout, f.worker.Stderr = relayed(os.Stdout), relayed(os.Stderr)
+	}
 	if f.runs {
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // adopts the command if the worker is killed
 		// Signals to the group of this process reach the worker through this process only.
@@ -100,6 +104,15 @@ func (f *front) start() error {
 		close(f.exited)
 	}()
 	return nil
+}
+
+// relayed has the front copy what the worker writes, so that a worker that hangs keeps no pipe open: what reads it would wait
+// too. A terminal is handed to the worker itself, as is what a command writes to.
+func relayed(file *os.File) io.Writer {
+	if _, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS); err == nil {
+		return file
+	}
+	return struct{ io.Writer }{file}
 }
 
 func (f *front) listen() {
@@ -198,7 +211,7 @@ func (f *front) workerExit() int {
 	case f.running:
 		killAll()
 		fmt.Fprintf(f.stderr, "%s: the process that held the lock was killed (%v); the command was killed too, and the lock may be held by others now\n", f.name, s)
-	case s == f.last: // by default that ends a process, also this one
+	case s == f.last || slices.Contains(ending, os.Signal(s)): // as it ends a process by default, also this one
 		signal.Reset(s)
 		runtime.LockOSThread()
 		_ = syscall.Kill(os.Getpid(), s)

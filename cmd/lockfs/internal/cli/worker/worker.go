@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,6 +62,7 @@ func find() *Worker {
 	unix.CloseOnExec(frontFD)
 	_ = unix.SetNonblock(frontFD, true) // so that os.File can wait for it
 	_ = os.WriteFile("/proc/self/comm", []byte(comm), 0)
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // without its front it still has a lock to give back
 	w := &Worker{
 		Name: name, caller: pid, front: os.NewFile(frontFD, "front"),
 		gone: make(chan struct{}), kept: make(chan struct{}, 1),
