@@ -70,7 +70,8 @@ func TestWaitForWhateverEndsALock(t *testing.T) {
 	}{
 		{"removed", suite.SemaphoreContent, "rm removed", "free"},
 		{"renamed", suite.SemaphoreContent, "mv renamed away", "free"},
-		{"process", suite.PidContent, "exit 0", "free"},
+		{"process", suite.PidContent, "kill -9 $$", "free"},
+		{"exited", suite.PidContent, "exit 0", "stale"},
 		{"stale", suite.SemaphoreContent, ":", "stale"},
 		{"dir", "", "rmdir dir", "free"},
 	} {
@@ -90,7 +91,7 @@ func TestWaitForWhateverEndsALock(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, waiter.Wait(), waiter.Log())
 			require.Equal(t, end.state, fieldsOf(t, waiter.Stdout())["state"])
-			if end.state == "stale" {
+			if end.name == "stale" {
 				age := b.MustRun(t, "sh", "-c", `echo $(($(date +%s) - $(sed -n 's/^timestamp=//p' "$1")))`, "sh", c.Path(end.name))
 				require.NotContains(t, []string{"7\n", "8\n"}, age, "not for somebody who counts whole seconds")
 			}
