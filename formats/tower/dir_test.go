@@ -594,9 +594,12 @@ func TestKeepEndsWhenTheLockIsLost(t *testing.T) {
 
 	// A data file has the name.
 	taken = take(t, d, "c", "req_1")
-	require.NoError(t, os.Remove(taken.Path))
-	require.NoError(t, os.WriteFile(taken.Path, []byte("data"), 0o600))
-	require.ErrorAs(t, d.Keep(t.Context(), taken.Lock, time.Now(), time.Millisecond, never), &lost)
+	var file tower.LockFile
+	file.Note(taken.Path)
+	require.NoError(t, os.WriteFile(taken.Path+".data", []byte("data"), 0o600))
+	require.NoError(t, os.Rename(taken.Path+".data", taken.Path))
+	require.True(t, file.Replaced(taken.Path))
+	require.ErrorAs(t, d.KeepFile(t.Context(), taken.Lock, time.Now(), time.Millisecond, never, &file), &lost)
 	require.ErrorContains(t, lost, "is not a valid lock any more")
 
 	// It cannot be read, and after its ttl another request may have stolen it.

@@ -3,6 +3,9 @@ package tower
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"sync/atomic"
 	"time"
 
 	"lockfs/formats/internal/lockfile"
@@ -17,6 +20,50 @@ import (
 // for longer than its ttl, so that another request may have stolen it. Keep notices the first three without a
 // heartbeat: it looks at the lock when the system reports a change, and now and then.
 func (d Dir) Keep(ctx context.Context, l *Lock, renewed time.Time, every time.Duration, failed func(failures int, err error)) error {
+	return d.KeepFile(ctx, l, renewed, every, failed, new(LockFile))
+}
+
+// LockFile is the file in which a request's lock was last seen.
+type LockFile struct{ info atomic.Pointer[fs.FileInfo] }
+
+// Note remembers the file that has the name now.
+func (f *LockFile) Note(path string) {
+	if info, err := os.Lstat(path); err == nil {
+		f.info.Store(&info)
+	}
+}
+
+// Replaced reports whether another file has the name now.
+func (f *LockFile) Replaced(path string) bool {
+	last := f.info.Load()
+	now, err := os.Lstat(path)
+	return err == nil && last != nil && !os.SameFile(now, *last)
+}
+
+// lost makes a [LostError] of an [InvalidError] if that is of another file. A content that another program is writing may be
+// invalid for a moment.
+func (f *LockFile) lost(path string, l *Lock, err error) error {
+	var invalid *InvalidError
+	if !errors.As(err, &invalid) || !f.Replaced(path) {
+		return err
+	}
+	return &LostError{LockName: l.LockName, RequestID: l.RequestID, Err: err}
+}
+
+// KeepFile is [Dir.Keep], and tells in which file the lock was last seen.
+func (d Dir) KeepFile(
+	ctx context.Context, l *Lock, renewed time.Time, every time.Duration, failed func(failures int, err error), file *LockFile,
+) error {
+	path := d.LockPath(l.LockName)
+	seen := func(act func(lockName, requestID string) (*Lock, error)) func(lockName, requestID string) (*Lock, error) {
+		return func(lockName, requestID string) (*Lock, error) {
+			current, err := act(lockName, requestID)
+			if err == nil {
+				file.Note(path)
+			}
+			return current, file.lost(path, l, err)
+		}
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	changed := d.changes(ctx, l.LockName)
@@ -34,8 +81,7 @@ func (d Dir) Keep(ctx context.Context, l *Lock, renewed time.Time, every time.Du
 		began := time.Now()
 		// Whichever is over first, as the clock of the lock's times may be set back.
 		life := min(l.safeUntil().Sub(d.Now()), l.ttl()-began.Sub(renewed))
-		current, err := d.patiently(l, life, act)
-		err = l.replaced(err)
+		current, err := d.patiently(l, life, seen(act))
 		var lost *LostError
 		switch {
 		case errors.As(err, &lost):
@@ -67,16 +113,6 @@ func (d Dir) changes(ctx context.Context, lockName string) <-chan struct{} {
 		})
 	}()
 	return changed
-}
-
-// replaced makes a [LostError] of an [InvalidError]. Heartbeats replace the file as a whole, so a file that is not a
-// valid lock is not the request's lock.
-func (l *Lock) replaced(err error) error {
-	var invalid *InvalidError
-	if !errors.As(err, &invalid) {
-		return err
-	}
-	return &LostError{LockName: l.LockName, RequestID: l.RequestID, Err: err}
 }
 
 // Own gives the lock of a request. A [LostError] says that the request does not have it.

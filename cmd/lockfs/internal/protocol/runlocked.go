@@ -43,16 +43,16 @@ type lockedRun struct {
 
 // Parts of the help of each command that runs another.
 const (
-	lostHelp = `When the lock is lost, because another program removed, replaced or overwrote it, the command and all processes that it
-started get SIGTERM, and after --grace SIGKILL. A mount that cannot be read is no loss, unless the lock goes stale by time
-meanwhile, so that another host may have it. SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1 and SIGUSR2 to lockfs are passed on
-to the command's process group; with a controlling terminal the command is in the group of lockfs, and Ctrl-C reaches it
-directly. While no command runs, the first four end lockfs, after five seconds also if the mount hangs: a lock that is
-acquired after that is given back.
+	lostHelp = `When the lock is lost, because another program removed, replaced or overwrote it, the command and all processes that
+it started get SIGTERM, and after --grace SIGKILL. A mount that cannot be read is no loss, unless the lock goes stale
+by time meanwhile, so that another host may have it. SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1 and SIGUSR2 to lockfs
+are passed on to the command's process group; with a controlling terminal the command is in the group of lockfs, and
+Ctrl-C reaches it directly. While no command runs, the first four end lockfs, after five seconds also if the mount
+hangs: a lock that is acquired after that is given back.
 
-If lockfs is killed (SIGKILL), the command and all processes that it started, also in other sessions, end as above, and
-the lock stays until they have ended. Only if its worker, the process lockfs-worker, is killed is the lock free at once;
-then they are killed.
+If lockfs is killed (SIGKILL), the command and all processes that it started, also in other sessions, end as above,
+and the lock stays until they have ended. Only if its worker, the process lockfs-worker, is killed can the lock be
+free at once; then lockfs kills these processes.
 
 On a mount of lockfs the command has the lock's fencing token in the variable LOCKFS_TOKEN.`
 

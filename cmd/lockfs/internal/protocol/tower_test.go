@@ -379,7 +379,7 @@ func TestTowerHeartbeatFailures(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		done <- keepTower(t.Context(), writerFunc(func(line []byte) { warned <- string(line) }),
-			tower.Dir{Path: c.dir, Now: time.Now}, lock, time.Now(), time.Millisecond, &auditor{path: c.audit})
+			tower.Dir{Path: c.dir, Now: time.Now}, lock, time.Now(), time.Millisecond, &auditor{path: c.audit}, new(tower.LockFile))
 	}()
 	for i := range 4 {
 		require.Contains(t, <-warned, fmt.Sprintf("heartbeat of a failed, %d in a row", i+1))
@@ -613,7 +613,7 @@ func TestTowerRunHandsSignalsOn(t *testing.T) {
 	require.Equal(t, "failure", c.events()[1]["result"])
 }
 
-// A command without anybody who renews its lock does not go on; the lock stays until it is stale.
+// If lockfs is killed, the command is told to end, and then the lock is released.
 func TestTowerRunKilled(t *testing.T) {
 	c := newTowers(t)
 	cmd := c.start(c.runArgs("a", "--", "sh", "-c", `trap "touch \"$DIR/told\"; exit" TERM; touch "$DIR/ready"; while :; do sleep 0.05; done`)...)
@@ -628,7 +628,10 @@ func TestTowerRunKilled(t *testing.T) {
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
 	appears("told")
-	require.FileExists(t, c.path("a"))
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(c.path("a"))
+		return errors.Is(err, os.ErrNotExist)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // The result of an execution is told even if its lock cannot be removed (section 8.3).

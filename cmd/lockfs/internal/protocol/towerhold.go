@@ -182,7 +182,7 @@ nor read for longer than its ttl, for then anybody may have stolen it. So end it
 			if err := checkEvery(every, lock.TTLSeconds); err != nil {
 				return err
 			}
-			return keepTower(cmd.Context(), cmd.ErrOrStderr(), dir, lock, asked, every, &audit)
+			return keepTower(cmd.Context(), cmd.ErrOrStderr(), dir, lock, asked, every, &audit, new(tower.LockFile))
 		}),
 	}
 	answer.add(cmd.Flags())
@@ -221,15 +221,16 @@ func checkEvery(every time.Duration, ttl int64) error {
 // an event too: nothing else in the audit log would say why the request stopped.
 func keepTower(
 	ctx context.Context, warn io.Writer, dir tower.Dir, lock *tower.Lock, renewed time.Time, every time.Duration, audit *auditor,
+	file *tower.LockFile,
 ) error {
 	path, missed := dir.LockPath(lock.LockName), 0
-	err := dir.Keep(ctx, lock, renewed, every, func(failures int, err error) {
+	err := dir.KeepFile(ctx, lock, renewed, every, func(failures int, err error) {
 		missed = failures
 		fmt.Fprintf(warn, "lockfs: warning: heartbeat of %s failed, %d in a row: %v\n", lock.LockName, failures, explainBusy(err))
 		if failures == tower.MaxHeartbeatFailures {
 			audit.emit(lock.HeartbeatFailed(path, failures, err, dir.Now()))
 		}
-	})
+	}, file)
 	if err != nil && missed < tower.MaxHeartbeatFailures {
 		audit.emit(lock.HeartbeatFailed(path, missed+1, err, dir.Now()))
 	}

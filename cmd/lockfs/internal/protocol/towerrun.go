@@ -30,6 +30,7 @@ type towerRun struct {
 	locks  tower.Dir
 	name   string
 	taken  *tower.Lock
+	file   tower.LockFile
 	since  time.Duration // of when its life is counted, by hostinfo.BootTime: when it was asked for, or to be renewed
 }
 
@@ -155,6 +156,7 @@ func (r *towerRun) acquire(ctx context.Context) (string, error) {
 		return "", answerBlocked(r.answer, r.stderr, "", err)
 	}
 	r.taken, r.since = taken.Lock, asked
+	r.file.Note(r.locks.LockPath(r.name))
 	if err := r.outlive(); err != nil {
 		return "", errors.Join(fmt.Errorf("not acquired: %w", err), r.giveBack(ctx))
 	}
@@ -191,7 +193,7 @@ func (r *towerRun) confirm(context.Context) error {
 
 func (r *towerRun) keep(ctx context.Context, warn io.Writer) error {
 	since := time.Now().Add(r.since - hostinfo.BootTime())
-	return keepTower(ctx, warn, r.locks, r.taken, since, r.every, &r.auditor)
+	return keepTower(ctx, warn, r.locks, r.taken, since, r.every, &r.auditor, &r.file)
 }
 
 // release tells the command's result, also when the lock cannot be removed (section 8.3).
@@ -218,7 +220,7 @@ func (r *towerRun) end(state *os.ProcessState, release func(name, requestID stri
 	}
 	lock, err := release(r.name, r.requestID)
 	var invalid *tower.InvalidError
-	if errors.As(err, &invalid) { // another file took the place of the lock
+	if errors.As(err, &invalid) && r.file.Replaced(r.locks.LockPath(r.name)) {
 		err = &tower.LostError{LockName: r.name, RequestID: r.requestID, Err: err}
 	}
 	return releasedTower(r.locks, r.name, r.requestID, lock, err, &outcome, &r.auditor)
