@@ -111,6 +111,11 @@ func checkAddress(address string) error {
 	return err
 }
 
+// IsToken reports whether a text looks like a token, damaged or not.
+func IsToken(text string) bool {
+	return strings.HasPrefix(text, tokenPrefix(Server)) || strings.HasPrefix(text, tokenPrefix(Client))
+}
+
 // ParseToken reads what Text wrote; white space around it does not matter. The error says what is wrong ([ErrNotToken] and so
 // on), and has nothing of the secret in it.
 func ParseToken(text string) (*Token, error) {

@@ -2,8 +2,11 @@ package page
 
 import (
 	"crypto/hmac"
+	"net"
 	"net/http"
+	"net/url"
 
+	"lockfs/cluster/loopback"
 	"lockfs/cluster/rpc"
 )
 
@@ -17,9 +20,38 @@ func (s *Server) invite(w http.ResponseWriter, r *http.Request) {
 	caller := rpc.CallerOf(r.Context())
 	answer := Invitation{User: caller.UID}
 	if s.cfg.Address != "" {
-		answer.URL = s.cfg.Address + "/login/" + s.logins.invite(caller)
+		answer.URL = s.address() + "/login/" + s.logins.invite(caller)
 	}
 	writeJSON(w, http.StatusOK, answer)
+}
+
+// Name returns the host name under which the page logs its users in on loopback, where other users' servers would get their cookies.
+func (s *Server) Name() string { return s.name }
+
+// isLocal reports whether the page is served on loopback.
+func (s *Server) isLocal() bool {
+	u, err := url.Parse(s.cfg.Address)
+	return err == nil && net.ParseIP(u.Hostname()).IsLoopback()
+}
+
+// address returns the URL of the page, under its own name if it is served on loopback.
+func (s *Server) address() string {
+	if !s.isLocal() {
+		return s.cfg.Address
+	}
+	u, _ := url.Parse(s.cfg.Address)
+	return u.Scheme + "://" + net.JoinHostPort(s.name, u.Port())
+}
+
+// underItsName refuses requests to a page on loopback by another name.
+func (s *Server) underItsName(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.isLocal() && loopback.HostName(r) != s.name {
+			s.fail(w, r, http.StatusForbidden, "The page has another name on this host. This opens it:", "lockfs ui")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // login makes of an address that works once a cookie.

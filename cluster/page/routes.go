@@ -13,7 +13,7 @@ import (
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", s.loggedIn(s.pages()))
-	mux.HandleFunc("GET /login/{token}", s.login)
+	mux.Handle("GET /login/{token}", s.underItsName(http.HandlerFunc(s.login)))
 	s.handleStatic(mux)
 	return header(http.NewCrossOriginProtection().Handler(mux))
 }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"lockfs/cluster/loopback"
 	"lockfs/cluster/rpc"
 )
 
@@ -27,6 +28,7 @@ type Config struct {
 // Server serves the page.
 type Server struct {
 	cfg       Config
+	name      string // see Name
 	logins    *logins
 	secret    [32]byte // of the codes in forms
 	overview  *overviewCache
@@ -44,7 +46,7 @@ const mostStreams = 128
 // New makes a server.
 func New(cfg Config) *Server {
 	cfg.Mount = cmp.Or(cfg.Mount, "/locks")
-	s := &Server{cfg: cfg, logins: newLogins(), room: make(chan struct{}, mostStreams)}
+	s := &Server{cfg: cfg, name: loopback.NewName(), logins: newLogins(), room: make(chan struct{}, mostStreams)}
 	_, _ = rand.Read(s.secret[:]) // never fails
 	s.overview = &overviewCache{ask: asker{cfg.Front}}
 	s.listings = newListings(asker{cfg.Front})

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -24,7 +25,9 @@ func startUI(t testing.TB, c *suite.Cluster, h *hosts.Host) (at, login string) {
 	line, _, _ := strings.Cut(ui.Stdout(), "\n")
 	u, err := url.Parse(line)
 	require.NoError(t, err, ui.Stdout())
-	at = forward(t, h, listen)
+	_, port, err := net.SplitHostPort(forward(t, h, listen))
+	require.NoError(t, err)
+	at = net.JoinHostPort(u.Hostname(), port) // a browser takes that name for loopback
 	return at, "http://" + at + u.Path
 }
 

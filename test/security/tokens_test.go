@@ -218,3 +218,18 @@ func TestGuessingIsSlow(t *testing.T) {
 	g.Start(t) // from another address, nobody waits
 	require.NoError(t, g.Daemon.Stop())
 }
+
+// TestTheJoinTokenIsOnNoCommandLine of the daemon that joined with it, nor of that daemon's guard, whoever looks.
+func TestTheJoinTokenIsOnNoCommandLine(t *testing.T) {
+	t.Parallel()
+	c := suite.NewCluster(t)
+	c.Secure = true
+	c.Add(t).Start(t)
+	token := c.NewJoinToken(t, "--role", "client")
+	m := c.AddGuest(t, "m", "--token", token)
+	m.Start(t)
+	suite.RequireLocking(t, c, m.Host, c.Nodes[0].Host)
+	lines := m.Host.MustRun(t, "sh", "-c", `cat /proc/[0-9]*/cmdline | tr '\0' ' '`)
+	require.Contains(t, lines, "mount")
+	require.NotContains(t, lines, strings.TrimSpace(token))
+}

@@ -33,7 +33,11 @@ func Main(named func(name string) Program) {
 	}
 	ctx, stop := UntilSignal(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := program.Root.ExecuteContext(ctx); err != nil {
+	err := HideToken()
+	if err == nil {
+		err = program.Root.ExecuteContext(ctx)
+	}
+	if err != nil {
 		stop()
 		os.Exit(Report(os.Stderr, program.Name, err))
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"syscall"
 
 	"lockfs/cluster/identity"
 )
@@ -37,4 +39,45 @@ func ReadToken(given string, stdin io.Reader) (*identity.Token, error) {
 		return nil, errors.New("the token is empty")
 	}
 	return identity.ParseToken(text)
+}
+
+// tokenCommands are the commands that take a join token.
+var tokenCommands = []string{"mount", "server", "up"}
+
+// HideToken starts this program again without a join token on its command line, which every user of the host can read for as long as the
+// process runs. The new process finds the token in its environment, which only its user and root can read. It returns if there is no token on
+// the command line, or it cannot be started again.
+func HideToken() error {
+	rest, token := withoutToken(os.Args)
+	if token == "" {
+		return nil
+	}
+	if err := os.Setenv(JoinTokenVariable, token); err != nil {
+		return err
+	}
+	if err := syscall.Exec("/proc/self/exe", rest, os.Environ()); err != nil {
+		return fmt.Errorf("start again without the token on the command line: %w", err)
+	}
+	return nil
+}
+
+// withoutToken returns the arguments of this program without the join token, and the token; empty: there is none.
+func withoutToken(args []string) (rest []string, token string) {
+	if len(args) < 2 || !slices.Contains(tokenCommands, args[1]) {
+		return args, ""
+	}
+	for i := 2; i < len(args) && token == ""; i++ {
+		given, isFlag := strings.CutPrefix(args[i], "--token=")
+		if !identity.IsToken(given) {
+			continue
+		}
+		token, rest = given, slices.Concat(args[:i], args[i+1:])
+		if !isFlag && args[i-1] == "--token" {
+			rest = slices.Concat(args[:i-1], args[i+1:])
+		}
+	}
+	if token == "" {
+		return args, ""
+	}
+	return rest, token
 }

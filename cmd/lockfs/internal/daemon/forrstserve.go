@@ -12,6 +12,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cluster/forrststore"
+	"lockfs/cluster/loopback"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats/forrst"
@@ -92,10 +93,10 @@ func (f *forrstEndpoint) serve(ctx context.Context, node *cluster.Node, config s
 		config.Logger.Warn("every program that reaches the Forrst endpoint can take and release locks", "address", address)
 	}
 	mux := http.NewServeMux()
-	mux.Handle(cli.ForrstPath, &forrst.Runner{
+	mux.Handle(cli.ForrstPath, loopback.RequireJSON(&forrst.Runner{
 		Store: &untilStop{store, ctx}, Next: functions, Replay: f.replay, Logger: config.Logger,
 		MaxWaiting: endpointConns / 2, MaxCalls: endpointConns * 3 / 4,
-	})
+	}))
 	serveOn(e, mux, "Forrst", config.Logger, parts)
 	return nil
 }

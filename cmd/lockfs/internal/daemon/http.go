@@ -14,6 +14,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cluster/identity"
+	"lockfs/cluster/loopback"
 	"lockfs/cluster/session"
 	"lockfs/raftstore/storepb"
 )
@@ -31,6 +32,9 @@ const protocolHTTP = "http/1.1"
 
 // serveOn serves HTTP on an endpoint until parts end. what is its name in messages.
 func serveOn(e endpoint, handler http.Handler, what string, logger *slog.Logger, parts *parts) {
+	if address, isTCP := e.limit.Addr().(*net.TCPAddr); isTCP && address.IP.IsLoopback() {
+		handler = loopback.Guard(handler, e.names...)
+	}
 	server := e.limit.server(handler, e.connContext, logger)
 	go func() {
 		if err := server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {

@@ -18,7 +18,8 @@ type endpoint struct {
 	listener    net.Listener // nil: nothing is served
 	limit       *connLimit   // the listener below TLS
 	connContext func(context.Context, net.Conn) context.Context
-	url         string // the address for programs on this host
+	url         string   // the address for programs on this host
+	names       []string // host names of the endpoint besides localhost, if only this host reaches it
 }
 
 // listenHTTP listens where an address says; empty: nowhere. protect says who may look; nil: everybody.
@@ -65,6 +66,7 @@ func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Relay, other http.Ha
 		mux.Handle("GET /metrics", other)
 		mux.Handle("GET /healthz", other)
 		mux.Handle("/", shown.Handler())
+		e.names = append(e.names, shown.Name(), relay.Host())
 		serveOn(e, mux, "HTTP", logger, parts)
 	}
 	if err := servePageSocket(cli.PageSocket(about.Kind, about.Of), shown, logger, parts); err != nil {

@@ -5,16 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"lockfs/cluster/loopback"
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
@@ -74,14 +78,15 @@ func (p *plan) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if address, is := listener.Addr().(*net.TCPAddr); !is || !address.IP.IsLoopback() {
+	address, is := listener.Addr().(*net.TCPAddr)
+	if !is || !address.IP.IsLoopback() {
 		return errors.Join(fmt.Errorf("--listen %s: it is to be on loopback, as 127.0.0.1:8080 is: what is sent is not encrypted", listen), listener.Close())
 	}
 	door := newDoor(socket)
-	server := &http.Server{Handler: door, ReadHeaderTimeout: askTimeout}
+	server := &http.Server{Handler: loopback.Guard(door, door.name), ReadHeaderTimeout: askTimeout}
 	ended := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer ended()
-	if err := p.show(out, "http://"+listener.Addr().String()+door.invite()); err != nil {
+	if err := p.show(out, door.invite(address.Port)); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "Ctrl-C ends it.")
@@ -94,7 +99,7 @@ func (p *plan) run(ctx context.Context, out io.Writer) error {
 // isNear tells whether a browser on this host can open an address as it is: elsewhere than on loopback it would need a certificate.
 func isNear(address string) bool {
 	u, err := url.Parse(address)
-	return err == nil && u.Scheme == "http" && net.ParseIP(u.Hostname()).IsLoopback()
+	return err == nil && u.Scheme == "http" && (net.ParseIP(u.Hostname()).IsLoopback() || strings.HasSuffix(u.Hostname(), ".localhost"))
 }
 
 // find answers the first daemon that has a page.
@@ -141,8 +146,30 @@ func (p *plan) show(out io.Writer, address string) error {
 	if p.print || os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
 		return err
 	}
-	if program, lookErr := exec.LookPath("xdg-open"); lookErr == nil {
-		_ = exec.Command(program, address).Start() // it is printed, too
+	program, lookErr := exec.LookPath("xdg-open")
+	if lookErr != nil {
+		return err
+	}
+	// Every user of the host can read the arguments of a program, so the browser gets a file that only this user can read.
+	file, failed := writeRedirect(address)
+	if failed == nil {
+		failed = exec.Command(program, file).Start()
+	}
+	if failed != nil {
+		fmt.Fprintln(out, "The browser was not started:", failed)
 	}
 	return err
+}
+
+// writeRedirect writes a page that leads to an address, and returns its path. The address is of no use once it was opened, or after two minutes;
+// the file goes when the user logs out.
+func writeRedirect(address string) (string, error) {
+	dir, err := os.MkdirTemp(os.Getenv("XDG_RUNTIME_DIR"), "lockfs-ui-") // mode 0700
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "open.html")
+	target := html.EscapeString(address)
+	content := `<!DOCTYPE html><title>lockfs</title><meta http-equiv="refresh" content="0; url=` + target + `"><a href="` + target + `">Go on to lockfs</a>`
+	return path, os.WriteFile(path, []byte(content), 0o600)
 }

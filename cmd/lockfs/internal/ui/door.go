@@ -7,13 +7,17 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"strconv"
 	"strings"
 	"sync"
+
+	"lockfs/cluster/loopback"
 )
 
 // door serves the page of a daemon on loopback, to the browser that has opened an address that works once. To the daemon it is the user who
 // runs it, so nobody else may come in: other users of the host reach loopback too.
 type door struct {
+	name   string // host name of the page
 	daemon http.Handler
 	cookie string
 
@@ -26,7 +30,7 @@ func newDoor(socket string) *door {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
 	return &door{
-		cookie: rand.Text(), secret: rand.Text(),
+		name: loopback.NewName(), cookie: rand.Text(), secret: rand.Text(),
 		daemon: &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.Out.URL.Scheme, r.Out.URL.Host = "http", "lockfs"
@@ -46,11 +50,17 @@ const (
 	doorCookie = "lockfs_door"
 )
 
-// invite is the path of the address that works once.
-func (d *door) invite() string { return doorPath + d.secret }
+// invite returns the address that works once, for the port of a listener.
+func (d *door) invite(port int) string {
+	return "http://" + net.JoinHostPort(d.name, strconv.Itoa(port)) + doorPath + d.secret
+}
 
-// ServeHTTP is part of http.Handler.
+// ServeHTTP is part of http.Handler. The page has a host name that no other user of the host knows, so that its cookie reaches no server of theirs.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if loopback.HostName(r) != d.name {
+		http.Error(w, "Open the address that lockfs ui has printed; it works once. Else start lockfs ui again.", http.StatusForbidden)
+		return
+	}
 	if secret, is := strings.CutPrefix(r.URL.Path, doorPath); is && d.open(secret) {
 		http.SetCookie(w, &http.Cookie{Name: doorCookie, Value: d.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,6 +59,14 @@ func TestElsewhereItIsServedOnLoopbackToWhoHasTheAddress(t *testing.T) {
 		go func() { _, _ = io.Copy(io.Discard, reader) }()
 		base := line[:strings.Index(line, "/login/")]
 
+		require.Regexp(t, `^http://lockfs-[0-9a-z]{26}\.localhost:\d+$`, base)
+		dial := func(ctx context.Context, network, address string) (net.Conn, error) { // what a browser makes of the name
+			_, port, err := net.SplitHostPort(address)
+			require.NoError(t, err)
+			return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+port)
+		}
+		transport := &http.Transport{DialContext: dial}
+		defer transport.CloseIdleConnections()
 		get := func(client *http.Client, url string) (int, string) {
 			answer, err := client.Get(url)
 			require.NoError(t, err)
@@ -68,8 +77,11 @@ func TestElsewhereItIsServedOnLoopbackToWhoHasTheAddress(t *testing.T) {
 		}
 		jar, err := cookiejar.New(nil)
 		require.NoError(t, err)
-		browser, stranger := &http.Client{Jar: jar, Timeout: 10 * time.Second}, &http.Client{Timeout: 10 * time.Second}
-		code, _ := get(stranger, base+"/v1/locks")
+		browser, stranger := &http.Client{Jar: jar, Timeout: 10 * time.Second, Transport: transport}, &http.Client{Timeout: 10 * time.Second, Transport: transport}
+		port := base[strings.LastIndex(base, ":"):]
+		code, _ := get(stranger, "http://127.0.0.1"+port+line[len(base):])
+		require.Equal(t, http.StatusForbidden, code, "by another name the address does not work, and is not used up")
+		code, _ = get(stranger, base+"/v1/locks")
 		require.Equal(t, http.StatusUnauthorized, code)
 		code, _ = get(stranger, base+"/login/guess")
 		require.Equal(t, http.StatusUnauthorized, code)
@@ -90,4 +102,34 @@ func TestItIsNotServedToTheNetwork(t *testing.T) {
 	require.ErrorContains(t, p.run(t.Context(), io.Discard), "loopback")
 	p = &plan{print: true, socket: filepath.Join(t.TempDir(), "none.sock")}
 	require.ErrorContains(t, p.run(t.Context(), io.Discard), "lockfs doctor")
+}
+
+// TestTheBrowserIsStartedWithoutTheSecret in its arguments, which every user can read: it gets a file that only this user can read.
+func TestTheBrowserIsStartedWithoutTheSecret(t *testing.T) {
+	dir := t.TempDir()
+	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" > " + dir + "/part && mv " + dir + "/part " + dir + "/args\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "xdg-open"), []byte(script), 0o700))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("DISPLAY", ":1")
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	const address = "http://lockfs-x.localhost:7422/login/secret"
+	var out bytes.Buffer
+	require.NoError(t, new(plan).show(&out, address))
+	require.Equal(t, address+"\n", out.String())
+	var args []byte
+	require.Eventually(t, func() bool {
+		var err error
+		args, err = os.ReadFile(filepath.Join(dir, "args"))
+		return err == nil
+	}, 10*time.Second, time.Millisecond)
+	path := strings.TrimSpace(string(args))
+	require.NotContains(t, path, "secret")
+	for name, mode := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700 | os.ModeDir} {
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode())
+	}
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(content), address)
 }
