@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/answer"
 	"lockfs/fusefs/control"
@@ -59,15 +60,12 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
-	path, err := mountpoint.Prepare(dir, opts.Logger)
+	place, err := mountpoint.Prepare(dir, opts.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
+	defer func() { _ = place.Close() }()
 	if err := mountpoint.CheckFuse(); err != nil {
-		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
-	}
-	before, err := mountpoint.Devices()
-	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
 	if limit := kernel.LongestWait(); limit != 0 {
@@ -75,24 +73,70 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 			"after", limit, "setting", "/proc/sys/fs/fuse/default_request_timeout, max_request_timeout")
 	}
 	options := mountOptions(opts)
-	opened, err := fuse.NewServer(fuse.NewDefaultRawFileSystem(), path, options) // it only opens the connection
-	if err != nil {
+	opened, connection, err := connect(place, options)
+	if connection == nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
-	connection, errConnection := mountpoint.Open(path)
-	device, errDevice := mountpoint.NewDevice(before)
-	connection.Device = device
-	agreed, errInit := serve.Opened(opened.KernelSettings(), options)
-	err = errors.Join(errConnection, errDevice, errInit)
+	var agreed *serve.Init
+	if err == nil {
+		agreed, err = serve.Opened(opened.KernelSettings(), options)
+	}
 	var m *Mounted
 	if err == nil {
 		m, err = newMounted(connection, agreed, ops, opts, nil)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot serve the mount at %s: %w", dir, err), mountpoint.Detach(path, true), connection.End())
+		return nil, errors.Join(fmt.Errorf("cannot serve the mount at %s: %w", dir, err), connection.Detach(true), connection.End())
 	}
 	m.begin(nil)
 	return m, nil
+}
+
+// connect mounts at a place, and opens the connection to the kernel, which nothing serves yet. It returns no connection if nothing was
+// mounted.
+func connect(place *mountpoint.Place, options *fuse.MountOptions) (*fuse.Server, *mountpoint.Connection, error) {
+	if !mountpoint.Privileged() {
+		return connectAsUser(place, options)
+	}
+	fd, err := mountpoint.OpenDevice()
+	if err != nil {
+		return nil, nil, err
+	}
+	fs, err := mountpoint.NewFuse(options.FsName, fd, options.MaxWrite, options.Options)
+	if err != nil {
+		return nil, nil, errors.Join(err, unix.Close(fd))
+	}
+	defer func() { _ = fs.Close() }()
+	opened, err := fuse.NewServer(fuse.NewDefaultRawFileSystem(), fmt.Sprintf("/dev/fd/%d", fd), options)
+	if err != nil {
+		return nil, nil, err
+	}
+	device, err := mountpoint.TakeDevice(fd)
+	if err != nil {
+		return nil, nil, err
+	}
+	connection, err := place.Attach(fs)
+	if connection == nil {
+		return nil, nil, errors.Join(err, device.Close())
+	}
+	connection.Device = device
+	return opened, connection, err
+}
+
+// connectAsUser is connect with the help of fusermount3.
+func connectAsUser(place *mountpoint.Place, options *fuse.MountOptions) (*fuse.Server, *mountpoint.Connection, error) {
+	before, err := mountpoint.Devices()
+	if err != nil {
+		return nil, nil, err
+	}
+	opened, err := fuse.NewServer(fuse.NewDefaultRawFileSystem(), place.Path, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	connection, err := mountpoint.Open(place.Path)
+	device, errDevice := mountpoint.NewDevice(before)
+	connection.Device = device
+	return opened, connection, errors.Join(err, errDevice)
 }
 
 // newMounted is for a mount of which processes before this one have ended unasked at times on CLOCK_BOOTTIME.
@@ -166,8 +210,6 @@ func mountOptions(opts Options) *fuse.MountOptions {
 		Name:               mountpoint.FSType,
 		FsName:             name,
 		Options:            append([]string{"default_permissions"}, opts.MountOptions...),
-		AllowOther:         mountpoint.Privileged(),
-		DirectMountStrict:  mountpoint.Privileged(),
 		MaxBackground:      maxBackground,
 		MaxWrite:           kernel.MaxWrite,
 		DisableReadDirPlus: true,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,25 +35,33 @@ const (
 // Open finds the mount at a directory, but for its Device (see [NewDevice]). It comes just after the mount, for the number of one
 // that is gone is given to another. With an error there is a connection too, as far as it could be found.
 func Open(dir string) (*Connection, error) {
-	number, err := deviceOf(dir)
-	c := &Connection{Dir: dir, Number: number}
-	if err != nil {
-		return c, err
+	m, err := mountedAt(dir)
+	if err == nil && m == nil {
+		err = fmt.Errorf("%s is not among the mounts", dir)
 	}
+	if err != nil {
+		return &Connection{Dir: dir}, err
+	}
+	return open(dir, m.device), nil
+}
+
+// open is Open of a file system whose number is known.
+func open(dir string, number uint32) *Connection {
+	c := &Connection{Dir: dir, Number: number}
 	control, err := openFusectl()
 	if err != nil {
-		return c, nil
+		return c
 	}
 	defer func() { _ = unix.Close(control) }()
 	fd, err := unix.Openat(control, strconv.FormatUint(uint64(number), 10), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return c, nil
+		return c
 	}
 	c.shown = os.NewFile(uintptr(fd), fusectl)
 	if fd, err = unix.Openat(fd, fusectlAbort, unix.O_WRONLY|unix.O_CLOEXEC, 0); err == nil {
 		c.Abort = os.NewFile(uintptr(fd), fusectl+"/"+fusectlAbort)
 	}
-	return c, nil
+	return c
 }
 
 // openFusectl prefers a mount of its own, which no directory shows and nobody has to unmount. Users other than root need one
@@ -126,21 +135,15 @@ func (c *Connection) IsGone(limit time.Duration) bool {
 // Detach takes the mount away from its directory, which is no error if that shows it no more: somebody may have taken it away,
 // and mounted another there. For lazy see [Detach].
 func (c *Connection) Detach(lazy bool) error {
-	mounts, err := readMounts()
+	stack, err := mountsAt(c.Dir)
 	if err != nil {
 		return err
 	}
-	ours, top := false, false
-	for _, other := range mounts {
-		if other.point == c.Dir {
-			top = other.device == c.Number
-			ours = ours || top
-		}
-	}
+	isOurs := func(m mountEntry) bool { return m.device == c.Number }
 	switch {
-	case !ours:
+	case !slices.ContainsFunc(stack, isOurs):
 		return nil
-	case !top:
+	case !isOurs(stack[len(stack)-1]):
 		return errors.New("something else is mounted over it")
 	}
 	return Detach(c.Dir, lazy)

@@ -11,6 +11,12 @@ import (
 // deviceNumber is that of /dev/fuse (Linux's list of devices).
 var deviceNumber = unix.Mkdev(10, 229)
 
+// OpenDevice opens a connection to the kernel for a new mount.
+func OpenDevice() (fd int, err error) {
+	fd, err = unix.Open(fuseDevice, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	return fd, os.NewSyscallError("open "+fuseDevice, err)
+}
+
 // Devices answers this process's descriptors of /dev/fuse, one for each of its mounts.
 func Devices() (map[int]bool, error) {
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -31,30 +37,34 @@ func Devices() (map[int]bool, error) {
 	return devices, nil
 }
 
-// NewDevice takes over the descriptor of the device that is not among those before. go-fuse keeps it to itself, leaves it open in
-// programs that this process starts, and closes it some time later (a finalizer): from here on its descriptor is one of /dev/null.
+// NewDevice takes over the descriptor of the device that is not among those before (see [TakeDevice]).
 func NewDevice(before map[int]bool) (*os.File, error) {
 	now, err := Devices()
 	if err != nil {
 		return nil, err
 	}
 	for fd := range now {
-		if before[fd] {
-			continue
+		if !before[fd] {
+			return TakeDevice(fd)
 		}
-		own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-		if err != nil {
-			return nil, os.NewSyscallError("fcntl", err)
-		}
-		device := os.NewFile(uintptr(own), fuseDevice)
-		null, err := os.Open(os.DevNull)
-		if err == nil {
-			err = errors.Join(os.NewSyscallError("dup3", unix.Dup3(int(null.Fd()), fd, unix.O_CLOEXEC)), null.Close())
-		}
-		if err != nil {
-			return nil, errors.Join(err, device.Close())
-		}
-		return device, nil
 	}
 	return nil, errors.New("no new descriptor of /dev/fuse")
+}
+
+// TakeDevice takes over a descriptor of the device. go-fuse keeps it to itself, leaves it open in programs that this process starts,
+// and closes it some time later (a finalizer): from here on its descriptor is one of /dev/null.
+func TakeDevice(fd int) (*os.File, error) {
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	device := os.NewFile(uintptr(own), fuseDevice)
+	null, err := os.Open(os.DevNull)
+	if err == nil {
+		err = errors.Join(os.NewSyscallError("dup3", unix.Dup3(int(null.Fd()), fd, unix.O_CLOEXEC)), null.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(err, device.Close())
+	}
+	return device, nil
 }

@@ -1,6 +1,11 @@
 // Package mountpoint knows mounts as the kernel has them, apart from what is in them: the directories where lockfs is mounted, what a
 // dead process left there, and the connection to the kernel by which another process can end a mount. It asks no file system
 // anything but whether it is alive, which may be one that this very process serves.
+//
+// The bare directory of a mount point must never give a program a lock ([Protect], [Place]). With a mount on top, neither a path nor a
+// descriptor detaches a lower one, so a new mount goes beneath a dead one, and the dead one is detached then. What is below a mount is
+// reached in a copy of the parent's mount (open_tree). The tmpfs is used on network file systems too, where the design has no protection:
+// it is this host's alone, and better than none.
 package mountpoint
 
 import (

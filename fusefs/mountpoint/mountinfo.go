@@ -1,8 +1,8 @@
 package mountpoint
 
 import (
-	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -10,6 +10,7 @@ import (
 // mountEntry is a mount of this process's mount namespace.
 type mountEntry struct {
 	id     int
+	parent int    // id of the mount that it is on
 	device uint32 // of the file system, as st_dev has it
 	point  string
 	fsType string
@@ -17,7 +18,7 @@ type mountEntry struct {
 	user   string // who made it, of a FUSE mount
 }
 
-// readMounts lists the mounts, those on top after those below. It touches none of them.
+// readMounts lists the mounts, in no order (see [stackAt]). It touches none of them.
 func readMounts() ([]mountEntry, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -36,13 +37,14 @@ func parseMounts(mountinfo string) (mounts []mountEntry) {
 		}
 		major, minor, _ := strings.Cut(fields[2], ":")
 		id, errID := strconv.Atoi(fields[0])
+		parent, errParent := strconv.Atoi(fields[1])
 		high, errHigh := strconv.ParseUint(major, 10, 12)
 		low, errLow := strconv.ParseUint(minor, 10, 20)
-		if errID != nil || errHigh != nil || errLow != nil {
+		if errID != nil || errParent != nil || errHigh != nil || errLow != nil {
 			continue
 		}
 		m := mountEntry{
-			id: id, device: uint32(high<<20 | low), point: unescape(fields[4]), fsType: rest[0], source: unescape(rest[1]),
+			id: id, parent: parent, device: uint32(high<<20 | low), point: unescape(fields[4]), fsType: rest[0], source: unescape(rest[1]),
 		}
 		for option := range strings.SplitSeq(rest[len(rest)-1], ",") {
 			if user, found := strings.CutPrefix(option, "user_id="); found {
@@ -72,13 +74,11 @@ func unescape(s string) string {
 
 // mountedAt answers the mount that is seen at a path without symbolic links; nil if there is none.
 func mountedAt(path string) (top *mountEntry, err error) {
-	mounts, err := readMounts()
-	for i := range mounts {
-		if mounts[i].point == path {
-			top = &mounts[i]
-		}
+	stack, err := mountsAt(path)
+	if err != nil || len(stack) == 0 {
+		return nil, err
 	}
-	return top, err
+	return &stack[len(stack)-1], nil
 }
 
 // All answers the directories where lockfs is mounted, as this process sees them. It touches none of them.
@@ -90,21 +90,9 @@ func All() ([]string, error) {
 // pointsFor leaves out what others than root have mounted: anybody can have a file system of his own, and call it lockfs.
 func pointsFor(user int, mounts []mountEntry) (points []string) {
 	for _, m := range mounts {
-		if m.fsType == "fuse."+FSType && (m.user == "0" || m.user == strconv.Itoa(user)) {
+		if m.isOurs() && (m.user == "0" || m.user == strconv.Itoa(user)) && !slices.Contains(points, m.point) {
 			points = append(points, m.point)
 		}
 	}
 	return points
-}
-
-// deviceOf answers the device of a mount without touching it, which its own process must not.
-func deviceOf(dir string) (uint32, error) {
-	m, err := mountedAt(dir)
-	if err != nil {
-		return 0, err
-	}
-	if m == nil {
-		return 0, fmt.Errorf("%s is not among the mounts", dir)
-	}
-	return m.device, nil
 }

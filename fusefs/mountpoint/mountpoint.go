@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,33 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// maxStale is how many dead mounts on top of each other are cleaned up.
-	maxStale = 16
-
-	// answerTime is how long a mount that was found may take to show that it is alive.
-	answerTime = 2 * time.Second
-)
-
-// Prepare makes sure that dir can be mounted on, and answers its path without symbolic links.
-func Prepare(dir string, logger *slog.Logger) (path string, err error) {
-	for range maxStale {
-		path, there, err := inspect(dir)
-		switch {
-		case err != nil:
-			return "", err
-		case there == nil:
-			return path, nil
-		case !there.stale:
-			return "", errors.New("lockfs is mounted there already")
-		}
-		logger.Info("unmounting what a dead process left", "dir", path)
-		if err := Detach(path, true); err != nil {
-			return "", fmt.Errorf("a dead process left its mount there, which cannot be unmounted: %w", err)
-		}
-	}
-	return "", errors.New("too many dead mounts on top of each other")
-}
+// answerTime is how long a mount that was found may take to show that it is alive.
+const answerTime = 2 * time.Second
 
 // Source answers the source, as /proc/mounts has it, of a mount of lockfs at a directory, of which the process is alive. found is
 // false if there is none.
@@ -74,30 +48,61 @@ type lockfsMount struct {
 	stale  bool // its process is dead
 }
 
-// inspect answers the mount of lockfs at a directory, nil if there is none. It opens dir by path only, which no file system is
-// asked about.
+// inspect is inspectOpen without the descriptor.
 func inspect(dir string) (path string, there *lockfsMount, err error) {
-	fd, err := unix.Open(filepath.Clean(dir), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, path, there, err := inspectOpen(dir)
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	return path, there, err
+}
+
+// inspectOpen returns the mount of lockfs at a directory, nil if there is none, and a descriptor that names what is seen there, which no
+// file system is asked about. No automount acts: this process may be the one that an automount waits for.
+func inspectOpen(dir string) (fd int, path string, there *lockfsMount, err error) {
+	fd, err = unix.Open(filepath.Clean(dir), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return "", nil, err
+		return -1, "", nil, err
 	}
-	defer func() { _ = unix.Close(fd) }()
-	if path, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err != nil {
-		return "", nil, err
+	defer func() {
+		if err != nil {
+			_ = unix.Close(fd)
+		}
+	}()
+	if path, err = pathOf(fd); err != nil {
+		return -1, "", nil, err
 	}
-	m, err := rootOfLockfs(fd, path)
-	if err != nil || m == nil {
-		return path, nil, err
+	m, err := mountOf(fd)
+	if err != nil {
+		return -1, "", nil, err
+	}
+	if m == nil || !m.isOurs() || m.point != path {
+		return fd, path, nil, checkDirectory(fd)
 	}
 	there = &lockfsMount{source: m.source}
 	switch err := stat(fd); {
 	case errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
 		there.stale = true
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return "", nil, errors.New("lockfs is mounted there already and does not answer")
+		return -1, "", nil, errors.New("lockfs is mounted there already and does not answer")
 	}
-	return path, there, nil
+	return fd, path, there, nil
 }
+
+// checkDirectory returns ENOTDIR for anything but a directory.
+func checkDirectory(fd int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return unix.ENOTDIR
+	}
+	return nil
+}
+
+// pathOf returns the path of an open file, without symbolic links.
+func pathOf(fd int) (string, error) { return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)) }
 
 // stat asks a file system that may never answer. What it opens for that, it leaves to whoever waits.
 func stat(fd int) error {
@@ -119,8 +124,8 @@ func stat(fd int) error {
 	}
 }
 
-// rootOfLockfs answers the mount of lockfs whose root an open directory is; nil if it is none.
-func rootOfLockfs(fd int, path string) (*mountEntry, error) {
+// mountOf returns the mount that an open file is in; nil if this process's namespace does not have it.
+func mountOf(fd int) (*mountEntry, error) {
 	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", fd))
 	if err != nil {
 		return nil, err
@@ -133,9 +138,7 @@ func rootOfLockfs(fd int, path string) (*mountEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(mounts, func(m mountEntry) bool {
-		return m.id == id && m.fsType == "fuse."+FSType && m.point == path
-	})
+	at := slices.IndexFunc(mounts, func(m mountEntry) bool { return m.id == id })
 	if at < 0 {
 		return nil, nil
 	}

@@ -1,0 +1,101 @@
+package mountpoint
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxStale is how many dead mounts on top of each other are cleaned up.
+const maxStale = 16
+
+// How a mount is put at a place. The second is MOVE_MOUNT_BENEATH of Linux 6.5.
+const (
+	onTop   = 0
+	beneath = 0x200
+)
+
+// Place is a directory for a mount. A dead mount may still cover it: that stays until the new mount is there, because the directory
+// below it must never show. Programs would create locks in it.
+type Place struct {
+	Path string // without symbolic links
+
+	seen   *os.File // what is seen there, opened by path only
+	dead   bool     // that is a dead mount of lockfs
+	logger *slog.Logger
+}
+
+// Prepare makes sure that dir can be mounted on. It removes dead mounts, except for the lowest one. Users other than root need
+// fusermount3, which mounts on no dead mount: for them it removes that too.
+func Prepare(dir string, logger *slog.Logger) (*Place, error) {
+	for range maxStale {
+		fd, path, there, err := inspectOpen(dir)
+		if err != nil {
+			return nil, err
+		}
+		place := &Place{Path: path, seen: os.NewFile(uintptr(fd), path), dead: there != nil && there.stale, logger: logger}
+		if there != nil && !there.stale {
+			return nil, errors.Join(errors.New("lockfs is mounted there already"), place.Close())
+		}
+		stack, err := mountsAt(path)
+		if err != nil {
+			return nil, errors.Join(err, place.Close())
+		}
+		isLowest := len(stack) < 2 || !stack[len(stack)-2].isOurs()
+		if !place.dead || isLowest && Privileged() {
+			return place, nil
+		}
+		logger.Info("unmounting a dead mount", "dir", path)
+		if err := errors.Join(place.Close(), Detach(path, true)); err != nil {
+			return nil, fmt.Errorf("a dead process left its mount there, which cannot be unmounted: %w", err)
+		}
+	}
+	return nil, errors.New("too many dead mounts on top of each other")
+}
+
+// Close lets go of the directory.
+func (p *Place) Close() error { return p.seen.Close() }
+
+// Attach mounts a file system at the place, and then removes the dead mount that covers it. The new mount goes beneath the dead one.
+// A kernel that cannot do that gets the new mount on top, and the dead one stays under it: nothing can remove a mount that is not on top.
+func (p *Place) Attach(fs *FileSystem) (*Connection, error) {
+	how := onTop
+	if p.dead {
+		how = beneath
+	}
+	m, err := p.attach(fs.root, how)
+	if errors.Is(err, unix.EINVAL) && how == beneath { // before Linux 6.5, and where the directory is the root of all mounts
+		m, err = p.attach(fs.root, onTop)
+	}
+	if err != nil {
+		return nil, err
+	}
+	connection := open(p.Path, m.device)
+	if !p.dead {
+		return connection, nil
+	}
+	if top, err := mountedAt(p.Path); err != nil || top == nil || top.id == m.id {
+		p.logger.Info("the dead mount stays under the new one", "dir", p.Path)
+		return connection, err
+	}
+	if err := Detach(p.Path, true); err != nil {
+		return connection, fmt.Errorf("a dead process left its mount there, which cannot be unmounted: %w", err)
+	}
+	return connection, nil
+}
+
+// attach puts a mount where the place is, and returns it.
+func (p *Place) attach(root *os.File, how int) (*mountEntry, error) {
+	const byDescriptors = unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH
+	if err := unix.MoveMount(int(root.Fd()), "", int(p.seen.Fd()), "", byDescriptors|how); err != nil {
+		return nil, os.NewSyscallError("move_mount", err)
+	}
+	m, err := mountOf(int(root.Fd()))
+	if err == nil && m == nil {
+		err = fmt.Errorf("%s is not among the mounts", p.Path)
+	}
+	return m, err
+}
