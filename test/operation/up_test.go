@@ -25,6 +25,7 @@ type upHost struct {
 func newUpHost(t testing.TB, net *hosts.Net, name string) *upHost {
 	t.Helper()
 	h := &upHost{net.Host(name), suite.Program(t), filepath.Join(net.Dir(), "locks")}
+	freeMountPoint(t, h.mount)
 	h.MustRun(t, "sh", "-ec", `
 		findmnt --raw --noheadings --output TARGET --types fuse.lockfs | xargs --no-run-if-empty umount --lazy
 		mount -t tmpfs of-this-host /mnt
