@@ -8,6 +8,10 @@ mkdir /locks 2> /dev/null || true
 
 [ ! -d /run/systemd/system ] || systemctl daemon-reload
 
+# Nothing but lockfs may create files in its mount points: a lock in the directory below would be this host's alone. What this cannot
+# protect, lockfs doctor reports.
+lockfs mount-point protect || true
+
 if grep -qs '^LOCKFS_ROLE=' /etc/lockfs/lockfs.env; then
 	echo 'lockfs: what runs goes on with the version before, until `lockfs up`, on one host after the other.'
 elif [ "$1" = 1 ] || { [ "$1" = configure ] && [ -z "$2" ]; }; then

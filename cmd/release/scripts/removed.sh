@@ -8,6 +8,12 @@ remove | 0)
 	rmdir /locks 2> /dev/null || true
 	;;
 purge)
+	# The program that could undo it (lockfs mount-point unprotect) is gone.
+	[ ! -e /etc/lockfs/mount-points ] || while read -r words dir; do
+		case $words in *protected*) ;; *) continue ;; esac
+		[ "$(findmnt --noheadings --output SOURCE --mountpoint "$dir")" != lockfs-bare ] || umount "$dir" || true
+		chattr -i "$dir" 2> /dev/null || true
+	done < /etc/lockfs/mount-points
 	rm -rf /etc/lockfs /var/log/lockfs.log /run/lockfs
 	for unit in lockfs-server.service lockfs-mount.service; do
 		rm -rf "/etc/systemd/system/$unit" "/etc/systemd/system/$unit.d" "/etc/systemd/system/multi-user.target.wants/$unit"

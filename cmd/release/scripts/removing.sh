@@ -6,7 +6,10 @@ case $1 in
 remove | 0) ;;
 *) exit 0 ;;
 esac
-grep -qs '^LOCKFS_ROLE=' /etc/lockfs/lockfs.env || exit 0
-
 # It refuses while programs use the mount, and names them; so does the removal then.
-lockfs down
+if grep -qs '^LOCKFS_ROLE=' /etc/lockfs/lockfs.env; then
+	lockfs down
+fi
+
+# dpkg keeps the settings until the package is purged, and with them the protection of the mount points. rpm knows no purge.
+[ "$1" != 0 ] || lockfs mount-point unprotect

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/mountpoints"
 	"lockfs/fusefs/mountpoint"
 )
 
@@ -41,7 +43,8 @@ func MountHelperCommand() *cobra.Command {
   ro, nodev, nosuid, noexec, noatime and the like as for any file system
   remount            with those of the last line: change them while it is mounted
 
-What is mounted already, from the same servers, is left alone.`,
+What is mounted already, from the same servers, is left alone. While lockfs is not mounted, programs cannot create files in DIR:
+the helper makes the directory immutable, or covers it with a read-only tmpfs.`,
 		Example: "  mount -t lockfs 10.0.0.1,10.0.0.2,10.0.0.3 /locks ",
 		Args:    cobra.ExactArgs(2), SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,9 +56,10 @@ What is mounted already, from the same servers, is left alone.`,
 				return plan.change(cmd.ErrOrStderr())
 			}
 			if os.Getenv(cli.DetachedVariable) == "" {
-				if source, found, err := mountpoint.Source(plan.dir); err == nil && found && source == plan.source {
+				if source, found, err := mountpoint.Source(plan.dir); err == nil && found && source == mountpoint.ShownSource(plan.source) {
 					return nil
 				}
+				protectMountPoint(cmd.ErrOrStderr(), plan.dir)
 				return detach(cmd.Context(), os.Args[1:])
 			}
 			return plan.run(cmd.Context(), func() { reportReady(cmd.OutOrStdout(), plan.dir) })
@@ -69,6 +73,16 @@ What is mounted already, from the same servers, is left alone.`,
 	flags.StringSliceVarP(&options, "options", "o", nil, "options by comma")
 	flags.StringVarP(&kind, "types", "t", "", "has no effect")
 	return cmd
+}
+
+// protectMountPoint keeps programs from creating files in the mount point while lockfs is not mounted.
+func protectMountPoint(w io.Writer, dir string) {
+	if !mountpoint.Privileged() {
+		return
+	}
+	if _, _, err := mountpoints.Protect(dir); err != nil {
+		fmt.Fprintf(w, "lockfs: %s is not protected while lockfs is not mounted: %v\n", dir, err)
+	}
 }
 
 // isOwn are those that mean nothing to the kernel.

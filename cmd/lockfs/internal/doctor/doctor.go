@@ -26,6 +26,7 @@ var checks = []check{
 	{"kernel", "the kernel's version", lookAtKernel},
 	{"fuse-timeouts", "limits of the kernel for how long a request may wait", lookAtTimeouts},
 	{"mounts", "mounts of lockfs that are dead or do not answer", lookAtMounts},
+	{"mount-points", "whether programs can lock in the directory below a configured mount", lookAtMountPoints},
 	{"daemons", "sockets of daemons, and whether anybody answers there", lookAtDaemons},
 	{"clock", "whether the clock is synchronised, and how far it is from cluster time", lookAtClock},
 	{"servers", "which servers answer, their versions and their number", lookAtServers},

@@ -24,6 +24,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/cmd/lockfs/internal/cli"
+
+	"lockfs/cmd/lockfs/internal/mountpoints"
+	"lockfs/fusefs/mountpoint"
 )
 
 // wellHost is a host where all is well; tests change what is not.
@@ -42,7 +45,11 @@ func wellHost(t testing.TB) *host {
 		filesRemoved: func(context.Context) (map[string]int, error) { return nil, nil },
 		mounts:       func() ([]string, error) { return []string{"/locks"}, nil },
 		mountState:   func(string) (bool, error) { return false, nil },
-		daemons:      func() ([]daemonSocket, error) { return nil, nil },
+		configured: func() ([]mountpoints.Point, error) {
+			return []mountpoints.Point{{Dir: "/locks", By: "/etc/fstab"}}, nil
+		},
+		bare:    bareIs(mountpoint.Bare{Mounted: true, Protection: mountpoint.Immutable, Empty: true}),
+		daemons: func() ([]daemonSocket, error) { return nil, nil },
 		fileSystem: func(string) (unix.Statfs_t, error) {
 			return unix.Statfs_t{Type: unix.EXT4_SUPER_MAGIC, Bsize: 4096, Blocks: 10 << 20, Bavail: 9 << 20, Files: 1000, Ffree: 900}, nil
 		},
@@ -122,21 +129,36 @@ func TestWhatIsWrong(t *testing.T) {
 		says   string
 		advice bool
 	}{
-		"no device":       {"fuse", func(h *host) { h.openDevice = func(string) error { return pathError(fs.ErrNotExist) } }, Failed, "is missing", true},
-		"no permission":   {"fuse", func(h *host) { h.openDevice = func(string) error { return pathError(unix.EACCES) } }, Failed, "uid 1000", true},
-		"no driver":       {"fuse", func(h *host) { h.openDevice = func(string) error { return pathError(unix.ENODEV) } }, Failed, "no driver", true},
-		"other error":     {"fuse", func(h *host) { h.openDevice = func(string) error { return pathError(unix.EIO) } }, Failed, "input/output", true},
-		"no fusermount":   {"fusermount", func(h *host) { h.lookPath = func(string) (string, error) { return "", fs.ErrNotExist } }, Failed, "only root", true},
-		"not for others":  {"allow-other", setting("etc/fuse.conf", "# user_allow_other\n"), OK, "for themselves only", false},
-		"old kernel":      {"kernel", setting("proc/sys/kernel/osrelease", "5.2.0"), Failed, "pidfd_open", true},
-		"elder kernel":    {"kernel", setting("proc/sys/kernel/osrelease", "6.8.12"), Warning, "a crash of the mount's process ends the mount", true},
-		"late kernel":     {"kernel", setting("proc/sys/kernel/osrelease", "6.5.0-14-generic"), Warning, "the fcntl locks go", true},
-		"asking kernel":   {"kernel", setting("proc/sys/kernel/osrelease", "6.9.0-13"), OK, "Linux 6.9.0-13", false},
-		"odd kernel":      {"kernel", setting("proc/sys/kernel/osrelease", "plan9"), Unknown, "cannot be read", false},
-		"short timeout":   {"fuse-timeouts", setting("proc/sys/fs/fuse/max_request_timeout", "10"), Failed, "is 10 s", true},
-		"long timeout":    {"fuse-timeouts", setting("proc/sys/fs/fuse/default_request_timeout", "600"), Warning, "EAGAIN", true},
-		"odd timeout":     {"fuse-timeouts", setting("proc/sys/fs/fuse/max_request_timeout", "x"), Unknown, "cannot be read", false},
-		"dead mount":      {"mounts", func(h *host) { h.mountState = func(string) (bool, error) { return true, nil } }, Failed, "/locks is dead", true},
+		"no device":      {"fuse", func(h *host) { h.openDevice = func(string) error { return pathError(fs.ErrNotExist) } }, Failed, "is missing", true},
+		"no permission":  {"fuse", func(h *host) { h.openDevice = func(string) error { return pathError(unix.EACCES) } }, Failed, "uid 1000", true},
+		"no driver":      {"fuse", func(h *host) { h.openDevice = func(string) error { return pathError(unix.ENODEV) } }, Failed, "no driver", true},
+		"other error":    {"fuse", func(h *host) { h.openDevice = func(string) error { return pathError(unix.EIO) } }, Failed, "input/output", true},
+		"no fusermount":  {"fusermount", func(h *host) { h.lookPath = func(string) (string, error) { return "", fs.ErrNotExist } }, Failed, "only root", true},
+		"not for others": {"allow-other", setting("etc/fuse.conf", "# user_allow_other\n"), OK, "for themselves only", false},
+		"old kernel":     {"kernel", setting("proc/sys/kernel/osrelease", "5.2.0"), Failed, "pidfd_open", true},
+		"elder kernel":   {"kernel", setting("proc/sys/kernel/osrelease", "6.8.12"), Warning, "a crash of the mount's process ends the mount", true},
+		"late kernel":    {"kernel", setting("proc/sys/kernel/osrelease", "6.5.0-14-generic"), Warning, "the fcntl locks go", true},
+		"asking kernel":  {"kernel", setting("proc/sys/kernel/osrelease", "6.9.0-13"), OK, "Linux 6.9.0-13", false},
+		"odd kernel":     {"kernel", setting("proc/sys/kernel/osrelease", "plan9"), Unknown, "cannot be read", false},
+		"short timeout":  {"fuse-timeouts", setting("proc/sys/fs/fuse/max_request_timeout", "10"), Failed, "is 10 s", true},
+		"long timeout":   {"fuse-timeouts", setting("proc/sys/fs/fuse/default_request_timeout", "600"), Warning, "EAGAIN", true},
+		"odd timeout":    {"fuse-timeouts", setting("proc/sys/fs/fuse/max_request_timeout", "x"), Unknown, "cannot be read", false},
+		"dead mount":     {"mounts", func(h *host) { h.mountState = func(string) (bool, error) { return true, nil } }, Failed, "/locks is dead", true},
+		"not mounted": {"mount-points", func(h *host) { h.bare = bareIs(mountpoint.Bare{Protection: mountpoint.Immutable}) }, Warning,
+			"lockfs is not mounted at /locks, where /etc/fstab has it", true},
+		"bare": {"mount-points", func(h *host) { h.bare = bareIs(mountpoint.Bare{Mounted: true, Empty: true}) }, Warning,
+			"/locks: programs can lock in the directory below the mount while lockfs is not mounted", true},
+		"bare with files": {"mount-points", func(h *host) { h.bare = bareIs(mountpoint.Bare{Mounted: true}) }, Warning, "which has files in it", true},
+		"covered": {"mount-points", func(h *host) {
+			h.bare = bareIs(mountpoint.Bare{Mounted: true, Protection: mountpoint.Covered, Empty: true})
+		}, Warning,
+			"a read-only tmpfs covers the directory below the mount, but only from the first start of lockfs after a boot on", true},
+		"covered on a network": {"mount-points", func(h *host) {
+			h.bare = bareIs(mountpoint.Bare{Mounted: true, Protection: mountpoint.Covered, Empty: true, Shared: true})
+		}, Warning, "but other hosts that have this file system can create files there", true},
+		"below the mount": {"mount-points", func(h *host) {
+			h.bare = func(string) (*mountpoint.Bare, error) { return nil, unix.EPERM }
+		}, Unknown, "the directory below /locks cannot be looked at", true},
 		"hanging mount":   {"mounts", func(h *host) { h.mountState = func(string) (bool, error) { return false, errors.New("no answer") } }, Failed, "/locks: no answer", true},
 		"no mounts":       {"mounts", func(h *host) { h.mounts = func() ([]string, error) { return nil, nil } }, OK, "nowhere", false},
 		"unlisted mounts": {"mounts", func(h *host) { h.mounts = func() ([]string, error) { return nil, unix.EIO } }, Unknown, "cannot be listed", false},
@@ -319,4 +341,9 @@ func TestReports(t *testing.T) {
 	for _, c := range checks {
 		require.Contains(t, Command().Long, c.name+" ")
 	}
+}
+
+// bareIs answers for each mount point.
+func bareIs(b mountpoint.Bare) func(string) (*mountpoint.Bare, error) {
+	return func(string) (*mountpoint.Bare, error) { return &b, nil }
 }

@@ -2,12 +2,15 @@ package doctor
 
 import (
 	"context"
-	"lockfs/cmd/lockfs/internal/cli"
 	"os"
 	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/mountpoints"
+	"lockfs/fusefs/mountpoint"
 )
 
 // host is all that the checks know of the machine. Tests have others.
@@ -27,6 +30,8 @@ type host struct {
 	asked        bool                                          // whom to ask was said
 	mounts       func() ([]string, error)
 	mountState   func(dir string) (dead bool, err error)
+	configured   func() ([]mountpoints.Point, error)
+	bare         func(dir string) (*mountpoint.Bare, error)
 	daemons      func() ([]daemonSocket, error)
 	fileSystem   func(path string) (unix.Statfs_t, error)
 	syncedWrites func(dir string, count int) ([]time.Duration, error)

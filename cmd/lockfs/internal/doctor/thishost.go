@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/mountpoints"
 	"lockfs/fusefs/mountpoint"
 	"os"
 	"os/exec"
@@ -18,7 +19,8 @@ const defaultData = "/var/lib/lockfs"
 func thisHost(cmd *cobra.Command, data []string) *host {
 	h := &host{
 		root: "/", uid: os.Geteuid(), data: data, now: time.Now, openDevice: openDevice, lookPath: exec.LookPath, clock: readClock,
-		mounts: mountpoint.All, mountState: mountpoint.State, daemons: findDaemons, fileSystem: statfs,
+		mounts: mountpoint.All, mountState: mountpoint.State,
+		configured: mountpoints.Configured, bare: mountpoint.Examine, daemons: findDaemons, fileSystem: statfs,
 		syncedWrites: syncedWrites, listen: tryListen, memory: readMemory, openFiles: readOpenFiles,
 	}
 	ask := cli.PassedOn(cmd, "data", "json")

@@ -41,8 +41,8 @@ for one host, and the locks of dead processes on other hosts have to be removed 
 	}
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return cli.Failed(cli.FlagsFromEnvironment(cmd)) }
 	cmd.SetFlagErrorFunc(cli.FlagError)
-	return cli.Exits(cli.Parent(cmd, cli.Exits(beadsAcquireCommand()), cli.Exits(beadsReleaseCommand()), cli.Exits(beadsCheckCommand()),
-		cli.Exits(beadsRunCommand())))
+	return cli.Exits(cli.Parent(cmd, cli.Exits(requireMounted(beadsAcquireCommand())), cli.Exits(beadsReleaseCommand()), cli.Exits(beadsCheckCommand()),
+		cli.Exits(requireMounted(beadsRunCommand()))))
 }
 
 func beadsAcquireCommand() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 
 // Commands returns all of them. They touch the file system of a lock, but for those of Forrst.
 func Commands() []*cobra.Command {
-	commands := []*cobra.Command{swarmCommand(), beadsCommand(), towerCommand(), semaphoreCommand(), runCommand(), waitCommand()}
+	commands := []*cobra.Command{swarmCommand(), beadsCommand(), towerCommand(), semaphoreCommand(), requireMounted(runCommand()), requireMounted(waitCommand())}
 	for _, cmd := range commands {
 		cli.OnMount(cmd)
 	}

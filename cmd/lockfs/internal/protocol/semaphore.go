@@ -62,8 +62,8 @@ of lockfs this holds for one host. Only a mount of lockfs also
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(cli.FlagsFromEnvironment(cmd)) },
 	}
 	cmd.SetFlagErrorFunc(cli.FlagError)
-	return cli.Exits(cli.Parent(cmd, cli.Exits(semaphoreAcquireCommand()), cli.Exits(semaphoreReleaseCommand()), cli.Exits(semaphoreCheckCommand()),
-		cli.Exits(semaphoreRunCommand())))
+	return cli.Exits(cli.Parent(cmd, cli.Exits(requireMounted(semaphoreAcquireCommand())), cli.Exits(semaphoreReleaseCommand()), cli.Exits(semaphoreCheckCommand()),
+		cli.Exits(requireMounted(semaphoreRunCommand()))))
 }
 
 // semaphoreFlags are what says how a lock is taken.

@@ -87,7 +87,7 @@ mount of lockfs also
 		Example: `  lockfs swarm acquire task-001 worker-0 3600 && do-task-001; lockfs swarm release task-001 worker-0
   ln -s /usr/local/bin/lockfs scripts/swarm_lock.sh`,
 	}
-	return cli.Parent(cmd, swarmExits(swarmAcquireCommand()), swarmExits(swarmReleaseCommand()), swarmExits(swarmCheckCommand()),
+	return cli.Parent(cmd, swarmExits(requireMounted(swarmAcquireCommand())), swarmExits(swarmReleaseCommand()), swarmExits(swarmCheckCommand()),
 		swarmListCommand())
 }
 

@@ -30,6 +30,6 @@ for the value of --param x=VALUE. A request id is anything unique, without line 
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(TowerEnvironment(cmd)) },
 	}
 	cmd.SetFlagErrorFunc(cli.FlagError)
-	return cli.Exits(cli.Parent(cmd, cli.Exits(towerAcquireCommand()), cli.Exits(towerReleaseCommand()), cli.Exits(towerHeartbeatCommand()),
-		cli.Exits(towerCheckCommand()), cli.Exits(towerListCommand()), cli.Exits(towerRunCommand())))
+	return cli.Exits(cli.Parent(cmd, cli.Exits(requireMounted(towerAcquireCommand())), cli.Exits(towerReleaseCommand()), cli.Exits(towerHeartbeatCommand()),
+		cli.Exits(towerCheckCommand()), cli.Exits(towerListCommand()), cli.Exits(requireMounted(towerRunCommand()))))
 }

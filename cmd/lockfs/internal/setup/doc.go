@@ -6,5 +6,5 @@ import "github.com/spf13/cobra"
 
 // Commands are all of them.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{upCommand(), downCommand(), leaveCommand()}
+	return []*cobra.Command{upCommand(), downCommand(), leaveCommand(), MountPointCommand()}
 }

@@ -23,7 +23,8 @@ func downCommand() *cobra.Command {
 cluster, with its identity and, on a server, its data: lockfs up starts it again. See lockfs leave for good.
 
 It refuses while programs use the mount, and names them. --force takes it away from them, and kills a daemon that does
-not stop. Locks are files and stay; flock and fcntl locks of this host are released.
+not stop. Locks are files and stay; flock and fcntl locks of this host are released. Programs cannot lock
+in the mount point meanwhile: it stays protected, as lockfs up has left it.
 
 On one of three servers the other two go on; on one of two nothing goes on until it is back.`,
 		Example: "  lockfs down\n  lockfs down --force",
@@ -89,11 +90,17 @@ func (h *host) down(ctx context.Context, r *report, force bool) error {
 
 // unmount takes the mount away, if it is there; a lazy one also from programs that use it.
 func (h *host) unmount(r *report, lazy bool) error {
-	mounts, err := mountpoint.All()
-	if err != nil || !slices.Contains(mounts, h.mount) {
+	mounted, err := h.mounted()
+	if err != nil || !mounted {
 		return err
 	}
-	switch err := mountpoint.Detach(h.mount, lazy); {
+	err = mountpoint.Detach(h.mount, lazy)
+	for err == nil && lazy && mounted { // a dead mount may be below it
+		if mounted, err = h.mounted(); mounted {
+			err = errors.Join(err, mountpoint.Detach(h.mount, true))
+		}
+	}
+	switch {
 	case errors.Is(err, syscall.EBUSY):
 		users, err := mountpoint.Users(h.mount)
 		if err != nil {
@@ -105,6 +112,12 @@ func (h *host) unmount(r *report, lazy bool) error {
 	}
 	r.did("mount", "unmounted %s", h.mount)
 	return nil
+}
+
+// mounted reports whether lockfs is mounted, dead or alive.
+func (h *host) mounted() (bool, error) {
+	mounts, err := mountpoint.All()
+	return slices.Contains(mounts, h.mount), err
 }
 
 // inUseError says who keeps a mount from being taken away.

@@ -33,7 +33,7 @@ func leaveCommand() *cobra.Command {
 		Use:   "leave",
 		Short: "Take this host out of its cluster for good",
 		Long: `Take this host out of its cluster for good: unmount, remove it from the members if it is a server, stop the daemon, revoke its
-identity, and remove that and ` + settingsFile + `. To come back it needs a new token. The data of a server stays in its
+identity, and remove that and ` + settingsFile + `. Programs can create files in the mount point again. To come back it needs a new token. The data of a server stays in its
 data directory, where it is of no use to this cluster any more, unless --remove-data is given.
 
 A server hands its vote back before it stops, as long as a majority of those that are left is there; if it is not, this
@@ -80,6 +80,9 @@ func (p *leavePlan) run(ctx context.Context, r *report, h *host) error {
 		r.did("to do", "on a server: %s", h.outstanding())
 	}
 	if err := h.down(ctx, r, p.force); err != nil {
+		return err
+	}
+	if err := h.unprotect(r); err != nil {
 		return err
 	}
 	return p.remove(r, h)

@@ -10,10 +10,11 @@ import (
 	"strings"
 
 	"lockfs/cluster/durable"
+	"lockfs/cmd/lockfs/internal/cli"
 )
 
 // settingsFile is what the daemon of this host is started with: variables, one a line, as systemd reads them.
-const settingsFile = "/etc/lockfs/lockfs.env"
+const settingsFile = cli.SettingsFile
 
 const settingsHead = `# What lockfs is started with on this host. Written by "lockfs up", which keeps lines that are not its own: every flag of
 # "lockfs server" or "lockfs mount" can be set here, --max-bytes as LOCKFS_MAX_BYTES. "lockfs down" and "lockfs up" apply it.
@@ -21,8 +22,8 @@ const settingsHead = `# What lockfs is started with on this host. Written by "lo
 
 // Variables of settingsFile that are no flags.
 const (
-	roleVariable  = "LOCKFS_ROLE"
-	mountVariable = "LOCKFS_MOUNT" // a flag of the server, the argument of a mount
+	roleVariable  = cli.RoleVariable
+	mountVariable = cli.MountVariable // a flag of the server, the argument of a mount
 )
 
 // settings are lines NAME=VALUE, or of anything else, in the order in which they were.
@@ -59,7 +60,7 @@ func (s *settings) write(file string) (changed bool, err error) {
 func (s *settings) get(name string) string {
 	value := ""
 	for _, line := range s.lines {
-		if is, v := assignment(line); is == name {
+		if is, v := cli.Assignment(line); is == name {
 			value = v // the last one counts
 		}
 	}
@@ -68,15 +69,15 @@ func (s *settings) get(name string) string {
 
 // set sets a variable, or takes it out if the value is empty.
 func (s *settings) set(name, value string) {
-	at := slices.IndexFunc(s.lines, func(line string) bool { is, _ := assignment(line); return is == name })
+	at := slices.IndexFunc(s.lines, func(line string) bool { is, _ := cli.Assignment(line); return is == name })
 	switch {
 	case at < 0 && value != "":
 		s.lines = append(s.lines, name+"="+quote(value))
 	case at >= 0 && value == "":
-		s.lines = slices.DeleteFunc(s.lines, func(line string) bool { is, _ := assignment(line); return is == name })
+		s.lines = slices.DeleteFunc(s.lines, func(line string) bool { is, _ := cli.Assignment(line); return is == name })
 	case at >= 0 && s.get(name) != value:
 		s.lines[at] = name + "=" + quote(value)
-		rest := slices.DeleteFunc(slices.Clone(s.lines[at+1:]), func(line string) bool { is, _ := assignment(line); return is == name })
+		rest := slices.DeleteFunc(slices.Clone(s.lines[at+1:]), func(line string) bool { is, _ := cli.Assignment(line); return is == name })
 		s.lines = append(s.lines[:at+1], rest...)
 	}
 }
@@ -85,59 +86,26 @@ func (s *settings) set(name, value string) {
 func (s *settings) environment() []string {
 	var variables []string
 	for _, line := range s.lines {
-		if name, value := assignment(line); name != "" {
+		if name, value := cli.Assignment(line); name != "" {
 			variables = append(variables, name+"="+value)
 		}
 	}
 	return variables
 }
 
-// assignment reads a line; the name is empty if it is none.
-func assignment(line string) (name, value string) {
-	line = strings.TrimSpace(line)
-	if line == "" || line[0] == '#' || line[0] == ';' {
-		return "", ""
-	}
-	name, value, is := strings.Cut(line, "=")
-	if !is {
-		return "", ""
-	}
-	return strings.TrimSpace(name), unquote(strings.TrimSpace(value))
-}
-
-// mustEscape are characters that mean something between double quotes.
-const mustEscape = "\"\\$`"
-
 // quote writes a value such that systemd reads it as it is (systemd.exec(5), EnvironmentFile).
 func quote(value string) string {
-	if !strings.ContainsAny(value, " \t#;'"+mustEscape) {
+	if !strings.ContainsAny(value, " \t#;'"+cli.MustEscape) {
 		return value
 	}
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, c := range []byte(value) {
-		if strings.IndexByte(mustEscape, c) >= 0 {
+		if strings.IndexByte(cli.MustEscape, c) >= 0 {
 			b.WriteByte('\\')
 		}
 		b.WriteByte(c)
 	}
 	b.WriteByte('"')
-	return b.String()
-}
-
-func unquote(value string) string {
-	if len(value) >= 2 && value[0] == '\'' && value[len(value)-1] == '\'' {
-		return value[1 : len(value)-1]
-	}
-	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
-		return value
-	}
-	var b strings.Builder
-	for i := 1; i < len(value)-1; i++ {
-		if value[i] == '\\' && i+1 < len(value)-1 && strings.IndexByte(mustEscape, value[i+1]) >= 0 {
-			i++
-		}
-		b.WriteByte(value[i])
-	}
 	return b.String()
 }

@@ -41,6 +41,7 @@ StartLimitIntervalSec=0
 [Service]
 Type=notify
 EnvironmentFile=%[1]s
+ExecStartPre=-%[4]s mount-point protect
 ExecStart=%[4]s %[5]s
 ExecReload=kill -HUP $MAINPID
 TimeoutStartSec=infinity

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -52,7 +53,8 @@ func upCommand() *cobra.Command {
 		Long: `Make this host one of a cluster: with --bootstrap the first server of a new one, with a TOKEN what that is for, a server or
 a host that only mounts. It gets an identity for this host, writes what the daemon is started with to
 ` + settingsFile + `, installs and starts its unit where systemd runs (elsewhere it starts the daemon in the background),
-mounts the locks, and waits until they work. --bootstrap prints two tokens, for further servers and for mounts. A server has a
+mounts the locks, and waits until they work. While lockfs is not mounted, programs cannot create files in the mount point: it
+makes the directory immutable, or covers it with a read-only tmpfs. --bootstrap prints two tokens, for further servers and for mounts. A server has a
 vote as soon as it has caught up, unless --nonvoter is given; an even number of voters is warned of.
 
 Without either it brings back what lockfs down stopped, or mends what is not as it should be: a daemon that does not run, a
@@ -119,6 +121,9 @@ func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
 		return nil, err
 	}
 	r.title("%s", h.describe())
+	if err := os.MkdirAll(filepath.Dir(settingsFile), 0o755); err != nil { // all users' commands read the mount points there
+		return nil, err
+	}
 	begins, err := p.identify(ctx, r, h)
 	if err != nil {
 		return nil, err
@@ -301,6 +306,11 @@ func (h *host) keep(ctx context.Context, r *report, was *host, begins bool) (ser
 	if begins {
 		h.settings.set(bootstrapVariable, "true")
 	}
+	if was != nil && (!slices.Equal(was.settings.lines, h.settings.lines) || h.lostMount(ctx)) {
+		if err := was.stopRunning(ctx, r); err != nil {
+			return nil, fmt.Errorf("the daemon has to be started anew: %w", err)
+		}
+	}
 	daemon, err := h.service()
 	if err != nil {
 		return nil, err
@@ -309,11 +319,10 @@ func (h *host) keep(ctx context.Context, r *report, was *host, begins bool) (ser
 	if err != nil {
 		return nil, err
 	}
-	if was != nil && running && (!slices.Equal(was.settings.lines, h.settings.lines) || h.lostMount(ctx)) {
-		if err := was.down(ctx, r, false); err != nil {
-			return nil, fmt.Errorf("the daemon has to be started anew: %w", err)
+	if was != nil && was.mount != h.mount {
+		if err := was.unprotect(r); err != nil {
+			return nil, err
 		}
-		running = false
 	}
 	changed, err := h.settings.write(settingsFile)
 	if err != nil {
@@ -328,6 +337,7 @@ func (h *host) keep(ctx context.Context, r *report, was *host, begins bool) (ser
 	if err != nil {
 		return nil, err
 	}
+	h.protect(r)
 	if err := daemon.start(ctx); err != nil {
 		return nil, err
 	}
@@ -346,6 +356,19 @@ func (h *host) keep(ctx context.Context, r *report, was *host, begins bool) (ser
 		r.did("daemon", "%s", daemon)
 	}
 	return daemon, nil
+}
+
+// stopRunning is down if the daemon runs, which may be asked elsewhere than one with other settings.
+func (h *host) stopRunning(ctx context.Context, r *report) error {
+	daemon, err := h.service()
+	if err != nil {
+		return err
+	}
+	running, err := daemon.running(ctx)
+	if err != nil || !running {
+		return err
+	}
+	return h.down(ctx, r, false)
 }
 
 // lostMount tells of a server that goes on without its mount, as it does when somebody has unmounted that.

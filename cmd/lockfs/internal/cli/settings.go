@@ -1,0 +1,45 @@
+package cli
+
+import "strings"
+
+// SettingsFile has what lockfs up sets this host up with: variables, one a line, as systemd reads them.
+const SettingsFile = "/etc/lockfs/lockfs.env"
+
+// Variables of SettingsFile that say which mount this host is to have. Without a role the host is not set up.
+const (
+	RoleVariable  = "LOCKFS_ROLE"
+	MountVariable = "LOCKFS_MOUNT"
+)
+
+// MustEscape are characters with a meaning between double quotes.
+const MustEscape = "\"\\$`"
+
+// Assignment reads a line of SettingsFile. The name is empty if the line sets no variable.
+func Assignment(line string) (name, value string) {
+	line = strings.TrimSpace(line)
+	if line == "" || line[0] == '#' || line[0] == ';' {
+		return "", ""
+	}
+	name, value, is := strings.Cut(line, "=")
+	if !is {
+		return "", ""
+	}
+	return strings.TrimSpace(name), unquote(strings.TrimSpace(value))
+}
+
+func unquote(value string) string {
+	if len(value) >= 2 && value[0] == '\'' && value[len(value)-1] == '\'' {
+		return value[1 : len(value)-1]
+	}
+	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
+		return value
+	}
+	var b strings.Builder
+	for i := 1; i < len(value)-1; i++ {
+		if value[i] == '\\' && i+1 < len(value)-1 && strings.IndexByte(MustEscape, value[i+1]) >= 0 {
+			i++
+		}
+		b.WriteByte(value[i])
+	}
+	return b.String()
+}

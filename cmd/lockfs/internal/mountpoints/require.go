@@ -1,0 +1,71 @@
+package mountpoints
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"lockfs/fusefs/mountpoint"
+)
+
+// Require fails if a path is at or below a configured mount point where lockfs is not mounted: a lock there would be this host's alone.
+// It opens directories so that automounts act. What is mounted is not asked, though it may be dead or hang.
+func Require(path string) error {
+	points, err := Configured()
+	if err != nil {
+		return fmt.Errorf("find out where lockfs should be mounted: %w", err)
+	}
+	return requireOf(path, points)
+}
+
+func requireOf(path string, points []Point) error {
+	if len(points) == 0 {
+		return nil
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	paths := []string{path}
+	for _, p := range points {
+		if isBelow(path, p.Dir) {
+			return requireMount(path, p)
+		}
+	}
+	// Symbolic links may lead there. No mount of lockfs is on the way so far.
+	if dir, err := mountpoint.Resolve(filepath.Dir(path)); err == nil {
+		paths = append(paths, filepath.Join(dir, filepath.Base(path)))
+	}
+	if resolved, err := mountpoint.Resolve(path); err == nil { // a directory of locks
+		paths = append(paths, resolved)
+	}
+	for _, p := range points {
+		dir, err := mountpoint.Resolve(p.Dir)
+		if err != nil {
+			continue // nothing is below it
+		}
+		for _, path := range paths {
+			if isBelow(path, dir) {
+				return requireMount(path, p)
+			}
+		}
+	}
+	return nil
+}
+
+func requireMount(path string, p Point) error {
+	mounted, err := mountpoint.MountedAt(p.Dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("lockfs is not mounted at %s, where %s has it (%w): a lock at %s would exclude nobody on other hosts; mount it with `lockfs up` or `mount %[1]s`",
+			p.Dir, p.By, err, path)
+	case !mounted:
+		return fmt.Errorf("lockfs is not mounted at %s, where %s has it: a lock at %s would exclude nobody on other hosts; mount it with `lockfs up` or `mount %[1]s`",
+			p.Dir, p.By, path)
+	}
+	return nil
+}
+
+func isBelow(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}

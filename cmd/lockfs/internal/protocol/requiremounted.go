@@ -1,0 +1,34 @@
+package protocol
+
+import (
+	"github.com/spf13/cobra"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/mountpoints"
+	"lockfs/formats/swarm"
+)
+
+// requireMounted has a command fail before it does anything if its lock is below a mount point where lockfs should be mounted and is not.
+func requireMounted(cmd *cobra.Command) *cobra.Command {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := mountpoints.Require(placeOf(cmd, args)); err != nil {
+			a := new(answer)
+			a.asJSON, _ = cmd.Flags().GetBool("json")
+			return a.end(cmd.OutOrStdout(), cli.Failed(err))
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// placeOf returns a path that the lock of a command is at or below.
+func placeOf(cmd *cobra.Command, args []string) string {
+	if flag := cmd.Flags().Lookup("dir"); flag != nil {
+		return flag.Value.String()
+	}
+	if cmd.HasParent() && (cmd.Parent().Name() == "swarm" || cmd.Parent().Name() == SwarmScript) {
+		return string(swarm.DefaultDir())
+	}
+	return args[0]
+}

@@ -1,0 +1,72 @@
+package setup
+
+import (
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/mountpoints"
+)
+
+// protect keeps programs from creating files in the mount point while lockfs is not mounted. A host without that protection still works,
+// so an error is only reported; lockfs doctor reports it too.
+func (h *host) protect(r *report) {
+	bare, changed, err := mountpoints.Protect(h.mount)
+	if bare != nil {
+		err = errors.Join(err, mountpoints.SetUp(bare.Path))
+	}
+	switch {
+	case err != nil:
+		r.is("directory", "%s is not protected while lockfs is not mounted: %v", h.mount, err)
+	case changed:
+		r.did("directory", "%s is protected while lockfs is not mounted: %s", h.mount, mountpoints.Describe(bare))
+	default:
+		r.is("directory", "%s is protected while lockfs is not mounted: %s", h.mount, mountpoints.Describe(bare))
+	}
+}
+
+// unprotect undoes protect, once lockfs is unmounted.
+func (h *host) unprotect(r *report) error {
+	changed, err := mountpoints.Unprotect(h.mount)
+	if err == nil {
+		err = mountpoints.TakeDown(h.mount)
+	}
+	if changed {
+		r.did("directory", "programs can create files in %s again", h.mount)
+	}
+	return err
+}
+
+// MountPointCommand is for the units and the scripts of packages.
+func MountPointCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "mount-point", Short: "Protect the directories of configured mounts, or undo that; for units and packages", Hidden: true,
+	}
+	protect := &cobra.Command{
+		Use: "protect", Short: "Keep programs from creating files in mount points while lockfs is not mounted",
+		Example: "  lockfs mount-point protect", Args: cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			points, err := mountpoints.Configured()
+			if err != nil {
+				return err
+			}
+			for _, p := range points {
+				if _, err := os.Lstat(p.Dir); err != nil {
+					continue // it may be on a disk that is not there yet
+				}
+				if _, _, err := mountpoints.Protect(p.Dir); err != nil {
+					cmd.PrintErrf("lockfs: %s is not protected while lockfs is not mounted: %v\n", p.Dir, err)
+				}
+			}
+			return nil
+		},
+	}
+	unprotect := &cobra.Command{
+		Use: "unprotect", Short: "Let programs create files in mount points again that lockfs has protected",
+		Example: "  lockfs mount-point unprotect", Args: cli.Exactly(0, 0),
+		RunE: func(*cobra.Command, []string) error { return mountpoints.UnprotectAll() },
+	}
+	return cli.Parent(cmd, protect, unprotect)
+}
