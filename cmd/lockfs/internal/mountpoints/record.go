@@ -76,6 +76,9 @@ func changeRecord(file, dir string, change func(*entry)) error {
 	if after == before {
 		return nil
 	}
+	if after == "" {
+		return errors.Join(os.Remove(file), durable.SyncDir(folder))
+	}
 	if err := durable.Replace(file, []byte(after)); err != nil {
 		return err
 	}
