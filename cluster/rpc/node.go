@@ -27,6 +27,12 @@ type Node interface {
 	Enroller
 }
 
+// Answer is what says whether the asked node did what it was asked.
+type Answer interface {
+	GetOutcome() clusterpb.Outcome
+	GetLeaderAddress() string
+}
+
 // LeaseKeeper is a node that keeps what many mounts ask of it for a while.
 type LeaseKeeper interface {
 	Node

@@ -67,12 +67,6 @@ func NewRoamingRouter(peers *Peers, entry ...Node) *Router {
 	return r
 }
 
-// Answer is what says whether the asked node did what it was asked.
-type Answer interface {
-	GetOutcome() clusterpb.Outcome
-	GetLeaderAddress() string
-}
-
 var errNoLeader = errors.New("no leader is known")
 
 // Ask asks until a node has done it or refuses to, or ctx ends; its error then wraps ctx's and tells the last reason. A refusal says
