@@ -89,6 +89,30 @@ type Member struct {
 	Joining bool // it has no vote yet
 }
 
+// Clusters asks each server that was given, and each member that has answered, to which cluster it belongs.
+func (a *Admin) Clusters(ctx context.Context, nodes []NodeStatus) *rpc.Clusters {
+	clusters := new(rpc.Clusters)
+	for _, node := range nodes {
+		if node.Err == nil {
+			clusters.Add(node.Address, node.Status)
+		}
+	}
+	replies := make([]*clusterpb.StatusReply, len(a.servers))
+	var asking sync.WaitGroup
+	for i, server := range a.servers {
+		if len(a.servers) > 1 { // else it was asked for the members
+			asking.Go(func() { replies[i], _ = a.status(ctx, server, new(clusterpb.StatusRequest)) })
+		}
+	}
+	asking.Wait()
+	for i, reply := range replies {
+		if reply != nil {
+			clusters.Add(a.servers[i], reply)
+		}
+	}
+	return clusters
+}
+
 // Members answers the members as the first of the servers that answers knows them.
 func (a *Admin) Members(ctx context.Context) ([]Member, error) {
 	var failed error

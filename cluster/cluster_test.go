@@ -296,7 +296,8 @@ func TestNodeRefusesWhatIsNotItsOwn(t *testing.T) {
 	aimless := testConfig(t, "c")
 	aimless.Bootstrap = false
 	_, err = Open(aimless)
-	require.ErrorContains(t, err, "--bootstrap")
+	require.ErrorContains(t, err, "lockfs server init")
+	require.NoDirExists(t, aimless.DataDir, "nothing is made where no cluster is to be made")
 	anywhere := testConfig(t, "d")
 	anywhere.Address = "0.0.0.0:7420"
 	_, err = Open(anywhere)

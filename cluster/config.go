@@ -27,7 +27,7 @@ type Config struct {
 	Address   string // host:port where it listens for all that other hosts say; empty: a single node without network
 	Advertise string // host:port where others reach it; empty: Address
 	Insecure  bool   // connections are plain and whoever reaches the port is trusted
-	Bootstrap bool   // begin a new cluster; ignored once the data directory belongs to one
+	Bootstrap bool   // bootstrap a new cluster ([Bootstrap]); ignored once the data directory belongs to one
 	// Join are addresses of members, to enter an insecure cluster (else the identity has them), or where a node of any cluster
 	// finds others again that have other addresses now.
 	Join    []string

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"lockfs/cluster/backup"
 	"lockfs/cluster/consensus"
+	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -24,10 +26,7 @@ func Open(cfg Config) (*Node, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	n := &Node{
-		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: consensus.NewWithdrawal(), clock: newClock(readingOf(cfg.Clock)), recent: newRecent(),
-	}
+	n := newNode(cfg)
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()
 	}
@@ -40,28 +39,57 @@ func Open(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-func (n *Node) open() error {
+func newNode(cfg Config) *Node {
+	return &Node{
+		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
+		silence: consensus.NewWithdrawal(), clock: newClock(readingOf(cfg.Clock)), recent: newRecent(),
+	}
+}
+
+// openDirectory opens the data directory of a node that is in a cluster, or is to join or to bootstrap one.
+func (n *Node) openDirectory() error {
+	joins := len(n.cfg.Join) > 0 && !n.cfg.Bootstrap
+	if !n.cfg.Insecure && n.cfg.Address != "" {
+		_, err := identity.Load(filepath.Join(n.cfg.DataDir, consensus.CredentialsDir))
+		joins = !errors.Is(err, identity.ErrNone) // see Enroll
+	}
+	if n.cfg.Bootstrap && joins && !consensus.HasIdentity(n.cfg.DataDir) {
+		return fmt.Errorf("data directory %s is of a server that has come into a cluster with a token: start it with `lockfs server`", n.cfg.DataDir)
+	}
 	var err error
 	if n.dir, err = consensus.OpenDirectory(n.cfg.DataDir, consensus.Claim{
-		Name: n.cfg.Name, Address: n.cfg.Advertise, Bootstrap: n.cfg.Bootstrap, Versions: n.cfg.versions,
+		Name: n.cfg.Name, Address: n.cfg.Advertise, Bootstrap: n.cfg.Bootstrap, Joins: joins, Versions: n.cfg.versions,
 	}); err != nil {
 		return err
 	}
 	if err := n.openSecurity(); err != nil {
 		return err
 	}
-	n.peers = rpc.NewPeers(n.connections())
-	n.router = rpc.NewRouter(n.peers, n)
-	n.forwarder = rpc.NewForwarder(n.connections(), n.dir.ClusterID)
-	if !n.dir.Joined && !n.cfg.Bootstrap && len(n.cfg.Join) == 0 {
-		return fmt.Errorf("data directory %s belongs to no cluster yet: say --bootstrap to begin one, or --join to enter one", n.cfg.DataDir)
+	return n.dir.RequireCluster(joins || n.cfg.Bootstrap)
+}
+
+// bootstrap makes the node the first one of a cluster, unless its directory belongs to one.
+func (n *Node) bootstrap() error {
+	if !n.cfg.Bootstrap {
+		return nil
 	}
-	if err := n.startRaft(); err != nil {
+	return n.dir.Bootstrap(consensus.Config{Logger: n.logger, Writing: n.cfg.Writing, Entries: n.cfg.entries})
+}
+
+func (n *Node) open() error {
+	if err := n.openDirectory(); err != nil {
 		return err
 	}
 	if err := n.bootstrap(); err != nil {
 		return err
 	}
+	n.peers = rpc.NewPeers(n.connections())
+	n.router = rpc.NewRouter(n.peers, n)
+	n.forwarder = rpc.NewForwarder(n.connections(), n.dir.ClusterID)
+	if err := n.startRaft(); err != nil {
+		return err
+	}
+	var err error
 	if n.audit, err = openAuditTrail(n.ctx, n.cfg.DataDir, n.fsm, n.logger); err != nil {
 		return err
 	}
@@ -206,19 +234,4 @@ func (n *Node) raise() *raise {
 func (n *Node) clusterVersion() (at uint32) {
 	n.fsm.View(func(ns *namespace.Namespace) { at = ns.Version() })
 	return at
-}
-
-// bootstrap begins a cluster of this node alone, once.
-func (n *Node) bootstrap() error {
-	if n.dir.Joined || !n.cfg.Bootstrap {
-		return nil
-	}
-	err := n.raft.Bootstrap(n.broken)
-	if n.broken.Err() != nil {
-		err = context.Cause(n.broken) // raft may have ended with the disk
-	}
-	if err != nil {
-		return fmt.Errorf("bootstrap: %w", err)
-	}
-	return n.dir.SetJoined()
 }

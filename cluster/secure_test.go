@@ -48,6 +48,8 @@ func TestABeginningIsTakenUpWhereItWasCutOff(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, node.Close())
 	for _, kept := range [][]string{
+		{},
+		{"lock"},
 		{"node.json"},
 		{"node.json", consensus.SealKeyFile},
 		{"node.json", consensus.SealKeyFile, consensus.FoundingFile},

@@ -38,8 +38,8 @@ func Enroll(ctx context.Context, cfg Config, token *identity.Token) error {
 	if token.Role != identity.Server {
 		return fmt.Errorf("the token is for a %s: a server needs one of `lockfs token create --role server`", token.Role)
 	}
-	if _, err := os.Stat(filepath.Join(cfg.DataDir, consensus.FoundingFile)); err == nil {
-		return fmt.Errorf("data directory %s has begun a cluster of its own: start it with --bootstrap, or use an empty one", cfg.DataDir)
+	if consensus.IsBootstrapping(cfg.DataDir) {
+		return fmt.Errorf("data directory %s is incomplete: `lockfs server init` was interrupted there; run it again, or use an empty directory", cfg.DataDir)
 	}
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("data directory: %w", err)
@@ -67,7 +67,7 @@ func (n *Node) openSecurity() error {
 	case none && n.dir.Joined:
 		return fmt.Errorf("data directory %s is of a cluster without certificates: start this node with --insecure, as the others", n.dir.Path)
 	case none && !n.cfg.Bootstrap:
-		return fmt.Errorf("data directory %s belongs to no cluster yet: say --bootstrap to begin one, or --token to enter one", n.dir.Path)
+		return n.dir.RequireCluster(false)
 	}
 	s := new(security)
 	if s.seal, err = n.sealKey(none); err != nil {
@@ -87,8 +87,6 @@ func (n *Node) openSecurity() error {
 	switch {
 	case credentials.Name() != own:
 		return fmt.Errorf("%s is the identity of %s, and this node is %s: give the node that name, or enroll it anew", dir, credentials.Name(), own)
-	case !n.dir.Joined && n.cfg.Bootstrap && begun == nil:
-		return fmt.Errorf("data directory %s has come into a cluster with a token: start it without --bootstrap", n.dir.Path)
 	}
 	n.secure(s, credentials)
 	return nil

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -26,7 +27,8 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 		Instance: uint64(n.dir.Instance()),
 	}
 	n.fsm.View(func(ns *namespace.Namespace) {
-		status.Cluster, status.ClusterVersion = ns.Cluster(), ns.Version()
+		status.Cluster, status.ClusterVersion = cmp.Or(ns.Cluster(), n.dir.ClusterID()), ns.Version()
+		status.EarlierClusters = ns.EarlierClusters()
 		status.StateIndex = uint64(ns.Index())
 		status.Inodes, status.Usage = uint64(ns.Inodes()), ns.Usage()
 		status.Members = ns.Members()

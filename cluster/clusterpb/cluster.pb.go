@@ -1999,40 +1999,41 @@ func (x *StatusRequest) GetRecent() bool {
 }
 
 type StatusReply struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Id             string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Name           string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Version        string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"` // of the program
-	State          string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`     // leader, candidate, follower, shutdown
-	LeaderId       string                 `protobuf:"bytes,5,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
-	Term           uint64                 `protobuf:"varint,6,opt,name=term,proto3" json:"term,omitempty"`
-	CommitIndex    uint64                 `protobuf:"varint,7,opt,name=commit_index,json=commitIndex,proto3" json:"commit_index,omitempty"`
-	AppliedIndex   uint64                 `protobuf:"varint,8,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"` // of raft, configuration entries included
-	StateIndex     uint64                 `protobuf:"varint,9,opt,name=state_index,json=stateIndex,proto3" json:"state_index,omitempty"`       // last command in the state: the index state_hash belongs to
-	StateHash      string                 `protobuf:"bytes,10,opt,name=state_hash,json=stateHash,proto3" json:"state_hash,omitempty"`
-	Inodes         uint64                 `protobuf:"varint,11,opt,name=inodes,proto3" json:"inodes,omitempty"`
-	Members        []*storepb.Member      `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
-	Voters         []string               `protobuf:"bytes,13,rep,name=voters,proto3" json:"voters,omitempty"` // raft server ids
-	Mount          string                 `protobuf:"bytes,14,opt,name=mount,proto3" json:"mount,omitempty"`   // mount point of this process, if any
-	ClusterTime    int64                  `protobuf:"varint,15,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	LeaderAddress  string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
-	Sessions       uint64                 `protobuf:"varint,17,opt,name=sessions,proto3" json:"sessions,omitempty"`
-	Confirmed      bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
-	Insecure       bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
-	Usage          *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
-	Cluster        string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"`                                      // id of the cluster; empty: it has none yet
-	Nonvoters      []string               `protobuf:"bytes,23,rep,name=nonvoters,proto3" json:"nonvoters,omitempty"`                                  // raft server ids: those that have no vote, or none yet
-	Silences       []*Silence             `protobuf:"bytes,24,rep,name=silences,proto3" json:"silences,omitempty"`                                    // of members that do not answer, if this node leads
-	ClusterVersion uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs, as far as this node has applied its log
-	OldestVersion  uint32                 `protobuf:"varint,71,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"`    // of those that this node's program knows
-	NewestVersion  uint32                 `protobuf:"varint,72,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"`
-	Frozen         *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"`                           // nothing if it is not known, or not yet
-	Recent         []*Sample              `protobuf:"bytes,80,rep,name=recent,proto3" json:"recent,omitempty"`                           // of the last hour, the oldest first
-	VotersSeen     []*VoterSeen           `protobuf:"bytes,81,rep,name=voters_seen,json=votersSeen,proto3" json:"voters_seen,omitempty"` // of the leader
-	Full           bool                   `protobuf:"varint,90,opt,name=full,proto3" json:"full,omitempty"`                              // as in ProbeReply
-	Instance       uint64                 `protobuf:"varint,111,opt,name=instance,proto3" json:"instance,omitempty"`                     // likewise
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Id              string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name            string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Version         string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"` // of the program
+	State           string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`     // leader, candidate, follower, shutdown
+	LeaderId        string                 `protobuf:"bytes,5,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
+	Term            uint64                 `protobuf:"varint,6,opt,name=term,proto3" json:"term,omitempty"`
+	CommitIndex     uint64                 `protobuf:"varint,7,opt,name=commit_index,json=commitIndex,proto3" json:"commit_index,omitempty"`
+	AppliedIndex    uint64                 `protobuf:"varint,8,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"` // of raft, configuration entries included
+	StateIndex      uint64                 `protobuf:"varint,9,opt,name=state_index,json=stateIndex,proto3" json:"state_index,omitempty"`       // last command in the state: the index state_hash belongs to
+	StateHash       string                 `protobuf:"bytes,10,opt,name=state_hash,json=stateHash,proto3" json:"state_hash,omitempty"`
+	Inodes          uint64                 `protobuf:"varint,11,opt,name=inodes,proto3" json:"inodes,omitempty"`
+	Members         []*storepb.Member      `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
+	Voters          []string               `protobuf:"bytes,13,rep,name=voters,proto3" json:"voters,omitempty"` // raft server ids
+	Mount           string                 `protobuf:"bytes,14,opt,name=mount,proto3" json:"mount,omitempty"`   // mount point of this process, if any
+	ClusterTime     int64                  `protobuf:"varint,15,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
+	LeaderAddress   string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Sessions        uint64                 `protobuf:"varint,17,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Confirmed       bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
+	Insecure        bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
+	Usage           *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
+	Cluster         string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"`                                      // id of the cluster; empty: it has none yet
+	Nonvoters       []string               `protobuf:"bytes,23,rep,name=nonvoters,proto3" json:"nonvoters,omitempty"`                                  // raft server ids: those that have no vote, or none yet
+	Silences        []*Silence             `protobuf:"bytes,24,rep,name=silences,proto3" json:"silences,omitempty"`                                    // of members that do not answer, if this node leads
+	ClusterVersion  uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs, as far as this node has applied its log
+	OldestVersion   uint32                 `protobuf:"varint,71,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"`    // of those that this node's program knows
+	NewestVersion   uint32                 `protobuf:"varint,72,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"`
+	Frozen          *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"`                                           // nothing if it is not known, or not yet
+	Recent          []*Sample              `protobuf:"bytes,80,rep,name=recent,proto3" json:"recent,omitempty"`                                           // of the last hour, the oldest first
+	VotersSeen      []*VoterSeen           `protobuf:"bytes,81,rep,name=voters_seen,json=votersSeen,proto3" json:"voters_seen,omitempty"`                 // of the leader
+	Full            bool                   `protobuf:"varint,90,opt,name=full,proto3" json:"full,omitempty"`                                              // as in ProbeReply
+	Instance        uint64                 `protobuf:"varint,111,opt,name=instance,proto3" json:"instance,omitempty"`                                     // likewise
+	EarlierClusters []string               `protobuf:"bytes,120,rep,name=earlier_clusters,json=earlierClusters,proto3" json:"earlier_clusters,omitempty"` // ids of those from whose state this cluster was recovered or restored
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *StatusReply) Reset() {
@@ -2280,6 +2281,13 @@ func (x *StatusReply) GetInstance() uint64 {
 		return x.Instance
 	}
 	return 0
+}
+
+func (x *StatusReply) GetEarlierClusters() []string {
+	if x != nil {
+		return x.EarlierClusters
+	}
+	return nil
 }
 
 // Sample is what a node noticed of itself in some time. Durations are in nanoseconds; 0: there were none.
@@ -3473,7 +3481,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06member\x18\x03 \x01(\tR\x06member\x12\x18\n" +
 	"\areached\x18\x04 \x01(\tR\areached\x12\x16\n" +
 	"\x06frozen\x18< \x01(\x04R\x06frozen\x12\x16\n" +
-	"\x06recent\x18P \x01(\bR\x06recent\"\x92\b\n" +
+	"\x06recent\x18P \x01(\bR\x06recent\"\xbd\b\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -3509,7 +3517,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\vvoters_seen\x18Q \x03(\v2\x19.lockfs.cluster.VoterSeenR\n" +
 	"votersSeen\x12\x12\n" +
 	"\x04full\x18Z \x01(\bR\x04full\x12\x1a\n" +
-	"\binstance\x18o \x01(\x04R\binstance\"\xda\x01\n" +
+	"\binstance\x18o \x01(\x04R\binstance\x12)\n" +
+	"\x10earlier_clusters\x18x \x03(\tR\x0fearlierClusters\"\xda\x01\n" +
 	"\x06Sample\x12\x14\n" +
 	"\x05ended\x18\x01 \x01(\x03R\x05ended\x12\x10\n" +
 	"\x03lag\x18\x02 \x01(\x04R\x03lag\x12\x18\n" +

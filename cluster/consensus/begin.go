@@ -67,6 +67,47 @@ func Found(
 	return d.SetJoined() // from here on it is a node's
 }
 
+// Bootstrap makes the node of a directory that was opened for it (Claim.Bootstrap) the only voter of a new cluster. It can be
+// interrupted at any moment and called again. Where the directory belongs to a cluster it does nothing.
+func (d *Directory) Bootstrap(cfg Config) (err error) {
+	if d.HasJoined() {
+		return nil
+	}
+	cfg.Silence, cfg.Fail = NewWithdrawal(), func(error) {} // the error of the write is returned
+	files, _, err := openStorage(d, &cfg)
+	if err != nil {
+		return err
+	}
+	err = files.bootstrap(d.onlyVoter())
+	if err := errors.Join(err, files.close()); err != nil {
+		return fmt.Errorf("bootstrap a cluster: write %s: %w", d.Path, err)
+	}
+	return d.SetJoined()
+}
+
+// bootstrap is raft.BootstrapCluster, which leaves a node without a configuration if it is interrupted between the term and the entry.
+func (s *storage) bootstrap(first raft.Configuration) error {
+	last, err := s.logs.LastIndex()
+	if err != nil || last > 0 { // an attempt before this one came so far
+		return err
+	}
+	next := s.votes.stored
+	next.current = 1
+	if err := s.votes.save(next); err != nil {
+		return err
+	}
+	return s.logs.StoreLog(&raft.Log{Index: 1, Term: 1, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(first)})
+}
+
+// onlyVoter is the configuration of a cluster of the directory's node alone.
+func (d *Directory) onlyVoter() raft.Configuration {
+	address := raft.ServerAddress(d.Address)
+	if address == "" {
+		address = aloneAddress
+	}
+	return raft.Configuration{Servers: []raft.Server{{Suffrage: raft.Voter, ID: raft.ServerID(d.ID), Address: address}}}
+}
+
 // requireEmpty passes over what a file system has by itself.
 func requireEmpty(path string) error {
 	entries, err := os.ReadDir(path)
@@ -94,14 +135,9 @@ func (d *Directory) begin(votes *voteStore, snapshots *snapshotStore, state *nam
 		return err
 	}
 	_, local := raft.NewInmemTransport(aloneAddress)
-	address := raft.ServerAddress(d.Address)
-	if address == "" {
-		address = local.LocalAddr()
-	}
-	only := raft.Configuration{Servers: []raft.Server{{Suffrage: raft.Voter, ID: raft.ServerID(d.ID), Address: address}}}
 	snapshot := state.Snapshot()
 	index := uint64(snapshot.Index())
-	sink, err := snapshots.Create(raft.SnapshotVersionMax, index, uint64(term), only, index, local)
+	sink, err := snapshots.Create(raft.SnapshotVersionMax, index, uint64(term), d.onlyVoter(), index, local)
 	if err != nil {
 		return err
 	}

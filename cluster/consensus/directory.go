@@ -42,7 +42,8 @@ type Directory struct {
 type Claim struct {
 	Name      string // of the node
 	Address   string // by which the other voters know it; empty: it is alone
-	Bootstrap bool   // it is to begin a cluster
+	Bootstrap bool   // the node is to bootstrap a cluster; ignored once the directory belongs to one
+	Joins     bool   // the node is to join a cluster; likewise
 	// Versions are those of a cluster that the program knows; none: this program's.
 	Versions version.Range
 }
@@ -58,6 +59,9 @@ func (c *Claim) versions() version.Range {
 // lockfs's; a [DamagedError] if parts of it are missing; codec.ErrNewer or codec.ErrOlder, before anything is written, if the cluster
 // runs at a version that the program does not know.
 func OpenDirectory(path string, claim Claim) (*Directory, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !claim.Bootstrap && !claim.Joins {
+		return nil, noCluster(path)
+	}
 	lock, err := lockDirectory(path)
 	if err != nil {
 		return nil, err
@@ -69,6 +73,33 @@ func OpenDirectory(path string, claim Claim) (*Directory, error) {
 	return d, nil
 }
 
+// noCluster is the error for a directory without a cluster where none is to be made: a server that has lost its disk must not bootstrap a
+// second cluster beside the one that it belonged to.
+func noCluster(path string) error {
+	return fmt.Errorf("data directory %s belongs to no cluster: to join one, give --token (--join if it has no certificates); to go on from a backup, "+
+		"use `lockfs restore`; only to make a new cluster, run `lockfs server init` once", path)
+}
+
+// HasIdentity reports whether a directory is some node's.
+func HasIdentity(path string) bool {
+	_, err := os.Stat(filepath.Join(path, IdentityFile))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// IsBootstrapping reports whether a directory has a part of a new cluster's first node, and the rest is yet to be made ([Directory.Bootstrap]).
+func IsBootstrapping(path string) bool {
+	id, err := loadIdentity(path)
+	return err == nil && id.Bootstrapping
+}
+
+// RequireCluster returns an error unless the node is in a cluster, or is to join one.
+func (d *Directory) RequireCluster(joins bool) error {
+	if d.HasJoined() || joins {
+		return nil
+	}
+	return noCluster(d.Path)
+}
+
 // Close lets another process use the directory.
 func (d *Directory) Close() error { return d.lock.Close() }
 
@@ -76,7 +107,7 @@ func (d *Directory) Close() error { return d.lock.Close() }
 func (d *Directory) SetJoined() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.Joined = true
+	d.Joined, d.Bootstrapping = true, false
 	return d.save(d.Path)
 }
 
@@ -175,9 +206,12 @@ func (d *Directory) identify(claim Claim) error {
 				d.Path, entry.Name())
 		}
 	}
+	if !claim.Bootstrap && !claim.Joins {
+		return noCluster(d.Path)
+	}
 	d.Identity = newIdentity(claim.Name, claim.Address)
 	if claim.Bootstrap {
-		d.Cluster = NewClusterID()
+		d.Cluster, d.Bootstrapping = NewClusterID(), true
 	}
 	return d.save(d.Path)
 }
@@ -187,11 +221,11 @@ func (d *Directory) check(claim Claim) error {
 		return fmt.Errorf("data directory %s belongs to node %q, not %q; use --name %s or another --data",
 			d.Path, d.Name, claim.Name, d.Name)
 	}
-	if !d.Joined && claim.Bootstrap { // not the one that it may have asked before to join
-		d.Cluster = NewClusterID()
-		if err := d.save(d.Path); err != nil {
-			return err
-		}
+	switch {
+	case !d.Joined && claim.Bootstrap && !d.Bootstrapping:
+		return fmt.Errorf("data directory %s is of a server that was started to join a cluster: start that again, or use an empty directory", d.Path)
+	case d.Bootstrapping && !claim.Bootstrap:
+		return fmt.Errorf("data directory %s is incomplete: `lockfs server init` was interrupted; run it again with this --data and --name", d.Path)
 	}
 	if d.Address == claim.Address {
 		return nil

@@ -86,14 +86,14 @@ func (s setup) open(ctx context.Context) (*voter, error) {
 	if v.dir, err = OpenDirectory(s.path, s.claim); err != nil {
 		return nil, err
 	}
-	if v.Raft, err = Open(v.dir, s.Config); err != nil {
+	if err = v.dir.Bootstrap(s.Config); err == nil {
+		v.Raft, err = Open(v.dir, s.Config)
+	}
+	if err != nil {
 		return nil, errors.Join(err, v.dir.Close())
 	}
 	v.store = &raftstore.Store{
 		Raft: v.Raft.Raft, Now: func() int64 { return time.Now().UnixNano() }, Version: func() uint32 { return version.Newest },
-	}
-	if err := errors.Join(v.Bootstrap(ctx), v.dir.SetJoined()); err != nil {
-		return nil, errors.Join(err, v.close())
 	}
 	go v.TakeSnapshots(ctx)
 	go v.WatchDisk()

@@ -44,6 +44,8 @@ type Identity struct {
 	// Starts are the instances of the processes that have used the directory, the present one last. The first may be one that the cluster
 	// has recorded; those before it are left out.
 	Starts []ids.Instance `json:"starts,omitempty"`
+	// Bootstrapping is set from the first file of a new cluster's first node until Joined is: the rest is then made by the next attempt.
+	Bootstrapping bool `json:"bootstrapping,omitempty"`
 	// ClusterVersion is that of the newest that the rest of the directory may hold something of; 0: 1.
 	ClusterVersion uint32 `json:"cluster_version,omitempty"`
 }

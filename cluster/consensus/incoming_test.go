@@ -26,7 +26,7 @@ type follower struct {
 
 func newFollower(t *testing.T) *follower {
 	f := &follower{setup: newSetup(t)}
-	f.setup.claim.Bootstrap = false
+	f.setup.claim.Bootstrap, f.setup.claim.Joins = false, true
 	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger()), snapshots: new(snapshotStore)}
 	f.leader = newTransport(&Config{Network: listen(t), Addresses: NewAddresses(), Silence: NewWithdrawal(), Logger: quietLogger()}, directoryOf("leader"), files)
 	t.Cleanup(func() { _ = f.leader.(raft.WithClose).Close() })

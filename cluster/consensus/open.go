@@ -117,17 +117,6 @@ func (r *Raft) raftConfig() *raft.Config {
 	return cfg
 }
 
-// Bootstrap begins a cluster of this node alone. Where one has begun already it does nothing.
-func (r *Raft) Bootstrap(ctx context.Context) error {
-	err := Await(ctx, r.BootstrapCluster(raft.Configuration{Servers: []raft.Server{{
-		Suffrage: raft.Voter, ID: r.id, Address: r.Transport.LocalAddr(),
-	}}}))
-	if errors.Is(err, raft.ErrCantBootstrap) {
-		return nil
-	}
-	return err
-}
-
 // WatchSpace keeps a reserve of space until the context ends.
 func (r *Raft) WatchSpace(ctx context.Context) { r.files.space.watch(ctx) }
 

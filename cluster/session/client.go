@@ -86,6 +86,8 @@ type Config struct {
 	NoLockDelay  bool                            // nobody relies on its advisory locks once the session has ended, so others need not wait
 	Versions     version.Range                   // of a cluster, that the program knows; none: version.Own
 	Logger       *slog.Logger
+
+	cluster string // id of the one that the servers belong to; empty: none has said
 }
 
 // Voter is a voter in the process of its client.

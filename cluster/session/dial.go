@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func Dial(ctx context.Context, servers []string, cfg Config) (*Client, error) {
 	var client *Client
 	var err error
 	if cfg.Inherited == nil { // else the cluster may be silent, and programs wait to be told so
-		err = checkFits(ctx, peers.Nodes(servers), cfg.Versions)
+		cfg.cluster, err = checkServers(ctx, servers, peers.Nodes(servers), cfg.Versions)
 	}
 	if err == nil {
 		client, err = openClient(ctx, nil, rpc.NewRoamingRouter(peers, peers.Nodes(servers)...), peers, cfg)
@@ -84,8 +85,8 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	if c.journal, left, others, err = openJournal(cfg.SessionFile, c.bootID); err != nil {
 		return nil, err
 	}
-	c.cluster = &affiliation{id: left.cluster, moved: c.moved, logger: c.logger}
-	c.journal.belong(left.cluster)
+	c.cluster = &affiliation{id: cmp.Or(left.cluster, cfg.cluster), moved: c.moved, logger: c.logger}
+	c.journal.belong(c.cluster.get())
 	var session *clientSession
 	if c.holders, err = newHolders(c.ctx, c, c.host, c.bootID, c.logger); err == nil {
 		session, err = c.begin(ctx, left)

@@ -1,50 +1,10 @@
 package session
 
 import (
-	"context"
-	"fmt"
-	"time"
-
-	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/rpc"
 	"lockfs/raftstore/codec"
-	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 	"lockfs/raftstore/version"
 )
-
-// fitTimeout is how long the nodes are waited for to say at which version the cluster runs.
-const fitTimeout = time.Second
-
-// checkFits answers codec.ErrNewer or codec.ErrOlder if the first of the nodes that answers runs a cluster of a version that the
-// program does not know. That comes before anything of an earlier process is settled or taken over. It is nobody's last word:
-// the node may be behind, and nobody may answer; the session is refused then.
-func checkFits(ctx context.Context, nodes []rpc.Node, known version.Range) error {
-	ctx, cancel := context.WithTimeout(ctx, fitTimeout)
-	defer cancel()
-	answers := make(chan *clusterpb.StatusReply, len(nodes))
-	for _, node := range nodes {
-		go func() {
-			status, err := node.Status(ctx, &clusterpb.StatusRequest{})
-			if err != nil {
-				status = nil
-			}
-			answers <- status
-		}()
-	}
-	for range nodes {
-		status := <-answers
-		if status.GetClusterVersion() == 0 {
-			continue
-		}
-		if err := namespace.CheckVersion(status.GetClusterVersion(), known); err != nil {
-			theirs := version.Range{Oldest: status.GetOldestVersion(), Newest: status.GetNewestVersion()}
-			return fmt.Errorf("%w (the server %s knows version %s)", err, status.GetName(), theirs)
-		}
-		return nil
-	}
-	return nil
-}
 
 // RunsAt is the version of the cluster, as far as was heard.
 func (c *Client) RunsAt() uint32 { return max(c.runsAt.Load(), version.Oldest) }

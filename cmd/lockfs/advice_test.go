@@ -46,7 +46,8 @@ func TestErrorsNameACommand(t *testing.T) {
 			"backup verify DIR/file",
 			"backup verify DIR/nosuch", "restore DIR/file", "server inspect --data DIR/full", "server inspect --data DIR/nosuch",
 			"server recover --data DIR/full",
-			"server --name a --data DIR/full --insecure --bootstrap --addr 127.0.0.1:1", "quota set /nosuch --bytes 1",
+			"server --name a --data DIR/full --insecure --addr 127.0.0.1:1", "server --name a --data DIR/none --addr 127.0.0.1:1",
+			"server init --name a --data DIR/full --insecure", "quota set /nosuch --bytes 1",
 			"quota set nosuch --bytes 1",
 		}},
 		{"there is no such lock", alone, []string{

@@ -29,7 +29,7 @@ func TestErrorsNameWhatHelps(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "full"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "full", "x"), nil, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o600))
-	alone := " --insecure --bootstrap --addr " + loopback.Free(t)
+	alone := " --insecure --addr " + loopback.Free(t)
 	for _, call := range []string{
 		"member remove nosuch", "member promote nosuch", "member demote a", "member replace a nosuch", "member lsit", "member",
 		"host forget nosuch", "alarm clear 9", "alarm clear x", "quota set /", "quota set --uid x --bytes 1", "quota remvoe /x",
@@ -37,7 +37,8 @@ func TestErrorsNameWhatHelps(t *testing.T) {
 		"token revoke x", "locks nosuch", "backup /nowhere/x", "backup verify DIR/file", "backup verify /nowhere",
 		"restore DIR/file --data DIR/new --name a", "restore DIR/file --data DIR/new", "server inspect --data DATA 999999", "server inspect --data DIR/full",
 		"server --name a --data DATA" + alone, "server --name a --data DIR/full" + alone, "server --name a/b --data DIR/new" + alone,
-		"server --name a --data DIR/new --insecure --bootstrap --addr API", "server --name b --data DIR/new --insecure --addr API",
+		"server --name a --data DIR/new --insecure --join API --addr API", "server --name b --data DIR/new --insecure --addr API",
+		"server init --name a --data DIR/full", "server init --name a --data DATA --insecure", "server init --name a/b --data DIR/new",
 		"server recover --data DIR/full", "server recover --data DATA", "mount --servers 127.0.0.1:1 --wait 1s DIR/mount", "mount DIR/file/x", "mount",
 		"dev DIR/file", "recover", "forrst status k --endpoint http://127.0.0.1:1/forrst", "debug bundle /nowhere/x", "ui --listen 0.0.0.0:1 --socket /nowhere",
 		"top", "doctor --nosuch", "docs", "docs man", "docs man DIR/file/x", "help nosuch", "help recipes nosuch", "nosuch", "statsu", "status --jsno",

@@ -46,7 +46,9 @@ func startServer(t testing.TB) *runningServer {
 		sockets: t.TempDir(),
 	}
 	s.environment = []string{"LOCKFS_SERVERS=" + s.api, cli.SocketDirVariable + "=" + s.sockets, "LOCKFS_INSECURE=true"}
-	server := exec.Command(s.program, "server", "--name", "a", "--data", s.data, "--bootstrap", "--insecure", "--addr", s.api, "--http-addr", s.http)
+	made := clitest.Execute(t, s.environment, s.program, "server", "init", "--name", "a", "--data", s.data, "--insecure", "--addr", s.api)
+	require.Zero(t, made.Code, made.Stderr)
+	server := exec.Command(s.program, "server", "--name", "a", "--data", s.data, "--insecure", "--addr", s.api, "--http-addr", s.http)
 	server.Env = clitest.Environment(s.environment...)
 	out, err := server.StdoutPipe()
 	require.NoError(t, err)

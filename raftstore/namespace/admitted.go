@@ -8,6 +8,9 @@ import (
 // Cluster is the id of the cluster; empty: it has none yet.
 func (ns *Namespace) Cluster() string { return ns.trust.Cluster() }
 
+// EarlierClusters are the ids of those from whose state this cluster was recovered or restored.
+func (ns *Namespace) EarlierClusters() []string { return ns.trust.Earlier() }
+
 // GoesOnFor tells whether the cluster was recovered or restored from the one with this id, at first or second hand.
 func (ns *Namespace) GoesOnFor(cluster string) bool { return ns.trust.GoesOnFor(cluster) }
 

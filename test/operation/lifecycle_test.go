@@ -69,7 +69,7 @@ func TestDataBelowTheMountIsRefused(t *testing.T) {
 	program := installFor(t, host, "root")
 	for _, command := range [][]string{
 		{"dev", "/mnt/locks", "--data", "/mnt/locks/data"},
-		{"server", "--insecure", "--name", "a", "--bootstrap", "--data", "/mnt/locks/data", "--mount", "/mnt/locks"},
+		{"server", "--insecure", "--name", "a", "--data", "/mnt/locks/data", "--mount", "/mnt/locks"},
 	} {
 		_, err := host.Run(program, command...)
 		require.ErrorContains(t, err, "choose another --data")

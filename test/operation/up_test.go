@@ -234,6 +234,30 @@ func TestFiveCommands(t *testing.T) {
 	})
 }
 
+// TestUpAfterALostDiskMakesNoCluster, also with --bootstrap: the host was set up as a server, and its cluster may live. A token brings it back.
+func TestUpAfterALostDiskMakesNoCluster(t *testing.T) {
+	t.Parallel()
+	net := hosts.New(t)
+	a, b, c := newUpHost(t, net, "a"), newUpHost(t, net, "b"), newUpHost(t, net, "c")
+	a.mustLockfs(t, "up", "--bootstrap")
+	require.NotContains(t, a.mustLockfs(t, "up", "--bootstrap"), "lockfs-server-", "the tokens were printed")
+	for _, h := range []*upHost{b, c} {
+		h.mustLockfs(t, "up", strings.TrimSpace(a.mustLockfs(t, "token", "create", "--role", "server")))
+	}
+	a.killAll(t)
+	a.MustRun(t, "sh", "-c", "rm -rf /var/lib/lockfs/* /run/lockfs/*")
+	for _, again := range [][]string{{"up"}, {"up", "--bootstrap"}} {
+		_, err := a.lockfs(again...)
+		require.ErrorContains(t, err, "its identity in /var/lib/lockfs is lost")
+		require.ErrorContains(t, err, "token create --role server --host a")
+	}
+	require.Empty(t, a.MustRun(t, "find", "/var/lib/lockfs", "-type", "f"))
+	awaitMembers(t, b.lockfs, "a", "b", "c")
+	b.mustLockfs(t, "member", "remove", "a")
+	a.mustLockfs(t, "up", strings.TrimSpace(b.mustLockfs(t, "token", "create", "--role", "server", "--host", "a")))
+	a.locks(t, c)
+}
+
 // TestDownDuringAnUpgrade stops lockfs while its daemon hands its mount over, and answers nobody: it is found all the same, and none
 // goes on afterwards. lockfs up finds it too.
 func TestDownDuringAnUpgrade(t *testing.T) {

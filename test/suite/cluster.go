@@ -24,7 +24,8 @@ type Cluster struct {
 	Started []*hosts.Process // all servers ever started
 	Secure  bool             // hosts have certificates; to be set before the first server is started
 
-	tokens map[string]string // by role
+	tokens      map[string]string // by role
+	initialized bool              // its first server was started
 }
 
 // StartCluster starts n nodes, named a, b, c and so on, and waits until all can be used.

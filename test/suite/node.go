@@ -2,6 +2,8 @@ package suite
 
 import (
 	"cmp"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,8 +44,24 @@ func (n *Node) HTTPAddr() string {
 	return n.Host.Addr() + ":7422"
 }
 
-// Launch starts the server and does not wait for it.
+// Init makes the data directory of the first server of a cluster.
+func (n *Node) Init(t testing.TB) {
+	t.Helper()
+	args := []string{"server", "init", "--name", n.Name, "--data", n.Data, "--addr", n.Addr()}
+	if !n.cluster.Secure {
+		args = append(args, "--insecure")
+	}
+	n.Host.MustRun(t, "env", slices.Concat(n.command(cmp.Or(n.Other, n.cluster.Program)), args)...)
+}
+
+// Launch starts the server and does not wait for it. The cluster is made before its first server starts, and never again.
 func (n *Node) Launch() {
+	if n == n.cluster.Nodes[0] && !n.cluster.initialized {
+		if _, err := os.Stat(filepath.Join(n.Data, "node.json")); err != nil { // else it has the data of another cluster, which goes on
+			n.Init(n.cluster.t)
+		}
+		n.cluster.initialized = true
+	}
 	args := []string{
 		"server", "--name", n.Name, "--data", n.Data, "--mount", n.cluster.Mount,
 		"--addr", n.Addr(), "--http-addr", n.HTTPAddr(),

@@ -102,16 +102,16 @@ func (n *Node) Asked() []string {
 	return []string{"--servers", n.Addr(), "--insecure"}
 }
 
-// entry are the flags by which the server begins the cluster, or comes into it.
+// entry are the flags by which the server is in the cluster, or joins it.
 func (n *Node) entry() []string {
 	first := n.cluster.Nodes[0]
 	switch {
 	case !n.cluster.Secure && n == first:
-		return []string{"--insecure", "--bootstrap"}
+		return []string{"--insecure"}
 	case !n.cluster.Secure:
 		return []string{"--insecure", "--join", first.Addr()}
 	case n == first:
-		return []string{"--bootstrap"}
+		return nil
 	}
 	if _, err := os.Stat(n.Identity()); err == nil {
 		return nil

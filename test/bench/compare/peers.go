@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -36,14 +37,20 @@ var serverNames = []string{"a", "b", "c"}
 
 // startServer starts the i-th server. If it had been stopped it goes on.
 func startServer(s *settings, d *daemons, i int) (server, error) {
+	name := serverNames[i]
+	data, mount := filepath.Join(s.diskOf(i), "lockfs-"+name), filepath.Join(d.dir, "lockfs-mount-"+name)
 	enter := []string{"--join", addresses[0] + ":7420"}
 	if i == 0 {
-		enter = []string{"--bootstrap"}
+		enter = nil
+		if _, err := os.Stat(filepath.Join(data, "node.json")); err != nil {
+			init := exec.Command(s.lockfsProgram(), "server", "init", "--name", name, "--data", data, "--addr", addresses[i]+":7420", "--insecure")
+			if out, err := init.CombinedOutput(); err != nil {
+				return server{}, fmt.Errorf("%w: %s", err, out)
+			}
+		}
 	}
-	name := serverNames[i]
-	mount := filepath.Join(d.dir, "lockfs-mount-"+name)
 	started, err := d.start(name, "lockfs: "+name+" ready", append([]string{
-		s.lockfsProgram(), "server", "--name", name, "--data", filepath.Join(s.diskOf(i), "lockfs-"+name), "--mount", mount,
+		s.lockfsProgram(), "server", "--name", name, "--data", data, "--mount", mount,
 		"--addr", addresses[i] + ":7420", "--insecure", "--http-addr", "",
 	}, enter...)...)
 	return server{started, mount}, err

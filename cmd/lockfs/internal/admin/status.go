@@ -27,8 +27,12 @@ type clusterStatus struct {
 	// Insecure is that whoever reaches the port of one of the nodes is trusted.
 	Insecure bool `json:"insecure"`
 	// ClusterVersion is that at which the cluster runs, as the node knows it that has applied the most of it.
-	ClusterVersion uint32       `json:"cluster_version,omitempty"`
-	Nodes          []nodeStatus `json:"nodes"`
+	ClusterVersion uint32 `json:"cluster_version,omitempty"`
+	// Clusters are the servers of each cluster, by its id: several if servers that were asked do not belong to one cluster.
+	Clusters map[string][]string `json:"clusters"`
+	// SeveralClusters says what is wrong then, unless one of the clusters was recovered or restored from the others.
+	SeveralClusters string       `json:"several_clusters,omitempty"`
+	Nodes           []nodeStatus `json:"nodes"`
 	// Sessions are the mounts; null if no leader could be asked.
 	Sessions []sessionRow `json:"sessions"`
 }
@@ -70,7 +74,8 @@ func statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show members, leader, term and indexes",
 		Long: `Show each member with its term, commit and applied index. Two nodes with the same state_index have the same
-state_hash (--json, for root on a server), or one of them is broken. CLOCK is how far a host's clock is ahead of cluster time.`,
+state_hash (--json, for root on a server), or one of them is broken. CLOCK is how far a host's clock is ahead of cluster time.
+Servers that belong to different clusters are reported.`,
 		Example: `  lockfs status
   lockfs status --json | jq -r .leader`,
 		Args: cli.Exactly(0, 0),
@@ -81,6 +86,11 @@ state_hash (--json, for root on a server), or one of them is broken. CLOCK is ho
 					return err
 				}
 				status := summarize(nodes)
+				clusters := admin.Clusters(ctx, nodes)
+				status.Clusters = clusters.ByID()
+				if _, err := clusters.Only(); err != nil {
+					status.SeveralClusters = err.Error()
+				}
 				if status.Leader != "" {
 					if sessions, err := admin.Sessions(ctx); err == nil {
 						status.Sessions = describeSessions(sessions)
@@ -216,6 +226,9 @@ func (s *clusterStatus) print(w io.Writer) error {
 	}
 	if s.ClusterVersion != 0 {
 		fmt.Fprintf(w, "cluster version %d\n", s.ClusterVersion)
+	}
+	if s.SeveralClusters != "" {
+		fmt.Fprintln(w, "WRONG:", s.SeveralClusters)
 	}
 	if s.Insecure {
 		fmt.Fprintln(w, "insecure: whoever reaches a server's port may do anything")

@@ -192,13 +192,9 @@ func tokenListCommand() *cobra.Command {
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
-				result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListTokens{ListTokens: &storepb.ListTokens{}}})
+				tokens, err := ListTokens(ctx, admin)
 				if err != nil {
 					return err
-				}
-				tokens := make([]Token, len(result.GetTokens()))
-				for i, t := range result.GetTokens() {
-					tokens[i] = describeToken(t)
 				}
 				if flags.JSON {
 					return cli.PrintJSON(cmd.OutOrStdout(), tokens)
@@ -209,6 +205,19 @@ func tokenListCommand() *cobra.Command {
 	}
 	flags.Add(cmd.Flags())
 	return cmd
+}
+
+// ListTokens returns the tokens that can still be used, without what is secret.
+func ListTokens(ctx context.Context, admin *cluster.Admin) ([]Token, error) {
+	result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListTokens{ListTokens: &storepb.ListTokens{}}})
+	if err != nil {
+		return nil, err
+	}
+	tokens := make([]Token, len(result.GetTokens()))
+	for i, t := range result.GetTokens() {
+		tokens[i] = describeToken(t)
+	}
+	return tokens, nil
 }
 
 func printTokens(w io.Writer, tokens []Token) error {

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -17,25 +16,23 @@ func serverCommand() *cobra.Command {
 	var logs cli.LogFlags
 	token := ""
 	cmd := &cobra.Command{
-		Use:   "server --data DIR (--bootstrap | --token TOKEN)",
+		Use:   "server --data DIR [--token TOKEN]",
 		Short: "Run a voter, and mount it with --mount",
-		Long: `Run a voter of a cluster, in the foreground. The first one is started with --bootstrap, each other one with a token from
-lockfs token create --role server; it keeps trying until a server answers, and adds itself. Once the data directory belongs
-to a cluster both are ignored, so the same command line serves every start. lockfs up does all of it, and has systemd run it.
+		Long: `Run a voter of a cluster, in the foreground. lockfs server init makes the data directory of the first one, once. Each other
+one is started with a token from lockfs token create --role server; it keeps trying until a server answers, and adds itself.
+Once the data directory belongs to a cluster the token is ignored, so the same command line serves every start. lockfs up
+does all of it, and has systemd run it. A server without data and token ends with an error: it never makes a cluster.
 
 Three voters survive the loss of any one, five of any two. SIGTERM stops a voter cleanly.
 
-With --insecure there are no certificates and no tokens, and others enter with --join.
+With --insecure there are no certificates and no tokens, and servers join with --join.
 
 A server may be started with another --addr or --advertise: the others write it down once it is there. If all addresses have
 changed while all servers were stopped, --join tells a server where others are now, in every cluster.`,
-		Example: `  lockfs server --data /var/lib/lockfs --mount /locks --addr 10.0.0.1:7420 --bootstrap
+		Example: `  lockfs server --data /var/lib/lockfs --mount /locks --addr 10.0.0.1:7420
   lockfs server --data /var/lib/lockfs --mount /locks --addr 10.0.0.2:7420 --token @/run/token`,
 		Args: cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.config.Bootstrap && len(s.config.Join) > 0 {
-				return errors.New("--bootstrap begins a cluster and --join enters one: give one of them")
-			}
 			var err error
 			if s.config.Logger, err = logs.Logger(); err != nil {
 				return err
@@ -77,7 +74,6 @@ changed while all servers were stopped, --join tells a server where others are n
 	flags.StringVar(&token, "token", "", "enter a cluster: a token for a server, or @FILE, or - for standard input")
 	flags.BoolVar(&s.config.Insecure, "insecure", false, insecureUsage)
 	flags.StringVar(&s.httpAddr, "http-addr", cli.DefaultHTTPAddress, "where /healthz, /metrics and the page of lockfs ui are served; empty: nowhere")
-	flags.BoolVar(&s.config.Bootstrap, "bootstrap", false, "begin a new cluster")
 	flags.StringSliceVar(&s.config.Join, "join", nil,
 		"with --insecure, enter a cluster: addresses of members, host:port, by comma; of a cluster that it is in: where others are now")
 	flags.BoolVar(&s.config.Nonvoter, "nonvoter", false, "join without a vote, until lockfs member promote gives it one")
@@ -107,6 +103,6 @@ changed while all servers were stopped, --join tells a server where others are n
 	s.forrst.add(flags)
 	cli.AddOpTimeout(flags, &s.opTimeout)
 	logs.Add(flags, "info")
-	cmd.AddCommand(inspectCommand(), recoverCommand())
+	cmd.AddCommand(initCommand(), inspectCommand(), recoverCommand())
 	return cmd
 }

@@ -179,6 +179,7 @@ func TestWhatIsWrong(t *testing.T) {
 		}, Failed, "nobody there", true},
 		"silent server": {"servers", cluster(func(s *clusterStatus) { s.Nodes[1].Error = "refused" }), Warning, "server b (h2:1) is not reached: refused", true},
 		"two versions":  {"servers", cluster(func(s *clusterStatus) { s.Nodes[1].Version = "v2" }), Warning, "v1 (a, c); v2 (b)", true},
+		"two clusters":  {"servers", cluster(func(s *clusterStatus) { s.SeveralClusters = "the servers belong to 2 clusters" }), Failed, "2 clusters", true},
 		"no leader":     {"servers", cluster(func(s *clusterStatus) { s.Leader = "" }), Failed, "no leader", true},
 		"even":          {"servers", cluster(func(s *clusterStatus) { s.Nodes[2].Voter = false }), Warning, "2 voters survive", true},
 		"an alarm": {"alarms", func(h *host) {

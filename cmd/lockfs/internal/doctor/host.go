@@ -70,7 +70,8 @@ type clusterStatus struct {
 		Bytes    uint64 `json:"bytes"`
 		MaxBytes uint64 `json:"max_bytes"`
 	} `json:"usage"`
-	Nodes []struct {
+	SeveralClusters string `json:"several_clusters"`
+	Nodes           []struct {
 		Name    string `json:"name"`
 		Address string `json:"address"`
 		Version string `json:"version"`

@@ -13,15 +13,28 @@ import (
 //go:embed kubernetes/lockfs.yaml
 var Kubernetes string
 
+// KubernetesInit makes the data of the first server, likewise.
+//
+//go:embed kubernetes/init.yaml
+var KubernetesInit string
+
 func kubernetesCommand(version string) *cobra.Command {
-	return &cobra.Command{
+	first := false
+	cmd := &cobra.Command{
 		Use: "kubernetes", Short: "Print manifests for Kubernetes: servers, and a mount on each node", Args: cobra.NoArgs,
-		Long: `Print manifests for Kubernetes: a StatefulSet of servers, and a DaemonSet that mounts the locks on each node. How to begin, and
-how pods use the mount, is in lockfs help containers.`,
-		Example: "  lockfs docs kubernetes > lockfs.yaml",
+		Long: `Print manifests for Kubernetes: a StatefulSet of servers, and a DaemonSet that mounts the locks on each node. With --init print
+the Job that makes a new cluster, which is applied once and before the others. The steps, and how pods use the mount, are in
+lockfs help containers.`,
+		Example: "  lockfs docs kubernetes > lockfs.yaml\n  lockfs docs kubernetes --init | kubectl apply -f -",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := io.WriteString(cmd.OutOrStdout(), strings.ReplaceAll(Kubernetes, "VERSION", version))
+			manifests := Kubernetes
+			if first {
+				manifests = KubernetesInit
+			}
+			_, err := io.WriteString(cmd.OutOrStdout(), strings.ReplaceAll(manifests, "VERSION", version))
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&first, "init", false, "the Job that makes a new cluster")
+	return cmd
 }

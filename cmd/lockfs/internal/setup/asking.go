@@ -61,13 +61,21 @@ const (
 	firstTTL     = time.Hour
 )
 
-// firstTokens are for the hosts that follow the first one.
+// firstTokens are for the hosts that follow the first one. There are none where others have come, or an earlier run has made them.
 func (h *host) firstTokens(ctx context.Context) (tokens []*admin.Token, err error) {
 	plans := []admin.TokenPlan{
 		{Role: identity.Server, Uses: firstServers, TTL: firstTTL},
 		{Role: identity.Client, Uses: firstClients, TTL: firstTTL},
 	}
 	err = h.ask(ctx, func(ctx context.Context, asked *cluster.Admin) error {
+		members, err := asked.Members(ctx)
+		if err != nil || len(members) > 1 {
+			return err
+		}
+		made, err := admin.ListTokens(ctx, asked)
+		if err != nil || len(made) > 0 {
+			return err
+		}
 		for _, plan := range plans {
 			token, err := admin.CreateToken(ctx, asked, &plan)
 			if err != nil {

@@ -2,11 +2,8 @@ package setup
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"log/slog"
 	"time"
 
 	"lockfs/cluster"
@@ -39,12 +36,37 @@ func (h *host) join(ctx context.Context, token *identity.Token) (*identity.Crede
 		}
 		return joined.Credentials, nil
 	}
-	// With other data the server would not start, and the token would be used up.
-	if _, err := os.Stat(filepath.Join(h.data, consensus.IdentityFile)); !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(err, fmt.Errorf("%s has the data of a server that has left a cluster: remove that, or give another --data", h.data))
+	if err := h.requireNoData(); err != nil { // with other data the server would not start, and the token would be used up
+		return nil, err
 	}
 	if err := cluster.Enroll(ctx, cluster.Config{Name: h.name, DataDir: h.data}, token); err != nil {
 		return nil, err
 	}
 	return identity.Load(h.identityDir())
+}
+
+// requireNoData refuses a data directory that a server had before this host left its cluster.
+func (h *host) requireNoData() error {
+	if !consensus.HasIdentity(h.data) {
+		return nil
+	}
+	return fmt.Errorf("%s has the data of a server that has left a cluster: remove that, or give another --data", h.data)
+}
+
+// bootstrap makes this host the first server of a new cluster, also where that was interrupted before.
+func (h *host) bootstrap(r *report) error {
+	if !consensus.IsBootstrapping(h.data) {
+		if err := h.requireNoData(); err != nil {
+			return err
+		}
+	}
+	made, err := cluster.Bootstrap(cluster.Config{
+		Name: h.name, DataDir: h.data, Address: h.settings.get(addrVariable), Advertise: h.settings.get(advertiseVariable),
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return err
+	}
+	r.did("cluster", "%s, of which this is the first server", made)
+	return nil
 }

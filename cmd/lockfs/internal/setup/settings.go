@@ -26,6 +26,16 @@ const (
 	mountVariable = cli.MountVariable // a flag of the server, the argument of a mount
 )
 
+// Variables that are flags of the daemon.
+const (
+	nameVariable      = "LOCKFS_NAME"
+	dataVariable      = "LOCKFS_DATA"
+	addrVariable      = "LOCKFS_ADDR"
+	advertiseVariable = "LOCKFS_ADVERTISE"
+	nonvoterVariable  = "LOCKFS_NONVOTER" // once it has joined, it says nothing
+	identityVariable  = "LOCKFS_IDENTITY"
+)
+
 // settings are lines NAME=VALUE, or of anything else, in the order in which they were.
 type settings struct{ lines []string }
 

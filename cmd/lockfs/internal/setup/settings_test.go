@@ -16,7 +16,7 @@ func TestSettingsKeepWhatOthersWrote(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, there)
 	s.set("LOCKFS_ROLE", "server")
-	s.set("LOCKFS_BOOTSTRAP", "true")
+	s.set("LOCKFS_NONVOTER", "true")
 	changed, err := s.write(file)
 	require.NoError(t, err)
 	require.True(t, changed)
@@ -26,7 +26,7 @@ func TestSettingsKeepWhatOthersWrote(t *testing.T) {
 
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, settingsHead+"LOCKFS_ROLE=server\nLOCKFS_BOOTSTRAP=true\n", string(text))
+	require.Equal(t, settingsHead+"LOCKFS_ROLE=server\nLOCKFS_NONVOTER=true\n", string(text))
 	require.NoError(t, os.WriteFile(file, append(text, "\n  LOCKFS_MAX_BYTES = \"2 G\"  \n; LOCKFS_ROLE=mount\nnonsense\n"...), 0o644))
 
 	s, there, err = readSettings(file)
@@ -34,8 +34,8 @@ func TestSettingsKeepWhatOthersWrote(t *testing.T) {
 	require.True(t, there)
 	require.Equal(t, "server", s.get("LOCKFS_ROLE"))
 	require.Equal(t, "2 G", s.get("LOCKFS_MAX_BYTES"))
-	require.Equal(t, []string{"LOCKFS_ROLE=server", "LOCKFS_BOOTSTRAP=true", "LOCKFS_MAX_BYTES=2 G"}, s.environment())
-	s.set("LOCKFS_BOOTSTRAP", "")
+	require.Equal(t, []string{"LOCKFS_ROLE=server", "LOCKFS_NONVOTER=true", "LOCKFS_MAX_BYTES=2 G"}, s.environment())
+	s.set("LOCKFS_NONVOTER", "")
 	s.set("LOCKFS_ROLE", "server")
 	changed, err = s.write(file)
 	require.NoError(t, err)

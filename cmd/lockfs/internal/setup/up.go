@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
+	"lockfs/cluster/consensus"
 	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/admin"
 	"lockfs/cmd/lockfs/internal/cli"
@@ -54,8 +55,9 @@ func upCommand() *cobra.Command {
 a host that only mounts. It gets an identity for this host, writes what the daemon is started with to
 ` + settingsFile + `, installs and starts its unit where systemd runs (elsewhere it starts the daemon in the background),
 mounts the locks, and waits until they work. While lockfs is not mounted, programs cannot create files in the mount point: it
-makes the directory immutable, or covers it with a read-only tmpfs. --bootstrap prints two tokens, for further servers and for mounts. A server has a
-vote as soon as it has caught up, unless --nonvoter is given; an even number of voters is warned of.
+makes the directory immutable, or covers it with a read-only tmpfs. --bootstrap prints two tokens, for further servers and for
+mounts. It is refused on a server that has lost its disk, which comes back with a token. A server has a vote as soon as it has
+caught up, unless --nonvoter is given; an even number of voters is warned of.
 
 Without either it brings back what lockfs down stopped, or mends what is not as it should be: a daemon that does not run, a
 unit that is gone. Run again, it says that all is there.
@@ -76,7 +78,7 @@ A TOKEN lets whoever has it into the cluster, and all users of this host can see
 				return err
 			}
 			if plan.bootstrap && plan.token != nil {
-				return errors.New("--bootstrap begins a cluster and a token lets into one: give one of them")
+				return errors.New("--bootstrap makes a new cluster and a token lets into one: give one of them")
 			}
 			r := &report{w: cmd.OutOrStdout()}
 			if plan.json {
@@ -94,7 +96,7 @@ A TOKEN lets whoever has it into the cluster, and all users of this host can see
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&plan.bootstrap, "bootstrap", false, "begin a new cluster, of which this is the first server")
+	flags.BoolVar(&plan.bootstrap, "bootstrap", false, "make a new cluster, of which this is the first server; once for a cluster")
 	flags.BoolVar(&plan.nonvoter, "nonvoter", false, "a new server is to get no vote, until lockfs member promote gives it one")
 	flags.StringVar(&plan.name, "name", "", "how this host is called (default: its host name)")
 	flags.StringVar(&plan.addr, "addr", "", "where a server listens, HOST:PORT (default: port 7420 of the address towards the others)")
@@ -114,7 +116,7 @@ func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
 	}
 	if was == nil && p.token == nil && !p.bootstrap {
 		return nil, fmt.Errorf("this host is in no cluster: give a token, which `lockfs token create` makes on a server, " +
-			"or begin a cluster with --bootstrap")
+			"or make a new cluster with --bootstrap")
 	}
 	h, err := p.host(was)
 	if err != nil {
@@ -124,11 +126,10 @@ func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
 	if err := os.MkdirAll(filepath.Dir(settingsFile), 0o755); err != nil { // all users' commands read the mount points there
 		return nil, err
 	}
-	begins, err := p.identify(ctx, r, h)
-	if err != nil {
+	if err := p.identify(ctx, r, was, h); err != nil {
 		return nil, err
 	}
-	daemon, err := h.keep(ctx, r, was, begins)
+	daemon, err := h.keep(ctx, r, was)
 	if err != nil {
 		return nil, err
 	}
@@ -139,13 +140,8 @@ func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
 		h.warnOfVoters(ctx, r)
 	}
 	done := &outcome{Host: h.name, Role: h.role.String(), Mount: h.mount, Data: h.data, Address: h.advertised()}
-	if begins {
+	if p.bootstrap {
 		if done.Tokens, err = h.firstTokens(ctx); err != nil {
-			return nil, err
-		}
-		// Only now: should its data ever be gone, it must not begin another cluster on its own.
-		h.settings.set(bootstrapVariable, "")
-		if _, err := h.settings.write(settingsFile); err != nil {
 			return nil, err
 		}
 	}
@@ -154,17 +150,6 @@ func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
 	}
 	return done, nil
 }
-
-// Variables that are flags of the daemon.
-const (
-	nameVariable      = "LOCKFS_NAME"
-	dataVariable      = "LOCKFS_DATA"
-	addrVariable      = "LOCKFS_ADDR"
-	advertiseVariable = "LOCKFS_ADVERTISE"
-	bootstrapVariable = "LOCKFS_BOOTSTRAP"
-	nonvoterVariable  = "LOCKFS_NONVOTER" // once it has joined, it says nothing
-	identityVariable  = "LOCKFS_IDENTITY"
-)
 
 // host is this host as it is to be: as it was, but for what the plan says.
 func (p *upPlan) host(was *host) (*host, error) {
@@ -267,30 +252,34 @@ func (h *host) advertised() string {
 	return h.settings.get(addrVariable)
 }
 
-// identify sees that this host has an identity, unless its server makes that itself, which begins a cluster.
-func (p *upPlan) identify(ctx context.Context, r *report, h *host) (begins bool, err error) {
+// identify sees that this host has an identity: by a token, or as the first server of a cluster. A host that was set up as a server and
+// has no data of one has lost them. Its cluster may live, and must not get a second one beside it.
+func (p *upPlan) identify(ctx context.Context, r *report, was, h *host) error {
 	credentials, err := identity.Load(h.identityDir())
+	none := errors.Is(err, identity.ErrNone)
 	switch {
-	case errors.Is(err, identity.ErrNone) && p.token != nil:
-		return false, h.enrol(ctx, r, p.token)
-	case errors.Is(err, identity.ErrNone) && (p.bootstrap || h.settings.get(bootstrapVariable) != ""):
-		return true, nil
+	case none && p.token != nil:
+		return h.enrol(ctx, r, p.token)
+	case none && was != nil && h.role == identity.Server:
+		return fmt.Errorf("this host is %s, and its identity in %s is lost: on another server, `lockfs token create --role server --host %s` makes a token "+
+			"with which `lockfs up TOKEN` brings it back; or `lockfs leave` first, to make a new cluster", was.describe(), h.data, h.name)
+	case p.bootstrap && (none || consensus.IsBootstrapping(h.data)):
+		return h.bootstrap(r)
 	case err != nil:
-		return false, err
+		return err
 	}
 	if p.token != nil && !slices.ContainsFunc(credentials.Authorities(), trusts(p.token)) {
-		return false, fmt.Errorf("this host is in another cluster (authority %s) than the token is for (authority %s): "+
+		return fmt.Errorf("this host is in another cluster (authority %s) than the token is for (authority %s): "+
 			"`lockfs leave` takes it out of that", credentials.Signer().Short(), p.token.Authority.Short())
 	}
 	if name := credentials.Name(); name.Host != h.name || name.Role != h.role {
-		return false, fmt.Errorf("%s has the identity of %s, a %s: give that name with --name, or remove it", h.identityDir(), name.Host, name.Role)
+		return fmt.Errorf("%s has the identity of %s, a %s: give that name with --name, or remove it", h.identityDir(), name.Host, name.Role)
 	}
 	if p.token != nil && h.role == identity.Client && !h.isKnown(ctx, credentials.Servers()) {
-		return false, h.enrol(ctx, r, p.token) // it was revoked, or forgotten
+		return h.enrol(ctx, r, p.token) // it was revoked, or forgotten
 	}
 	r.is("identity", "%s, authority %s", credentials.Name(), credentials.Signer().Short())
-	// The first start may have been cut short.
-	return h.settings.get(bootstrapVariable) != "", nil
+	return nil
 }
 
 // isKnown tells whether a server answers to the identity of this host.
@@ -302,10 +291,7 @@ func (h *host) isKnown(ctx context.Context, servers []string) bool {
 }
 
 // keep writes settings and unit, and sees that the daemon runs with them.
-func (h *host) keep(ctx context.Context, r *report, was *host, begins bool) (service, error) {
-	if begins {
-		h.settings.set(bootstrapVariable, "true")
-	}
+func (h *host) keep(ctx context.Context, r *report, was *host) (service, error) {
 	if was != nil && (!slices.Equal(was.settings.lines, h.settings.lines) || h.lostMount(ctx)) {
 		if err := was.stopRunning(ctx, r); err != nil {
 			return nil, fmt.Errorf("the daemon has to be started anew: %w", err)

@@ -1,0 +1,65 @@
+package rpc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockfs/cluster/clusterpb"
+)
+
+// Clusters is to which clusters servers say that they belong. The zero value knows of none.
+type Clusters struct {
+	servers map[string][]string // by cluster id
+	over    map[string]bool     // ids of clusters that another one was recovered or restored from
+}
+
+// Add takes in what a server says. One that does not know its cluster yet says nothing.
+func (c *Clusters) Add(server string, status *clusterpb.StatusReply) {
+	if c.servers == nil {
+		c.servers, c.over = make(map[string][]string), make(map[string]bool)
+	}
+	for _, id := range status.GetEarlierClusters() {
+		c.over[id] = true
+	}
+	if id := status.GetCluster(); id != "" && !slices.Contains(c.servers[id], server) {
+		c.servers[id] = append(c.servers[id], server)
+		slices.Sort(c.servers[id])
+	}
+}
+
+// ByID returns the servers of each cluster.
+func (c *Clusters) ByID() map[string][]string { return c.servers }
+
+// Only returns the id of the cluster that all servers belong to; empty: none says. Servers of a cluster that another one of these was
+// recovered or restored from do not count: what they say is out of date. The error is a [SeveralClustersError].
+func (c *Clusters) Only() (id string, err error) {
+	var live []string
+	for id := range c.servers {
+		if !c.over[id] {
+			live = append(live, id)
+		}
+	}
+	switch len(live) {
+	case 0:
+		return "", nil
+	case 1:
+		return live[0], nil
+	}
+	return "", &SeveralClustersError{c.servers}
+}
+
+// SeveralClustersError reports servers that belong to different clusters. A lock that is held in one is free in the other.
+type SeveralClustersError struct {
+	Servers map[string][]string // by cluster id
+}
+
+func (e *SeveralClustersError) Error() string {
+	var parts []string
+	for id, servers := range e.Servers {
+		parts = append(parts, fmt.Sprintf("%s to cluster %s", strings.Join(servers, ", "), id))
+	}
+	slices.Sort(parts)
+	return fmt.Sprintf("the servers belong to %d clusters, and a lock of one is free in the other: %s. Stop the servers of the wrong one, empty their data "+
+		"directories and have them join with tokens; or name the servers of one cluster only", len(parts), strings.Join(parts, "; "))
+}

@@ -1,0 +1,139 @@
+package operation
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+// loseDisk kills a server, and leaves its host as it is after a boot with an empty disk.
+func loseDisk(t testing.TB, c *suite.Cluster, n *suite.Node) {
+	t.Helper()
+	n.Kill()
+	c.AwaitDeadMount(t, n.Host)
+	n.Host.MustRun(t, "umount", "--lazy", c.Mount)
+	require.NoError(t, os.RemoveAll(n.Data))
+	n.Host.MustRun(t, "sh", "-c", "rm -f /run/lockfs/*")
+}
+
+// TestAServerThatLostItsDiskMakesNoCluster starts it with the command line that it always had, while another server holds a lock. It ends, and says
+// how it joins again; having joined it sees the lock.
+func TestAServerThatLostItsDiskMakesNoCluster(t *testing.T) {
+	t.Parallel()
+	for kind, secure := range map[string]bool{"insecure": false, "secure": true} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			c := suite.NewCluster(t)
+			c.Secure = secure
+			for range 3 {
+				n := c.Add(t)
+				n.Start(t)
+			}
+			lost, holder := c.Nodes[0], c.Nodes[1]
+			holder.Host.MustRun(t, "sh", "-c", "set -C; > "+c.Path("deploy.lock"))
+			loseDisk(t, c, lost)
+
+			lost.Launch()
+			require.Error(t, lost.Server.Wait())
+			require.Contains(t, lost.Server.Log(), "data directory "+lost.Data+" belongs to no cluster")
+			require.Contains(t, lost.Server.Log(), "to join one, give --token")
+			require.NotContains(t, lost.Server.Log(), "ready")
+			require.NoDirExists(t, lost.Data)
+			_, err := lost.Host.Run("sh", "-c", "set -C; > "+c.Path("deploy.lock"))
+			require.ErrorContains(t, err, "Read-only file system", "nothing is mounted")
+
+			lost.Server = nil
+			_, err = holder.Lockfs("member", "remove", lost.Name)
+			require.NoError(t, err)
+			lost.Flags = []string{"--join", holder.Addr()}
+			if secure {
+				lost.Flags = []string{"--token", c.NewJoinToken(t, "--role", "server", "--host", lost.Name)}
+			}
+			lost.Start(t)
+			_, err = lost.Host.Run("sh", "-c", "set -C; > "+c.Path("deploy.lock"))
+			require.ErrorContains(t, err, "exist", "it is held")
+		})
+	}
+}
+
+// TestAMountOfTwoClustersIsRefused: it is given servers of both, and the error names which server belongs to which. status and doctor say so too.
+func TestAMountOfTwoClustersIsRefused(t *testing.T) {
+	t.Parallel()
+	c := suite.StartInsecureCluster(t, 3)
+	wrong := c.Nodes[2]
+	loseDisk(t, c, wrong)
+	wrong.Init(t)
+	made, err := wrong.Host.Run(c.Program, "server", "init", "--name", wrong.Name, "--data", wrong.Data, "--addr", wrong.Addr(), "--insecure")
+	require.ErrorContains(t, err, "belongs to cluster", made)
+	wrong.Start(t)
+
+	client := c.AddClient(t, "m")
+	for _, servers := range []string{c.Servers(), strings.Join([]string{wrong.Addr(), c.Nodes[0].Addr()}, ",")} {
+		p := client.Start(c.Program, append([]string{"mount", c.Mount}, c.MountFlags(t, "m", servers)...)...)
+		require.Error(t, p.Wait())
+		require.Contains(t, p.Log(), "the servers belong to 2 clusters")
+		require.Contains(t, p.Log(), wrong.Addr()+" to cluster ")
+		require.Regexp(t, c.Nodes[0].Addr()+`(, [^ ]*)? to cluster `, p.Log())
+		require.Zero(t, suite.CountMounts(t, client, c.Mount))
+	}
+	asked := []string{"--servers", c.Servers(), "--insecure"}
+	require.Contains(t, client.MustRun(t, c.Program, append([]string{"status"}, asked...)...), "the servers belong to 2 clusters")
+	var status struct {
+		Clusters map[string][]string `json:"clusters"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(client.MustRun(t, c.Program, append([]string{"status", "--json"}, asked...)...)), &status))
+	require.Len(t, status.Clusters, 2)
+	said := client.MustRun(t, "sh", append([]string{"-c", `"$0" doctor "$@" || :`, c.Program}, asked...)...)
+	require.Contains(t, said, "the servers belong to 2 clusters")
+
+	// On a server of the larger cluster, without a flag: its member answers as another cluster's server.
+	own := c.Nodes[0].Host.MustRun(t, c.Program, "status")
+	require.Contains(t, own, "the servers belong to 2 clusters")
+	one := c.MountOn(t, client, c.Nodes[0].Addr()+","+c.Nodes[1].Addr())
+	suite.RequireLocking(t, c, client, c.Nodes[0].Host)
+	require.NoError(t, one.Stop())
+}
+
+// TestServerInitIsRepeatedWhereItWasKilled kills it at each call that makes something durable, or gives it its name. A server that is started
+// on what is left makes no cluster. The next attempt makes one, and its server works.
+func TestServerInitIsRepeatedWhereItWasKilled(t *testing.T) {
+	t.Parallel()
+	net := hosts.New(t)
+	h, program := net.Host("a"), suite.Program(t)
+	complete, interrupted := 0, 0
+	for n := 1; complete == 0; n++ {
+		data := filepath.Join(net.Dir(), fmt.Sprint("data", n))
+		of := []string{"--name", "a", "--data", data, "--addr", h.Addr() + ":7420"}
+		server := append([]string{"server", "--http-addr", ""}, of...)
+		init := append([]string{program, "server", "init", "--json"}, of...)
+		kill := fmt.Sprintf("inject=fsync,fdatasync,rename,renameat,renameat2,mkdirat:signal=SIGKILL:when=%d", n)
+		if _, err := h.Run("strace", append([]string{"-f", "-qq", "-o", "/dev/null", "-e", kill}, init...)...); err == nil {
+			complete++
+		} else if _, err := h.Run(program, server...); assert.Error(t, err) {
+			interrupted++
+			require.Regexp(t, "`lockfs server init`", err.Error(), n)
+		}
+		made, err := h.Run("sh", append([]string{"-c", `"$@" || [ $? = 3 ]`, "sh"}, init...)...)
+		require.NoError(t, err, n)
+		if complete == 0 && made != "" {
+			require.Contains(t, made, `"cluster": "`)
+		}
+		p := h.Start(program, server...)
+		require.NoError(t, p.WaitOutput("lockfs: a ready\n"), n)
+		hosts.Eventually(t, "the first token", func() (string, bool) { // once the authority is in the state
+			out, err := h.Run(program, "token", "create", "--role", "client", "--servers", h.Addr()+":7420", "--identity", filepath.Join(data, "identity"))
+			return fmt.Sprint(err), strings.HasPrefix(out, "lockfs-client-")
+		})
+		require.NoError(t, p.Stop())
+	}
+	require.Greater(t, interrupted, 5)
+}
