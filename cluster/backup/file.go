@@ -5,30 +5,22 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"lockfs/cluster/durable"
 )
 
-// unfinished ends the name of a file that is being written.
-const unfinished = ".part"
-
 // Create makes a file of what write writes, unless that or the check of what is on disk fails: a file of that name is replaced once
 // the new one is complete, and otherwise stays as it is.
 func Create(path string, write func(io.Writer) error) (*Header, error) {
-	file, err := os.OpenFile(path+unfinished, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	var h *Header
+	err := durable.ReplaceWith(path, func(file *os.File) (err error) {
+		h, err = writeAndCheck(file, write)
+		return err
+	})
 	if err != nil {
-		return nil, err
-	}
-	h, err := writeAndCheck(file, write)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(path+unfinished, path)
-	}
-	if err != nil {
-		_ = os.Remove(path + unfinished)
 		return nil, fmt.Errorf("write %s: %w", path, err)
 	}
-	return h, durable.SyncDir(filepath.Dir(path))
+	return h, nil
 }
 
 func writeAndCheck(file *os.File, write func(io.Writer) error) (*Header, error) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"lockfs/cluster/durable"
 )
 
 // Series is the backups that a node makes by itself, in a directory in which others may have theirs. Only files that are complete
@@ -105,7 +107,7 @@ func (s *Series) timeOf(name string) (time.Time, bool) {
 func (s *Series) removeUnfinished() error {
 	entries, err := os.ReadDir(s.Dir)
 	for _, entry := range entries {
-		name, unfinished := strings.CutSuffix(entry.Name(), unfinished)
+		name, unfinished := strings.CutSuffix(entry.Name(), durable.Unfinished)
 		if _, is := s.timeOf(name); is && unfinished {
 			err = errors.Join(err, os.Remove(filepath.Join(s.Dir, entry.Name())))
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockfs/cluster/durable"
 )
 
 // TestASeriesRemovesItsOwnOnly: the oldest ones, and what a process left that ended while it wrote.
@@ -26,10 +28,10 @@ func TestASeriesRemovesItsOwnOnly(t *testing.T) {
 		require.Equal(t, uint64(12), made.Header.Index)
 		require.Equal(t, i >= 2, len(made.Removed) == 1)
 		if i == 0 {
-			for _, other := range []string{"lockfs-a-b-20200101T000000Z.backup", "lockfs-b-20200101T000000Z.backup", "lockfs-a-1.backup", "notes", "x" + unfinished} {
+			for _, other := range []string{"lockfs-a-b-20200101T000000Z.backup", "lockfs-b-20200101T000000Z.backup", "lockfs-a-1.backup", "notes", "x" + durable.Unfinished} {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, other), nil, 0o600))
 			}
-			require.NoError(t, os.WriteFile(filepath.Join(dir, Name("a", now)+unfinished), nil, 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, Name("a", now)+durable.Unfinished), nil, 0o600))
 		}
 	}
 	entries, err := os.ReadDir(dir)
@@ -40,7 +42,7 @@ func TestASeriesRemovesItsOwnOnly(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"lockfs-a-1.backup", "lockfs-a-20260203T060506Z.backup", "lockfs-a-20260203T070506Z.backup", "lockfs-a-b-20200101T000000Z.backup",
-		"lockfs-b-20200101T000000Z.backup", "notes", "x.part",
+		"lockfs-b-20200101T000000Z.backup", "notes", "x.tmp",
 	}, names)
 	last, err = s.Last(now.Add(150 * time.Minute))
 	require.NoError(t, err)

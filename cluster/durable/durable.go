@@ -10,22 +10,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Unfinished ends the name of a file that is being written.
+const Unfinished = ".tmp"
+
 // Replace puts a content in place of a file, or makes it. Only its owner may read it, whoever could read what was there. The directory may
 // keep a file of that name with ".tmp" behind it when that is cut short.
 func Replace(path string, content []byte) error {
-	temp := path + ".tmp"
+	return ReplaceWith(path, func(file *os.File) error {
+		_, err := file.Write(content)
+		return err
+	})
+}
+
+// ReplaceWith is Replace with a content that write writes to an empty file, which it may also read. If write fails, the file at path stays as it
+// is. Nothing that another user puts into the directory is followed or written to: neither a link nor a file under the temporary name.
+func ReplaceWith(path string, write func(*os.File) error) error {
+	temp := path + Unfinished
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(content)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
+	err = errors.Join(write(file), file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(temp, path)
 	}
-	if err := os.Rename(temp, path); err != nil {
+	if err != nil {
+		_ = os.Remove(temp)
 		return err
 	}
 	return SyncDir(filepath.Dir(path))

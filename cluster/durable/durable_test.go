@@ -39,3 +39,30 @@ func TestReplaceIsNotReadByOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, info.Size())
 }
+
+// TestReplaceFollowsNothing that another user has put under the temporary name or the name of the file.
+func TestReplaceFollowsNothing(t *testing.T) {
+	dir := t.TempDir()
+	victim, path := filepath.Join(dir, "victim"), filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(victim, []byte("as it was"), 0o644))
+	for _, name := range []string{path + ".tmp", path} {
+		require.NoError(t, os.Symlink(victim, name))
+	}
+	require.NoError(t, Replace(path, []byte("secret")))
+	content, err := os.ReadFile(victim)
+	require.NoError(t, err)
+	require.Equal(t, "as it was", string(content))
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode(), "it is a file")
+}
+
+func TestReplaceWithKeepsTheFileWhenWritingFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, Replace(path, []byte("first")))
+	require.ErrorIs(t, ReplaceWith(path, func(*os.File) error { return os.ErrInvalid }), os.ErrInvalid)
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "first", string(content))
+	require.NoFileExists(t, path+".tmp")
+}

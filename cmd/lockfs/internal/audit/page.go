@@ -2,12 +2,12 @@ package audit
 
 import (
 	_ "embed" // the page
-	"errors"
 	"fmt"
 	"html/template"
 	"os"
 	"time"
 
+	"lockfs/cluster/durable"
 	"lockfs/cluster/verify"
 )
 
@@ -48,11 +48,7 @@ type lane struct {
 
 // writePage makes a page for this user alone: it names locks and who had them.
 func writePage(path string, a *verify.Answer) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(pageTemplate.Execute(file, newPage(a)), file.Close())
+	return durable.ReplaceWith(path, func(file *os.File) error { return pageTemplate.Execute(file, newPage(a)) })
 }
 
 func newPage(a *verify.Answer) *page {

@@ -23,11 +23,12 @@ func probe(ctx context.Context, dir, host string) error {
 	answer := make(chan error, 1)
 	go func() {
 		name := filepath.Join(dir, ".lockfs-up-"+host)
-		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+		// Any user can put a link there, which must not be followed.
+		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 		if err == nil {
 			err = errors.Join(file.Close(), os.Remove(name))
 		}
-		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 			err = nil
 		}
 		answer <- err
