@@ -114,6 +114,8 @@ func viewerOf(query *storepb.Query) *storepb.Viewer {
 	switch q := query.GetQuery().(type) {
 	case *storepb.Query_ListLocks:
 		return q.ListLocks.GetViewer()
+	case *storepb.Query_PreviewRule:
+		return q.PreviewRule.GetViewer()
 	case *storepb.Query_ListAdvisoryLocks:
 		return q.ListAdvisoryLocks.GetViewer()
 	case *storepb.Query_ListEvents:

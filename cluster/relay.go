@@ -110,6 +110,8 @@ func setViewer(query *storepb.Query, viewer *storepb.Viewer) {
 	switch q := query.GetQuery().(type) {
 	case *storepb.Query_ListLocks:
 		q.ListLocks.Viewer = viewer
+	case *storepb.Query_PreviewRule:
+		q.PreviewRule.Viewer = viewer
 	case *storepb.Query_ListAdvisoryLocks:
 		q.ListAdvisoryLocks.Viewer = viewer
 	case *storepb.Query_ListEvents:

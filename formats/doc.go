@@ -4,7 +4,9 @@
 //	formats.Detect(content)                        // tower, semaphore, swarm, beads, pid, forrst or none
 //	formats.FactsOf(content, origin)               // who holds the lock, and when it is stale
 //	rule.Govern(facts, mtime)                      // the same under an administrator's rule
-//	formats.EvidenceIn(content, writer)            // why a content of no format can be judged
+//	formats.StatementIn(name, content, writer)     // the pid, if that is all that a content says
+//	formats.EvidenceIn(content, writer)            // what in a content of no format makes a lock of an exclusive name
+//	formats.WordsOf(name)                          // whether a name says that it is a lock's, or data's
 //	formats.Check(path, rule)                      // what is known of the lock in a file, and why
 //	formats.Wait(ctx, path)                        // until the lock in a file is free or stale
 //
@@ -29,7 +31,12 @@
 // all the rules of that: one that does not is invalid, guarded as its format is, and never stale. Anything
 // else is [None], also an empty or a half-written file, and None is never stale unless a rule says after how
 // long. Members of JSON count only when they are spelled exactly as specified, and JSON in which one appears
-// twice is invalid. In a content of no format, [EvidenceIn] finds what somebody could judge it by.
+// twice is invalid.
+//
+// The only plain text that is of a format by itself is a pid; all its shapes are in
+// [StatementIn]. A content of no format makes a lock of a name that was created exclusively if there are two independent
+// pieces of evidence ([lockfact.Evidence]): [EvidenceIn] finds those in the content, [WordsOf] the one in the name.
+// testdata/corpus.txt has lock files of real programs and data that looks like them; a test says how many are told apart.
 //
 // # Time
 //

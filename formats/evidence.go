@@ -15,34 +15,36 @@ const (
 	maxKin      = 8   // numbers that IsKin is asked for
 )
 
-// Writer is who wrote a content, where and when.
+// Writer is where and when a content was written, and by which processes.
 type Writer struct {
 	Hosts []string           // names that the writing host goes by, in short or in full
 	Now   time.Time          // when it was written, on that host's wall clock
 	IsKin func(pid int) bool // whether a number was, at that time, a pid of the writer's family; nil: no number was
 }
 
-// EvidenceIn says why a content of no format, or the target of a symbolic link, makes a lock of an exclusively made
-// name: there is something in it by which somebody else can judge whether the lock is stale. That is a name of the
-// writer's host as a whole word, a time within a day of when it was written, or a pid of its family. It is a short
-// phrase for people, such as "names its host web1"; empty if there is nothing, and for more than 512 bytes.
+// EvidenceIn lists the evidence in a content of no format, or in the target of a symbolic link, that an exclusive name is a lock
+// ([lockfact.Evidence]): a name of the writer's host as a whole word, a time within a day of the write, and a pid of the writer's
+// family, each once. The pieces are short phrases for people, such as "names its host web1". A content of more than 512 bytes has none.
 //
-// It takes time linear in the length of the content, and asks IsKin last and at most eight times.
-func EvidenceIn(content []byte, w Writer) string {
+// EvidenceIn takes time linear in the length of the content, and asks IsKin last, at most eight times, and only while two pieces are not found.
+func EvidenceIn(content []byte, w Writer) (pieces []string) {
 	if len(content) > maxEvidence {
-		return ""
+		return nil
 	}
 	text := string(content)
 	if host := w.hostIn(text); host != "" {
-		return "names its host " + host
+		pieces = append(pieces, "names its host "+host)
 	}
 	if t, ok := timeNear(text, w.Now); ok {
-		return "has the time " + t.UTC().Format(time.RFC3339)
+		pieces = append(pieces, "has the time "+t.UTC().Format(time.RFC3339))
+	}
+	if len(pieces) >= 2 {
+		return pieces
 	}
 	if number, ok := w.kinIn(text); ok {
-		return fmt.Sprintf("names process %d of its writer", number)
+		pieces = append(pieces, fmt.Sprintf("names process %d of its writer", number))
 	}
-	return ""
+	return pieces
 }
 
 // hostIn answers the first name of the writer's host that stands in a text.

@@ -31,8 +31,11 @@ func kinOf(pids ...int) formats.Writer {
 	}
 }
 
+// first is the first piece of evidence; empty: there is none.
+func first(pieces []string) string { return strings.Join(pieces[:min(1, len(pieces))], "") }
+
 func TestEvidence(t *testing.T) {
-	for content, want := range map[string]string{
+	for content, want := range map[string]string{ // the first piece
 		"1234\nweb1\n":                         "names its host web1",
 		"WEB1":                                 "names its host web1",
 		"root@web1.example.com:77":             "names its host web1.example.com",
@@ -57,7 +60,22 @@ func TestEvidence(t *testing.T) {
 		"":                                     "",
 		"locked":                               "",
 	} {
-		require.Equal(t, want, formats.EvidenceIn([]byte(content), kinOf(4711, 4194305, 1)), content)
+		require.Equal(t, want, first(formats.EvidenceIn([]byte(content), kinOf(4711, 4194305, 1))), content)
+	}
+}
+
+// TestPiecesOfEvidenceAreOfDifferentKinds, and no more are looked for than make a lock.
+func TestPiecesOfEvidenceAreOfDifferentKinds(t *testing.T) {
+	at := writtenAt.Format(time.RFC3339)
+	for content, want := range map[string][]string{
+		"web1 node-a web1.example.com": {"names its host web1"},
+		"4711 web1":                    {"names its host web1", "names process 4711 of its writer"},
+		"4711 4712":                    {"names process 4711 of its writer"},
+		at + " " + at:                  {"has the time " + at},
+		at + " 4711":                   {"has the time " + at, "names process 4711 of its writer"},
+		at + " web1 4711":              {"names its host web1", "has the time " + at},
+	} {
+		require.Equal(t, want, formats.EvidenceIn([]byte(content), kinOf(4711, 4712)), content)
 	}
 }
 
@@ -79,11 +97,11 @@ func TestEvidenceOfTime(t *testing.T) {
 		at.In(west).Format("Mon Jan _2 15:04:05 -07 2006"), at.Format("Mon Jan _2 03:04:05 PM MST 2006"),
 		"locked " + at.Format(time.UnixDate) + " by x",
 	} {
-		require.Equal(t, "has the time ", formats.EvidenceIn([]byte(content), kinOf())[:13], content)
+		require.Equal(t, "has the time ", first(formats.EvidenceIn([]byte(content), kinOf()))[:13], content)
 	}
-	require.Equal(t, "has the time 2026-11-22T09:59:00Z", formats.EvidenceIn([]byte(at.In(zone).Format(time.RFC1123Z)), kinOf()))
+	require.Equal(t, "has the time 2026-11-22T09:59:00Z", first(formats.EvidenceIn([]byte(at.In(zone).Format(time.RFC1123Z)), kinOf())))
 	require.Equal(t, "has the time 2026-11-22T09:59:00Z",
-		formats.EvidenceIn([]byte(at.In(west).Format("Mon Jan _2 15:04:05 -07 2006")), kinOf()))
+		first(formats.EvidenceIn([]byte(at.In(west).Format("Mon Jan _2 15:04:05 -07 2006")), kinOf())))
 }
 
 // The 1st of a month stands with two spaces or one.
@@ -92,7 +110,7 @@ func TestEvidenceOfTheFirstOfAMonth(t *testing.T) {
 	for _, content := range []string{
 		"Tue Dec  1 10:00:00 UTC 2026", "Tue Dec 1 10:00:00 2026", "Tue Dec 01 10:00:00 CET 2026", "1 Dec 2026 10:00 Z",
 	} {
-		require.Equal(t, "has the time 2026-12-01T10:00:00Z", formats.EvidenceIn([]byte(content), w), content)
+		require.Equal(t, "has the time 2026-12-01T10:00:00Z", first(formats.EvidenceIn([]byte(content), w)), content)
 	}
 }
 
@@ -109,9 +127,9 @@ func TestEvidenceIsOnlyATimeWithinADay(t *testing.T) {
 				at = at.In(zone)
 			}
 			content := at.Format(layout)
-			require.Equal(t, want, formats.EvidenceIn([]byte(content), kinOf()) != "", content)
+			require.Equal(t, want, formats.EvidenceIn([]byte(content), kinOf()) != nil, content)
 			for _, n := range []int64{at.Unix(), at.UnixMilli(), at.UnixMicro(), at.UnixNano()} {
-				require.Equal(t, want, formats.EvidenceIn(fmt.Append(nil, n), kinOf()) != "", "%d", n)
+				require.Equal(t, want, formats.EvidenceIn(fmt.Append(nil, n), kinOf()) != nil, "%d", n)
 			}
 		}
 	}
@@ -132,8 +150,8 @@ func TestEvidenceNeedsAName(t *testing.T) {
 		w := formats.Writer{Hosts: []string{host}}
 		require.Empty(t, formats.EvidenceIn([]byte("a 12 "+strings.Repeat("x", 3)), w), host)
 	}
-	require.Equal(t, "names its host a.b", formats.EvidenceIn([]byte("a.b"), formats.Writer{Hosts: []string{"a.b"}}))
-	require.Equal(t, "names its host build_7", formats.EvidenceIn([]byte("on build_7"), formats.Writer{Hosts: []string{"build_7"}}))
+	require.Equal(t, "names its host a.b", first(formats.EvidenceIn([]byte("a.b"), formats.Writer{Hosts: []string{"a.b"}})))
+	require.Equal(t, "names its host build_7", first(formats.EvidenceIn([]byte("on build_7"), formats.Writer{Hosts: []string{"build_7"}})))
 }
 
 // To ask for a process is dear.
@@ -144,8 +162,7 @@ func TestEvidenceAsksForFewProcesses(t *testing.T) {
 	require.Empty(t, formats.EvidenceIn([]byte("10 9 10 8 7 6 5 4 3 2"), w))
 	require.Equal(t, []int{10, 9, 8, 7, 6, 5, 4, 3}, asked)
 	asked = nil
-	require.NotEmpty(t, formats.EvidenceIn([]byte("10 web1"), w))
-	require.NotEmpty(t, formats.EvidenceIn([]byte("10 "+writtenAt.Format(time.RFC3339)), w))
+	require.NotEmpty(t, formats.EvidenceIn([]byte("10 web1 "+writtenAt.Format(time.RFC3339)), w))
 	require.Empty(t, asked)
 	w.IsKin = nil
 	require.Empty(t, formats.EvidenceIn([]byte("10"), w))
@@ -182,9 +199,9 @@ func FuzzEvidenceIn(f *testing.F) {
 			require.True(t, pid >= 1 && pid <= 1<<22)
 			return false
 		}
-		evidence := formats.EvidenceIn(content, w)
+		evidence := strings.Join(formats.EvidenceIn(content, w), "")
 		require.LessOrEqual(t, asked, 8)
-		require.LessOrEqual(t, len(evidence), 100)
+		require.LessOrEqual(t, len(evidence), 200)
 		require.True(t, utf8.ValidString(evidence))
 	})
 }

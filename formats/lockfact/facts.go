@@ -17,6 +17,9 @@ type Facts struct {
 	Format    Format
 	Guard     Guard   // who may remove it while it lives
 	OnStale   OnStale // what happens to it when it does not
+
+	// Conditional facts count only under a name that was created exclusively or says lock: data could have this content too.
+	Conditional bool
 }
 
 // Cut is how much later than a timestamp in whole seconds the moment can have been that it stands for: the fraction is

@@ -14,6 +14,7 @@ type Rule struct {
 	Guard       Guard         // 0: as the format has it
 	HostTimeout time.Duration // how long a silent host's process locks stay; 0: until it is back
 	Holder      Holder        // 0: as the content has it
+	AnyFile     bool          // the rule removes whatever fits it, not only what is a lock without it (Removes)
 }
 
 // Validate checks every field that is set and names the first that is wrong.
@@ -39,7 +40,16 @@ func (r Rule) Validate() error {
 	if r.Holder > HolderCreator {
 		return &FieldError{"holder", fmt.Sprintf("must be %s", HolderCreator)}
 	}
+	if r.AnyFile && !r.Removes() {
+		return &FieldError{"any-file", "is for rules that remove: with on-stale remove, or holder creator without on-stale keep"}
+	}
 	return nil
+}
+
+// Removes reports whether the rule has lockfs remove what it would keep otherwise. Such a rule applies only to names that are locks
+// on evidence of their own ([Evidence.MayRemove]), unless AnyFile is set: yarn.lock fits *.lock, and is data.
+func (r Rule) Removes() bool {
+	return r.OnStale == Remove || r.Holder == HolderCreator && r.OnStale != Keep
 }
 
 // Claims reports whether the rule makes a lock of whatever fits it, also of what would be data otherwise. To

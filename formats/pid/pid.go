@@ -1,9 +1,9 @@
 // Package pid is the plain pid file: a decimal number that is the process holding the lock, which lives
 // as long as that process.
 //
-// Tools write it in several ways: "1234", "1234\n", and "      1234\n" by those that keep to the UUCP
-// (HoneyDanBer) layout. Anything more, a second number or a word, is not a pid file; nor is a number
-// that no process can have, so that a time in seconds is not taken for a process.
+// Tools write it in several ways: "1234", "1234\n", "1234\x00" (shadow-utils), and "      1234\n" by those that keep to
+// the UUCP (HoneyDanBer) layout. A number that no process can have is none, so that a time in seconds is not taken for a process. Other
+// shapes of a lock with nothing but a pid, such as the targets of links, need the names of the writer's host: package formats has them.
 package pid
 
 import (
@@ -18,7 +18,8 @@ import (
 // Max is the largest number that Linux lets /proc/sys/kernel/pid_max be.
 const Max = 1 << 22
 
-const space = " \t\r\n"
+// padding is what may surround the number: C programs write the byte that ends a string too.
+const padding = " \t\r\n\x00"
 
 // Lock is the content of a pid file.
 type Lock struct{ PID int }
@@ -26,10 +27,10 @@ type Lock struct{ PID int }
 // New describes a lock that this process takes.
 func New() *Lock { return &Lock{os.Getpid()} }
 
-// Parse reads a pid file: digits, with blanks and line breaks before and after. Signs, leading zeros
+// Parse reads a pid file: digits, with blanks, line breaks and NUL bytes before and after. Signs, leading zeros
 // and numbers outside 1..Max are refused with a [lockfact.FieldError].
 func Parse(content []byte) (*Lock, error) {
-	digits := bytes.Trim(content, space)
+	digits := bytes.Trim(content, padding)
 	if len(digits) == 0 {
 		return nil, &lockfact.FieldError{Field: "pid", Problem: "is required"}
 	}
@@ -70,6 +71,11 @@ func FactsOf(content []byte, written lockfact.Origin) (lockfact.Facts, error) {
 	if err != nil {
 		return lockfact.Facts{}, err
 	}
+	return l.Facts(written), nil
+}
+
+// Facts are those of a lock with this pid.
+func (l *Lock) Facts(written lockfact.Origin) lockfact.Facts {
 	return lockfact.Facts{
 		Format:  lockfact.PID,
 		Holder:  strconv.Itoa(l.PID),
@@ -77,5 +83,5 @@ func FactsOf(content []byte, written lockfact.Origin) (lockfact.Facts, error) {
 		PID:     l.PID,
 		Guard:   lockfact.GuardHost,
 		OnStale: lockfact.Remove,
-	}, nil
+	}
 }

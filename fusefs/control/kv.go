@@ -37,7 +37,9 @@ func keyValues(lock *storepb.Lock) snapshot {
 	line("host", facts.GetHost())
 	line("holder", facts.GetHolder())
 	line("format", lockfact.Format(facts.GetFormat()).String())
-	line("state", lock.GetState())
-	line("token", fmt.Sprint(lock.GetToken()))
+	if lock.GetBecause() != "" || lock.GetExclusive() {
+		line("state", lock.GetState())
+		line("token", fmt.Sprint(lock.GetToken()))
+	}
 	return snapshot(text.String())
 }

@@ -44,7 +44,7 @@ func (c *cluster) apply(cmd *storepb.Command) *storepb.Result {
 // create makes a name in the root.
 func (c *cluster) create(t testing.TB, name string, mode uint32) (ino uint64) {
 	t.Helper()
-	create := &storepb.Create{Parent: namespace.RootIno, Name: []byte(name), Mode: mode, Exclusive: true}
+	create := &storepb.Create{Parent: namespace.RootIno, Name: []byte(name), Mode: mode, Exclusive: true, Says: storepb.NameSays_SAYS_LOCK}
 	result := c.apply(&storepb.Command{
 		Session: 1, Seq: c.index, Acked: c.index - 1, Caller: &storepb.Caller{Host: "host"}, Op: &storepb.Op{Op: &storepb.Op_Create{Create: create}},
 	})

@@ -16,8 +16,23 @@ func Whether(lock *storepb.Lock) string {
 		return "yes: " + lock.GetBecause()
 	case len(lock.GetAdvisoryLocks()) > 0:
 		return "no: it is data, guarded by its flock and fcntl locks alone"
+	case lock.GetExclusive() && lock.GetEvidence() != "":
+		return fmt.Sprintf("no: it was created exclusively and %s, which is not evidence enough (lockfs help locks)", lock.GetEvidence())
+	case lock.GetExclusive():
+		return "no: it was created exclusively, and nothing else says that it is a lock (lockfs help locks)"
 	}
 	return "no: it is data"
+}
+
+// Maker says which process created an exclusive name; empty: it is not known.
+func Maker(lock *storepb.Lock) string {
+	switch {
+	case lock.GetMadeOn() == "":
+		return ""
+	case lock.GetMadeBy() == 0:
+		return "a process on host " + lock.GetMadeOn()
+	}
+	return fmt.Sprintf("process %d on host %s", lock.GetMadeBy(), lock.GetMadeOn())
 }
 
 // Lives says until when a lock is held, and what becomes of it then.

@@ -1,6 +1,8 @@
 package namespace
 
 import (
+	"cmp"
+
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -8,13 +10,19 @@ import (
 // acquisition says how a name came to be.
 type acquisition struct {
 	exclusive bool // it was free for sure
-	done      bool // as a rule nothing follows that belongs to the same acquisition
+	says      storepb.NameSays
+	creator   *storepb.Caller // nil: the caller
+	done      bool            // as a rule nothing follows that belongs to the same acquisition
 }
 
 // acquire gives a free name to an inode.
 func (k *keeper) acquire(by *storepb.Caller, e *entry, in *inode, how acquisition) *entry {
 	e.made, e.token, e.acquired, e.known = k.index, ids.Token(k.index), k.time, in.facts
-	e.exclusive = how.exclusive
+	e.says = k.tree.saysOf(how.says, e.parent)
+	if e.exclusive = how.exclusive; e.exclusive {
+		creator := cmp.Or(how.creator, by)
+		e.madeOn, e.madeBy = share(creator.GetHost()), creator.GetPid()
+	}
 	e = k.putJudged(e, in)
 	return k.announceSoon(by, e, in, how.done)
 }
@@ -25,6 +33,7 @@ func (k *keeper) acquire(by *storepb.Caller, e *entry, in *inode, how acquisitio
 func (k *keeper) succeed(by *storepb.Caller, before, incoming *entry, old, in *inode, m *maker) *entry {
 	e := *before
 	e.ino, e.made, e.stale, e.maker, e.exclusive = in.ino, k.index, incoming.stale.withoutMaker(), m, false
+	e.madeOn, e.madeBy = sharedString{}, 0
 	if says := asCounted(old, in.content, in.facts); says != in.facts && in.nlink == 1 {
 		counted := *in
 		counted.facts, counted.gone = says, nil
@@ -40,7 +49,7 @@ func (k *keeper) hold(by *storepb.Caller, e *entry, old, in *inode, known *facts
 		return k.lapse(by, e, old, in, known)
 	}
 	before, wasKnown := *e, e.known != nil
-	stolen := wasKnown && known != nil && !e.known.sameHolder(known) && (in.unlisted || k.groundOf(e, in) != isData)
+	stolen := wasKnown && known != nil && !e.known.sameHolder(known) && !staysOne(old, in, e.known, known) && (in.unlisted || k.groundOf(e, in) != isData)
 	if stolen {
 		e.token, e.acquired = ids.Token(k.index), k.time
 	}

@@ -143,5 +143,8 @@ func describeRule(rule *storepb.Rule) string {
 			text += fmt.Sprintf(" %s=%v", span.name, time.Duration(span.value))
 		}
 	}
+	if rule.GetAnyFile() {
+		text += " any-file"
+	}
 	return text
 }

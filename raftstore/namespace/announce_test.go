@@ -34,7 +34,7 @@ var recipes = map[string]func(tr *driver){
 	"evidence": func(tr *driver) {
 		ino := tr.soon().do(here, createOp(RootIno, "lock", true)).ok().GetAttr().GetIno()
 		tr.soon().do(here, opOf(&storepb.SetContent{
-			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("here"), Facts: &storepb.Facts{Evidence: "names its host"},
+			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("here"), Facts: &storepb.Facts{Evidence: []string{"names its host"}},
 		})).ok()
 	},
 	"write-temp-and-link": func(tr *driver) {
@@ -57,7 +57,7 @@ var recipes = map[string]func(tr *driver){
 	"symlink": func(tr *driver) {
 		tr.soon().do(here, opOf(&storepb.Create{
 			Parent: RootIno, Name: []byte("lock"), Mode: syscall.S_IFLNK | 0o777, Target: []byte("here:1"),
-			Facts: &storepb.Facts{Evidence: "names its host"},
+			Facts: &storepb.Facts{Evidence: []string{"names its host"}},
 		})).ok()
 	},
 }
@@ -150,9 +150,9 @@ func TestAcquisitionIsToldBeforeAnythingElse(t *testing.T) {
 // TestWhatTurnsOutToBeDataIsNotTold of.
 func TestWhatTurnsOutToBeDataIsNotTold(t *testing.T) {
 	tr := newDriver(t)
-	ino := tr.soon().do(here, createOp(RootIno, "download", true)).ok().GetAttr().GetIno()
+	ino := tr.soon().do(here, dataNamed(createOp(RootIno, "download", true))).ok().GetAttr().GetIno()
 	tr.soon().write(here, ino, "data").ok()
-	dir := tr.soon().mkdir(RootIno, "dir")
+	dir := tr.soon().do(here, dataNamed(opOf(&storepb.Create{Parent: RootIno, Name: []byte("dir"), Mode: someDir}))).ok().GetAttr().GetIno()
 	tr.soon().do(here, createOp(dir, "file", false)).ok()
 	tr.tick(time.Minute)
 	tr.unlink(here, RootIno, "download").ok()

@@ -71,7 +71,8 @@ func (ns *Namespace) moveBack(e *entry, in *inode, undo *storepb.Undo) bool {
 	}
 	back := &entry{parent: ids.Inode(undo.GetBackParent()), name: string(undo.GetBackName())}
 	ns.move(nil, e, back, in, nil, &moving{
-		maker: makerFrom(undo.GetBackMaker()), exclusive: undo.GetBackExclusive(), reason: takenBack,
+		maker: makerFrom(undo.GetBackMaker()), exclusive: undo.GetBackExclusive(), says: undo.GetBackSays(), reason: takenBack,
+		creator: &storepb.Caller{Host: undo.GetBackMadeOn(), Pid: undo.GetBackMadeBy()},
 	})
 	return true
 }

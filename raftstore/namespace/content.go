@@ -1,6 +1,8 @@
 package namespace
 
 import (
+	"bytes"
+
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -89,6 +91,7 @@ func (k *keeper) replaceContent(cmd *storepb.Command, in *inode, content []byte,
 		says = in.facts
 	}
 	changed.evidence = what.GetEvidence()
+	changed.shared = bytes.HasPrefix(content, in.content) && (in.shared || len(in.content) > 0 && in.host.String() != by.GetHost())
 	changed.facts, changed.gone, changed.host = says, in.goneStill(says), share(by.GetHost())
 	changed.content = content
 	if k.lockedByItsHolder(ids.Session(cmd.GetSession()), in, says) {

@@ -31,8 +31,9 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 		content: op.GetTarget(), host: share(caller.GetHost()), unlisted: op.GetUnlisted(), evidence: op.GetFacts().GetEvidence(),
 	}
 	if in.isFile() {
-		in.content, in.facts = op.GetContent(), ns.factsNow(op.GetFacts())
+		in.content = op.GetContent()
 	}
+	in.facts = ns.factsNow(op.GetFacts())
 	made := &entry{parent: dir.ino, name: string(op.GetName()), ino: in.ino}
 	if !in.unlisted {
 		if made.maker, code = ns.makerOf(caller, made); code != storepb.Code_OK {
@@ -61,7 +62,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	ns.tree.putInode(in)
 	made.cookie = ns.tree.newCookie()
 	exclusive := op.GetExclusive() || !in.isFile()
-	made = ns.acquire(caller, made, in, acquisition{exclusive: exclusive, done: isFilled(op)})
+	made = ns.acquire(caller, made, in, acquisition{exclusive: exclusive, says: op.GetSays(), done: isFilled(op)})
 	ns.touchDir(dir.ino, subdirs)
 
 	var undo *storepb.Undo
@@ -121,7 +122,8 @@ func isFilled(op *storepb.Create) bool {
 
 // mayFill lets only an exclusive creation bring content: any other may find a file that has some.
 func mayFill(op *storepb.Create) storepb.Code {
-	mayHave := op.GetMode()&syscall.S_IFMT == syscall.S_IFREG && op.GetExclusive()
+	kind := op.GetMode() & syscall.S_IFMT
+	mayHave := kind == syscall.S_IFREG && op.GetExclusive() || kind == syscall.S_IFLNK && len(op.GetContent()) == 0
 	switch {
 	case len(op.GetContent()) > MaxContent:
 		return storepb.Code_FILE_TOO_BIG

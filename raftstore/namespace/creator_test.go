@@ -132,7 +132,7 @@ func eachMaking(t *testing.T, onStale string, test func(t *testing.T, tr *driver
 	for name, making := range makings {
 		t.Run(name, func(t *testing.T) {
 			tr := newDriver(t)
-			tr.rule(&storepb.Rule{Pattern: "lock", Holder: "creator", OnStale: onStale}).ok()
+			tr.rule(&storepb.Rule{Pattern: "lock", Holder: "creator", OnStale: onStale, AnyFile: onStale != "keep"}).ok()
 			tr.do(here, createOp(RootIno, "tmp", false)).ok()
 			test(t, tr, proto.Clone(making).(*storepb.Op))
 			requireConsistent(t, tr.ns)
@@ -235,7 +235,7 @@ func TestContentDoesNotMatterWhereTheMakerHolds(t *testing.T) {
 		func(*driver) *storepb.Facts { return pidFacts(storepb.Format_PID, processOf(2)) },
 		func(tr *driver) *storepb.Facts { return factsFor(storepb.Format_TOWER, "x", tr.now+int64(time.Minute)) },
 		func(*driver) *storepb.Facts { return nil },
-		func(*driver) *storepb.Facts { return &storepb.Facts{Evidence: "names its host"} },
+		func(*driver) *storepb.Facts { return &storepb.Facts{Evidence: []string{"names its host"}} },
 	} {
 		tr := byCreator(t, "keep")
 		tr.as(here, 1, createOp(RootIno, "lock", true), processOf(1)).ok()

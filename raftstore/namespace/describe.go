@@ -13,9 +13,12 @@ func (r reader) describe(e *entry, in *inode) *storepb.Lock {
 	lock := &storepb.Lock{
 		Parent: uint64(e.parent), Name: []byte(e.name), Path: []byte(r.tree.path(e)), Token: uint64(e.token), Acquired: e.acquired,
 		State: string(lockfact.Held), Facts: FactsMessage(g.Facts), Attr: in.attr(), Rule: g.pattern, ByCreator: g.byCreator,
-		Because: r.because(e, in),
+		Because: r.because(e, in), Exclusive: e.exclusive, MadeOn: e.madeOn.String(), MadeBy: e.madeBy,
 	}
-	lock.Facts.Evidence, lock.Facts.Process = in.evidence, g.process.message()
+	if e.exclusive {
+		lock.Evidence = r.evidence(e, in).String()
+	}
+	lock.Facts.Process = g.process.message()
 	if in.facts != nil && g.Format != lockfact.None {
 		lock.Facts.Tag, lock.Facts.Machine = in.facts.tag, in.facts.machine.String()
 	}

@@ -48,11 +48,21 @@
 //
 // # Locks
 //
-// Guards, looks and events are for what somebody could judge; everything else is data, and behaves as on a local disk. A name is
-// a lock if a rule says so, if its content is of a format, or if it was made exclusively (O_EXCL, mkdir, link, symlink, rename
-// with NOREPLACE) and is empty or has evidence: its writer found there his host, a pid of his family or the time. An ordinary
-// rename over a name ends that it was made exclusively. A directory that was made exclusively is a lock while it is empty or a
-// file in it is one. A file that has or ever had an advisory lock or a request for one is guarded by that alone: its content
+// Names are of three classes. An exclusive name was created exclusively (O_EXCL, mkdir, link, symlink, rename with NOREPLACE) and not
+// replaced by an ordinary rename since: it has a token and a maker, whatever its content. A lock is subject to guards, looks and events: a
+// rule says so, its content is of a format, or it is exclusive and has two pieces of evidence ([lockfact.Evidence]): it is empty, its
+// content names the writer's host, a pid of the writer's family or the time, a word of its name or of its directory's name says lock. Under such a
+// name a short content is a piece too: "taken". A directory that was created exclusively is a lock for the locks in it, too. Everything else is
+// data, and behaves as on a local disk; so does a file that several hosts append to, whatever stands in its lines.
+//
+// The mount finds the evidence in names and contents; the state machine counts it, and never reads a content. What a name says is kept with
+// it, and what its directory's name said at that time, so renaming the directory changes nothing.
+//
+// A rule that removes (on-stale remove, or holder creator) applies only to a name that is a lock without it, on evidence that does not
+// include a short content; unless it says that it is for any file. So '*.lock' does not remove yarn.lock. A file that was data when its creator
+// ended has no creator any more.
+//
+// A file that has or ever had an advisory lock or a request for one is guarded by that alone: its content
 // is data, and it is never removed here, since whoever waits for its lock waits for that inode. On a file with a known holder only advisory
 // locks of the holder's process family count; others postpone a removal while they are held or waited for (counts.go). A look at a lock still counts
 // when what is there now was made exclusively and has nothing to judge: not every lock tells of its holder.

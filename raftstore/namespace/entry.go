@@ -14,7 +14,10 @@ type entry struct {
 	cookie uint64    // its place in listings; kept when another inode takes the name over
 	made   ids.Index // index of the command that gave the name its present inode
 
-	exclusive bool            // it was made exclusively, and not replaced since
+	exclusive bool            // it was created exclusively, and not replaced by an ordinary rename since
+	madeOn    sharedString    // host of the process that created it exclusively
+	madeBy    uint32          // thread id of that process, as its mount saw it; 0: it is not known
+	says      says            // the words of the name and of its directory's name, when the name came to be
 	lock      bool            // it is one, if it is a file's; see isLock
 	format    lockfact.Format // of the lock; it counts for nothing but lockCounts
 	maker     *maker          // nil unless a rule wants to know
@@ -89,6 +92,6 @@ func checkName(name []byte) storepb.Code {
 	return storepb.Code_OK
 }
 
-func (e *entry) madeBy(p *process) made {
+func (e *entry) makerIs(p *process) made {
 	return made{e.maker.host.String(), p.processID, e.parent, e.name}
 }

@@ -26,6 +26,7 @@ func factsOf(m *storepb.Facts) *facts {
 			Format: lockfact.Format(m.GetFormat()), Holder: m.GetHolder(), Host: share(m.GetHost()).String(), PID: int(m.GetPid()),
 			IssuedAt: m.GetIssuedAt(), ExpiresAt: m.GetExpiresAt(),
 			Guard: lockfact.Guard(m.GetGuard()), OnStale: lockfact.OnStale(m.GetOnStale()), Invalid: m.GetInvalid(),
+			Conditional: m.GetConditional(),
 		},
 		tag: m.GetTag(), process: processFrom(m.GetProcess()), machine: share(m.GetMachine()),
 	}
@@ -45,6 +46,7 @@ func FactsMessage(f lockfact.Facts) *storepb.Facts {
 	return &storepb.Facts{
 		Format: storepb.Format(f.Format), Holder: f.Holder, Host: f.Host, Pid: uint32(f.PID),
 		IssuedAt: f.IssuedAt, ExpiresAt: f.ExpiresAt, Guard: storepb.Guard(f.Guard), OnStale: storepb.OnStale(f.OnStale), Invalid: f.Invalid,
+		Conditional: f.Conditional,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"lockfs/raftstore/glob"
@@ -37,6 +38,7 @@ func (g *generator) facts() *storepb.Facts {
 		f.ExpiresAt = g.near()
 	}
 	f.Machine = pick(g, "", "m", "m", "m2")
+	f.Conditional = g.often(20)
 	if g.often(10) {
 		f.Invalid, f.Process, f.Pid, f.ExpiresAt, f.OnStale = "ttl: missing", nil, 0, 0, storepb.OnStale_KEEP
 	}
@@ -51,7 +53,7 @@ func (g *generator) evidence() *storepb.Facts {
 	if !g.locks || g.often(40) {
 		return nil
 	}
-	return &storepb.Facts{Evidence: "names the host that wrote it"}
+	return &storepb.Facts{Evidence: pick(g, []string{"names the host that wrote it"}, []string{"has the time", "names process 1"})}
 }
 
 // spoil makes facts that no mount would.
@@ -111,6 +113,9 @@ func (g *generator) mean(cmd *storepb.Command) {
 	if g.often(1) {
 		cmd.Caller.Host = pick(g, "", "elsewhere", strings.Repeat("h", MaxName+1))
 	}
+	if says := saysIn(cmd.GetOp()); says != nil {
+		*says = pick(g, storepb.NameSays_SAYS_NOTHING, storepb.NameSays_SAYS_LOCK, storepb.NameSays_SAYS_LOCK, storepb.NameSays_SAYS_DATA)
+	}
 	switch op := cmd.GetOp().GetOp().(type) {
 	case *storepb.Op_OpenSession:
 		op.OpenSession.Machine = pick(g, "", "m", "m", "m2")
@@ -118,6 +123,9 @@ func (g *generator) mean(cmd *storepb.Command) {
 		op.TakeLock.Session = cmd.GetSession()
 	case *storepb.Op_Create:
 		op.Create.Unlisted = g.often(4)
+		if op.Create.GetMode()&syscall.S_IFMT == syscall.S_IFLNK && g.often(40) {
+			op.Create.Facts = g.facts()
+		}
 	case *storepb.Op_Unlink:
 		op.Unlink.Force = g.often(10)
 		op.Unlink.Observations = g.observations()
@@ -249,6 +257,7 @@ func (g *generator) rule() *storepb.Rule {
 	if g.often(35) {
 		rule.Holder = "creator"
 	}
+	rule.AnyFile = g.often(30) && (rule.GetHolder() != "" && rule.GetOnStale() != "keep" || rule.GetOnStale() == "remove" || g.often(5))
 	if g.often(10) {
 		rule = &storepb.Rule{Pattern: rule.GetPattern(), Format: "data"}
 	}

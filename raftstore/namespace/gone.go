@@ -39,8 +39,11 @@ func (k *keeper) bereave(lost []made, ended int64, reason string) {
 		}
 		changed := *e
 		changed.maker = e.maker.without(m.by, ended, why)
+		if changed.maker.gone != nil && !in.isDir() && k.ruleOn(e, in) == nil {
+			changed.maker = nil // it made data: should the name ever be a lock, it is another program's
+		}
 		e = k.putJudged(&changed, in)
-		if g := k.govern(e, in); g.gone != nil {
+		if g := k.govern(e, in); g.byCreator && g.gone != nil {
 			k.markStale(e, g.gone)
 		}
 	}

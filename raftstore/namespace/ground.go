@@ -6,11 +6,14 @@ import (
 	"slices"
 
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
 )
 
-// Guards, looks and events are for what somebody can judge. Everything else is data, and behaves as on a local
-// disk. A name is a lock if a rule says so, if its content is of a format, or if the name was made exclusively
-// and what is there says something of its maker, or nothing at all yet. A directory is one for the locks in it.
+// Names are of three classes. Any name that was created exclusively and not replaced by an ordinary rename since has a token and a
+// maker, whatever its content. Locks are those that guards, looks and events are for: a rule says so, the content is in a format, or the
+// name is exclusive and has evidence enough ([lockfact.Evidence]). A directory is a lock for the locks in it. Everything else is data, and behaves
+// as on a local disk.
 
 // ground is what makes a name a lock.
 type ground int
@@ -19,17 +22,48 @@ const (
 	isData ground = iota
 	byRule
 	byFormat
-	byEmptiness
 	byEvidence
 	byLockInIt
 )
+
+// says is what the words of a name say, and those of its directory's name when the name came to be: renaming the directory later
+// changes nothing.
+type says struct{ name, directory storepb.NameSays }
+
+// saysOf is for a name that comes to be now; name is what its mount found in it.
+func (t *tree) saysOf(name storepb.NameSays, directory ids.Inode) says {
+	s := says{name: name}
+	if e := t.nameOf(directory); e != nil {
+		s.directory = e.says.name
+	}
+	return s
+}
+
+// evidence is that of an exclusive name, beside format and rules. A file that several hosts append to has none in its content.
+func (j *judge) evidence(e *entry, in *inode) lockfact.Evidence {
+	evidence := lockfact.Evidence{
+		Name: lockfact.NameSays(e.says.name), Directory: lockfact.NameSays(e.says.directory), Size: len(in.content), Content: in.evidence,
+	}
+	if in.shared {
+		evidence.Content = nil
+	}
+	if in.isDir() && j.tree.hasEntries(in.ino) {
+		evidence.Size = dirSize
+	}
+	return evidence
+}
+
+// counts reports whether the facts of an inode count for one of its names.
+func (j *judge) counts(e *entry, in *inode) bool {
+	return in.facts != nil && j.evidence(e, in).Supports(in.facts.Facts, e.exclusive)
+}
 
 // groundOf judges by the inode, which may be one that is not in the tree yet.
 func (j *judge) groundOf(e *entry, in *inode) ground {
 	if in.unlisted || in.kernelLocked {
 		return isData
 	}
-	if rule := j.ruleFor(e); rule != nil {
+	if rule := j.ruleOn(e, in); rule != nil {
 		switch r := lockRule(rule); {
 		case r.Format == lockfact.Data:
 			return isData
@@ -37,8 +71,13 @@ func (j *judge) groundOf(e *entry, in *inode) ground {
 			return byRule
 		}
 	}
+	return j.ownGround(e, in)
+}
+
+// ownGround is groundOf without rules.
+func (j *judge) ownGround(e *entry, in *inode) ground {
 	switch {
-	case in.facts != nil:
+	case j.counts(e, in):
 		return byFormat
 	case !e.exclusive:
 		return isData
@@ -46,12 +85,35 @@ func (j *judge) groundOf(e *entry, in *inode) ground {
 		return byLockInIt
 	case in.isDir() && j.tree.hasEntries(in.ino):
 		return isData
-	case len(in.content) == 0:
-		return byEmptiness
-	case in.evidence != "":
+	case j.evidence(e, in).IsEnough():
 		return byEvidence
 	}
 	return isData
+}
+
+// ruleOn answers the rule that applies to a name; nil: none does. One that removes does not apply to what is data without it.
+func (j *judge) ruleOn(e *entry, in *inode) *storepb.Rule {
+	rule := j.ruleFor(e)
+	if r := lockRule(rule); !r.Removes() || r.AnyFile || j.mayRemove(e, in) {
+		return rule
+	}
+	return nil
+}
+
+// mayRemove reports whether a name is a lock on such evidence that a rule may have it removed. A file that was emptied later is not
+// empty for this purpose: its writer is about to fill it again.
+func (j *judge) mayRemove(e *entry, in *inode) bool {
+	if j.counts(e, in) {
+		return in.facts.Format != lockfact.PID || e.exclusive
+	}
+	if !e.exclusive || in.isDir() && j.tree.hasEntries(in.ino) {
+		return e.exclusive && j.tree.lockFiles[in.ino] > 0
+	}
+	evidence := j.evidence(e, in)
+	if in.version > e.made {
+		evidence.Size = max(1, evidence.Size)
+	}
+	return evidence.MayRemove()
 }
 
 // isLock tells whether a name is a lock.
@@ -62,19 +124,17 @@ func (j *judge) isLock(e *entry, in *inode) bool {
 	return e.lock
 }
 
-// because says for people what makes a name a lock; empty: it is data.
+// because says for people what makes a name a lock; empty: it is none.
 func (j *judge) because(e *entry, in *inode) string {
 	switch j.groundOf(e, in) {
 	case byRule:
-		return fmt.Sprintf("the rule %s says so", j.ruleFor(e).GetPattern())
+		return fmt.Sprintf("the rule %s says so", j.ruleOn(e, in).GetPattern())
 	case byFormat:
 		return fmt.Sprintf("its content is of format %s", in.facts.Format)
-	case byEmptiness:
-		return "it was made exclusively and is empty"
 	case byEvidence:
-		return "it was made exclusively and " + in.evidence
+		return fmt.Sprintf("it was created exclusively, %v", j.evidence(e, in))
 	case byLockInIt:
-		return "it was made exclusively and has a lock in it"
+		return "it was created exclusively and has a lock in it"
 	}
 	return ""
 }
@@ -127,5 +187,15 @@ func asCounted(old *inode, content []byte, says *facts) *facts {
 
 // goesOn tells whether a holder has written more to its lock, as after a pid the name of its host.
 func (j *judge) goesOn(e *entry, old, in *inode) bool {
-	return old.ino == in.ino && len(old.content) > 0 && bytes.HasPrefix(in.content, old.content) && j.groundOf(e, in) != isData
+	return isAppended(old, in) && j.groundOf(e, in) != isData
+}
+
+// isAppended tells whether more was written behind a content.
+func isAppended(old, in *inode) bool {
+	return old.ino == in.ino && len(old.content) > 0 && bytes.HasPrefix(in.content, old.content)
+}
+
+// staysOne tells whether a holder whose pid stood alone has added what makes its lock one of another format: pid= and then timestamp=.
+func staysOne(old, in *inode, before, now *facts) bool {
+	return isAppended(old, in) && before.Format == lockfact.PID && now.Format != lockfact.PID && before.PID == now.PID && before.Host == now.Host
 }

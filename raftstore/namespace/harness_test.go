@@ -27,10 +27,11 @@ type driver struct {
 	now   int64
 	seqs  map[uint64]uint64
 	hosts map[uint64]string // by session
+	says  storepb.NameSays  // of each name that is made: most tests are about locks
 }
 
 func newDriver(tb testing.TB) *driver {
-	tr := &driver{tb: tb, ns: New(), now: int64(time.Hour), seqs: map[uint64]uint64{}, hosts: map[uint64]string{}}
+	tr := &driver{tb: tb, ns: New(), now: int64(time.Hour), seqs: map[uint64]uint64{}, hosts: map[uint64]string{}, says: storepb.NameSays_SAYS_LOCK}
 	tr.open(here, "here", "boot").ok()
 	tr.open(there, "there", "boot").ok()
 	return tr
@@ -85,9 +86,31 @@ func (tr *driver) do(session uint64, op *storepb.Op) step {
 // next numbers a command without applying it.
 func (tr *driver) next(session uint64, op *storepb.Op) *storepb.Command {
 	tr.seqs[session]++
+	if says := saysIn(op); says != nil && *says == storepb.NameSays_SAYS_NOTHING {
+		*says = tr.says
+	}
 	return &storepb.Command{
 		Session: session, Seq: tr.seqs[session], Op: op, Caller: &storepb.Caller{Host: tr.hosts[session], Uid: 7, Gid: 8},
 	}
+}
+
+// dataNamed has the name say that it is data.
+func dataNamed(op *storepb.Op) *storepb.Op {
+	*saysIn(op) = storepb.NameSays_SAYS_DATA
+	return op
+}
+
+// saysIn is where an operation tells what the name says that it makes; nil: it makes none.
+func saysIn(op *storepb.Op) *storepb.NameSays {
+	switch op := op.GetOp().(type) {
+	case *storepb.Op_Create:
+		return &op.Create.Says
+	case *storepb.Op_Link:
+		return &op.Link.Says
+	case *storepb.Op_Rename:
+		return &op.Rename.Says
+	}
+	return nil
 }
 
 func (tr *driver) create(parent uint64, name string, mode uint32) step {

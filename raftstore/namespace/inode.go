@@ -23,14 +23,15 @@ type inode struct {
 	changed ids.Index // index of the command that set ctime
 	content []byte    // of a file; target of a symbolic link
 	xattrs  []*storepb.Xattr
-	facts   *facts       // what the content says; nil if it is of no format
+	facts   *facts       // what the content or the target says; nil if it is of no format
 	gone    *staleness   // how it is known that the process of the facts is gone; nil: it is not
 	host    sharedString // that created it, or wrote to it last; facts have the same string
 
-	unlisted     bool   // bookkeeping of lockfs itself, and no lock
-	kernelLocked bool   // it has or had an advisory lock, or a request for one, that counts: see countsAsLock
-	otherLocked  bool   // it has or had one that does not count
-	evidence     string // why a content of no format, or a target, can be judged; empty: it cannot
+	unlisted     bool     // bookkeeping of lockfs itself, and no lock
+	kernelLocked bool     // it has or had an advisory lock, or a request for one, that counts: see countsAsLock
+	otherLocked  bool     // it has or had one that does not count
+	evidence     []string // pieces of evidence that a content of no format, or a target, is a lock's
+	shared       bool     // several hosts append to it, as to a log
 }
 
 func (in *inode) isDir() bool { return in.mode&syscall.S_IFMT == syscall.S_IFDIR }

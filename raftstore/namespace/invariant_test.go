@@ -126,8 +126,8 @@ func requireIndexed(t require.TestingT, ns *Namespace) {
 			require.True(t, found && same == e, "entry %q is found by when an event tells of it", e.name)
 		}
 		e.maker.each(func(p *process) {
-			makers[e.madeBy(p)] = true
-			_, found := ns.tree.holdings.byMaker.Get(e.madeBy(p))
+			makers[e.makerIs(p)] = true
+			_, found := ns.tree.holdings.byMaker.Get(e.makerIs(p))
 			require.True(t, found, "entry %q is found by who made it", e.name)
 		})
 		if e.lock {
@@ -205,25 +205,72 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 
 // isLockByTheBook says what is a lock in the words of the design.
 func isLockByTheBook(ns *Namespace, e *entry, in *inode) bool {
+	own := isLockWithoutRules(ns, e, in)
 	rule := ns.ruleFor(e)
+	if removes := rule.GetOnStale() == "remove" || rule.GetHolder() != "" && rule.GetOnStale() != "keep"; removes && !rule.GetAnyFile() && !mayRemoveByTheBook(ns, e, in) {
+		rule = nil
+	}
 	byRule := rule.GetHolder() != "" || rule.GetStaleAfter() != 0 || rule.GetGuard() == "host" ||
 		rule.GetFormat() != "" && rule.GetFormat() != "none"
-	holdsLocks := false
-	for _, inside := range ns.tree.entriesOf(in.ino) {
-		file, _ := ns.tree.inode(inside.ino)
-		holdsLocks = holdsLocks || !file.isDir() && isLockByTheBook(ns, inside, file)
-	}
+	return !in.unlisted && !in.kernelLocked && rule.GetFormat() != "data" && (byRule || own)
+}
+
+func isLockWithoutRules(ns *Namespace, e *entry, in *inode) bool {
+	holdsLocks := holdsLocksByTheBook(ns, in)
 	switch {
-	case in.unlisted, in.kernelLocked, rule.GetFormat() == "data":
-		return false
-	case byRule, in.facts != nil:
+	case factsCountByTheBook(e, in):
 		return true
 	case !e.exclusive:
 		return false
 	case in.isDir():
-		return holdsLocks || !ns.tree.hasEntries(in.ino)
+		return holdsLocks || !ns.tree.hasEntries(in.ino) && isNamedByTheBook(e)
+	case isNamedByTheBook(e):
+		return len(in.content) <= 80 || len(in.evidence) > 0 && !in.shared
 	}
-	return len(in.content) == 0 || in.evidence != ""
+	return len(in.evidence) > 1 && !in.shared || len(in.content) == 0 && len(in.evidence) > 0 && !in.shared
+}
+
+// mayRemoveByTheBook says on what a rule that removes is let loose.
+func mayRemoveByTheBook(ns *Namespace, e *entry, in *inode) bool {
+	pieces := 0
+	if len(in.content) == 0 && (in.isDir() || in.version <= e.made) {
+		pieces++
+	}
+	if isNamedByTheBook(e) {
+		pieces++
+	}
+	if !in.shared {
+		pieces += len(in.evidence)
+	}
+	switch {
+	case factsCountByTheBook(e, in):
+		return in.facts.Format != lockfact.PID || e.exclusive
+	case !e.exclusive:
+		return false
+	case ns.tree.hasEntries(in.ino) || holdsLocksByTheBook(ns, in):
+		return holdsLocksByTheBook(ns, in)
+	}
+	return pieces >= 2
+}
+
+func factsCountByTheBook(e *entry, in *inode) bool {
+	return in.facts != nil && (!in.facts.Conditional || e.exclusive || isNamedByTheBook(e))
+}
+
+func isNamedByTheBook(e *entry) bool {
+	lock := storepb.NameSays_SAYS_LOCK
+	return e.says.name == lock || e.says.name == storepb.NameSays_SAYS_NOTHING && e.says.directory == lock
+}
+
+func holdsLocksByTheBook(ns *Namespace, in *inode) (holdsLocks bool) {
+	if !in.isDir() {
+		return false
+	}
+	for _, inside := range ns.tree.entriesOf(in.ino) {
+		file, _ := ns.tree.inode(inside.ino)
+		holdsLocks = holdsLocks || !file.isDir() && isLockByTheBook(ns, inside, file)
+	}
+	return holdsLocks
 }
 
 func requireHostsConsistent(t require.TestingT, ns *Namespace) {

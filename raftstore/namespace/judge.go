@@ -32,7 +32,7 @@ const atOnce = math.MinInt64
 
 // ruleFor answers the rule for a name; nil: there is none.
 func (j *judge) ruleFor(e *entry) *storepb.Rule {
-	if j.rules.byPattern.Len() == 0 {
+	if !j.rules.are() {
 		return nil
 	}
 	return j.rules.forPath(j.tree.path(e))
@@ -43,14 +43,14 @@ func (j *judge) govern(e *entry, in *inode) governed {
 	if in.kernelLocked {
 		return g
 	}
-	if in.facts != nil {
+	if j.counts(e, in) {
 		g.Facts, g.process, g.machine, g.gone = in.facts.Facts, in.facts.process, in.facts.machine, in.gone
 	}
 	if g.Format == lockfact.PID && (!e.exclusive || g.gone != nil && !g.gone.byCrash) {
 		// The file was there before, for a program to write its number to; or its process ended by itself and left it.
 		g.OnStale = lockfact.Keep
 	}
-	rule := j.ruleFor(e)
+	rule := j.ruleOn(e, in)
 	if rule == nil {
 		return g
 	}

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -121,23 +122,43 @@ func (tr *driver) requireLock(is bool, parent uint64, name string) {
 	require.Equal(tr.tb, is && !isFull, listed)
 }
 
-// TestWhatIsALock by how its name was made and what is in it.
+// TestWhatIsALock by how its name was created, what that says, and what is in it.
 func TestWhatIsALock(t *testing.T) {
-	evidence := &storepb.Facts{Evidence: "names its host"}
+	evidence := func(pieces ...string) *storepb.Facts { return &storepb.Facts{Evidence: pieces} }
+	conditional := pidFacts(storepb.Format_PID, processOf(1))
+	conditional.Conditional = true
+	invalid := &storepb.Facts{Format: storepb.Format_TOWER, Invalid: "ttl: missing", Guard: storepb.Guard_HOST, OnStale: storepb.OnStale_KEEP}
+	const lock, nothing, data = storepb.NameSays_SAYS_LOCK, storepb.NameSays_SAYS_NOTHING, storepb.NameSays_SAYS_DATA
+	long := strings.Repeat("x", lockfact.Short+1)
 	for name, row := range map[string]struct {
 		content          string
 		facts            *storepb.Facts
-		exclusive, plain bool // whether it is a lock under a name made so
+		says             storepb.NameSays
+		exclusive, plain bool // whether it is a lock under a name created so
 	}{
-		"empty":       {"", nil, true, false},
-		"a format":    {"x", towerFacts("x"), true, true},
-		"a pid":       {"1", pidFacts(storepb.Format_PID, processOf(1)), true, true},
-		"invalid":     {"x", &storepb.Facts{Format: storepb.Format_TOWER, Invalid: "ttl: missing", Guard: storepb.Guard_HOST, OnStale: storepb.OnStale_KEEP}, true, true},
-		"evidence":    {"x", evidence, true, false},
-		"no evidence": {"x", nil, false, false},
+		"empty":                               {"", nil, nothing, false, false},
+		"empty, named lock":                   {"", nil, lock, true, false},
+		"empty, named data":                   {"", nil, data, false, false},
+		"a format":                            {long, towerFacts("x"), nothing, true, true},
+		"a format, named data":                {long, towerFacts("x"), data, true, true},
+		"a pid":                               {"1", pidFacts(storepb.Format_PID, processOf(1)), nothing, true, true},
+		"a pid that data could have":          {"web1:1", conditional, nothing, true, false},
+		"a pid that data could have, a lock":  {"web1:1", conditional, lock, true, true},
+		"a pid that data could have, as data": {"web1:1", conditional, data, true, false},
+		"invalid":                             {long, invalid, nothing, true, true},
+		"one piece of evidence":               {long, evidence("names its host"), nothing, false, false},
+		"one piece of evidence, named lock":   {long, evidence("names its host"), lock, true, false},
+		"one piece of evidence, named data":   {long, evidence("names its host"), data, false, false},
+		"two pieces of evidence":              {long, evidence("names its host", "has the time"), nothing, true, false},
+		"two pieces of evidence, named data":  {long, evidence("names its host", "has the time"), data, true, false},
+		"no evidence":                         {"x", nil, nothing, false, false},
+		"no evidence, named lock":             {long, nil, lock, false, false},
+		"taken":                               {"taken\n", nil, lock, true, false},
+		"one piece of evidence, short":        {"web1", evidence("names its host"), nothing, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := newDriver(t)
+			tr.says = row.says
 			plain := tr.do(here, createOp(RootIno, "plain", false)).ok().GetAttr().GetIno()
 			exclusive := tr.do(here, createOp(RootIno, "exclusive", true)).ok().GetAttr().GetIno()
 			for _, ino := range []uint64{plain, exclusive} {
@@ -153,9 +174,12 @@ func TestWhatIsALock(t *testing.T) {
 			for range 2 {
 				for _, name := range []string{"exclusive", "noreplace"} {
 					tr.requireLock(row.exclusive, RootIno, name)
+					require.True(t, tr.lock(name).GetExclusive())
+					require.Equal(t, "here", tr.lock(name).GetMadeOn())
 				}
 				for _, name := range []string{"plain", "moved", "replaced"} {
 					tr.requireLock(row.plain, RootIno, name)
+					require.False(t, tr.lock(name).GetExclusive())
 				}
 				tr.restart()
 			}
@@ -166,6 +190,67 @@ func TestWhatIsALock(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNameOfTheDirectoryCountsAsItWas when the name in it came to be, whatever becomes of the directory.
+func TestNameOfTheDirectoryCountsAsItWas(t *testing.T) {
+	tr := newDriver(t)
+	locks := tr.mkdir(RootIno, "locks")
+	tr.says = storepb.NameSays_SAYS_NOTHING
+	other := tr.mkdir(RootIno, "other")
+	for _, dir := range []uint64{locks, other} {
+		tr.file(dir, "job")
+	}
+	tr.do(here, dataNamed(createOp(locks, ".gitkeep", true))).ok()
+	tr.rename(RootIno, "locks", RootIno, "tmp").ok()
+	tr.says = storepb.NameSays_SAYS_LOCK
+	tr.rename(RootIno, "other", RootIno, "locks").ok()
+	tr.says = storepb.NameSays_SAYS_NOTHING
+	for range 2 {
+		tr.requireLock(true, locks, "job")
+		tr.requireLock(false, other, "job")
+		tr.requireLock(false, locks, ".gitkeep")
+		tr.restart()
+	}
+	tr.file(other, "new")
+	tr.requireLock(true, other, "new")
+	tr.renameNoReplace(other, "job", other, "again").ok()
+	tr.requireLock(true, other, "again")
+	tr.renameNoReplace(locks, "job", locks, "again").ok()
+	tr.requireLock(false, locks, "again")
+	cmd := tr.next(here, noReplace(other, "new", locks, "new"))
+	tr.apply(cmd).ok()
+	tr.requireLock(false, locks, "new")
+	tr.cancel(cmd).ok()
+	tr.requireLock(true, other, "new")
+}
+
+// TestWhatSeveralHostsAppendToIsNoLock on evidence, however much each line has of it.
+func TestWhatSeveralHostsAppendToIsNoLock(t *testing.T) {
+	evidence := &storepb.Facts{Evidence: []string{"names its host", "names process 1"}}
+	tr := newDriver(t)
+	ino := tr.do(here, dataNamed(createOp(RootIno, "log", true))).ok().GetAttr().GetIno()
+	tr.writeAs(here, ino, "here 1\n", evidence).ok()
+	tr.requireLock(true, RootIno, "log")
+	tr.writeAs(there, ino, "here 1\nthere 1\n", evidence).ok()
+	tr.requireLock(false, RootIno, "log")
+	tr.restart()
+	tr.writeAs(there, ino, "here 1\nthere 1\nthere 1\n", evidence).ok()
+	tr.requireLock(false, RootIno, "log")
+	tr.writeAs(there, ino, "there 2\n", evidence).ok()
+	tr.requireLock(true, RootIno, "log")
+}
+
+// TestHolderThatWritesMoreStaysTheHolder: of a semaphore lock the pid comes first, which is a pid lock by itself.
+func TestHolderThatWritesMoreStaysTheHolder(t *testing.T) {
+	tr := newDriver(t)
+	ino := tr.take(here, "lock", nil)
+	tr.writeAs(here, ino, "pid=1\n", pidFacts(storepb.Format_PID, processOf(1))).ok()
+	token := tr.token("lock")
+	tr.writeAs(here, ino, "pid=1\ntimestamp=2\n", factsFor(storepb.Format_SEMAPHORE, "1", 0)).ok()
+	require.Equal(t, token, tr.token("lock"))
+	tr.announceAll()
+	tr.requireEvents(0, "lock_acquired lock")
 }
 
 // TestDirectoryIsALockForWhatIsInIt, and while there is nothing in it.

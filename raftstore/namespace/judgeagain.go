@@ -11,7 +11,20 @@ func (k *keeper) putJudged(e *entry, in *inode) *entry {
 	judged := *e
 	k.judgeEntry(&judged, in)
 	k.tree.putEntry(&judged)
+	if judged.lock != e.lock {
+		k.judgeDirectoryOf(e)
+	}
 	return &judged
+}
+
+// judgeDirectoryOf judges a directory again in which a file has become a lock or is none any more.
+func (k *keeper) judgeDirectoryOf(e *entry) {
+	if k.rules.byPattern.Len() == 0 {
+		return
+	}
+	if dir := k.tree.nameOf(e.parent); dir != nil {
+		k.judgeAgain(dir)
+	}
 }
 
 // judgeAgain is for names whose inode has other times, or whose path has other rules. Most judgements
@@ -26,6 +39,9 @@ func (k *keeper) judgeAgain(names ...*entry) {
 		judged := *e
 		if k.judgeEntry(&judged, in); judged.stale != e.stale || judged.due != e.due || judged.lock != e.lock || judged.format != e.format {
 			k.tree.putEntry(&judged)
+			if judged.lock != e.lock {
+				k.judgeDirectoryOf(e)
+			}
 		}
 	}
 }
@@ -70,9 +86,9 @@ func (k *keeper) touchDir(ino ids.Inode, subdirs int) {
 	changed.nlink = uint32(int(changed.nlink) + subdirs)
 	k.tree.putInode(&changed)
 	if k.rules.byPattern.Len() == 0 {
-		return // a directory's time is of no account
+		return // neither its time nor what is in it matters
 	}
-	if e := k.tree.nameOf(ino); e != nil && (e.due != 0 || e.stale != nil || dir.mtime == 0) {
+	if e := k.tree.nameOf(ino); e != nil {
 		k.judgeAgain(e)
 	}
 }

@@ -115,11 +115,18 @@ func maxLinksBy(by *storepb.Caller, in *inode) uint32 {
 
 // bytes is what an inode counts, without its names.
 func (in *inode) bytes() int64 {
-	size := inodeOverhead + len(in.content) + len(in.evidence)
+	size := inodeOverhead + len(in.content) + evidenceBytes(in.evidence)
 	if len(in.xattrs) > 0 {
 		size += xattrBytes(in.xattrs)
 	}
 	return int64(max(leastInode, size))
+}
+
+func evidenceBytes(evidence []string) (bytes int) {
+	for _, piece := range evidence {
+		bytes += len(piece)
+	}
+	return bytes
 }
 
 // bytes is what a name counts.

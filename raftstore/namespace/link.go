@@ -41,7 +41,7 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 	}
 	made.cookie = ns.tree.newCookie()
 	in = ns.changeLinks(in, +1)
-	made = ns.acquire(caller, made, in, acquisition{exclusive: true, done: true})
+	made = ns.acquire(caller, made, in, acquisition{exclusive: true, says: op.GetSays(), done: true})
 	ns.touchDir(ids.Inode(op.GetParent()), 0)
 	return &storepb.Result{Attr: in.attr(), Observations: ns.observations(made)}, undoOf(made)
 }

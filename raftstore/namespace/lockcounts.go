@@ -9,7 +9,7 @@ import (
 // from the rest when a state is restored.
 type lockCounts struct {
 	files map[lockKind]int // locks that are files or symbolic links
-	dirs  int              // empty directories that were made exclusively
+	dirs  int              // empty directories that are locks by their names
 }
 
 type lockKind struct {
@@ -30,14 +30,14 @@ func (t *tree) countLock(e *entry, sign int) {
 		}
 		return
 	}
-	if in, found := t.inode(e.ino); found && e.exclusive && in.isDir() && !t.hasEntries(e.ino) {
+	if in, found := t.inode(e.ino); found && e.isLockDir() && in.isDir() && !t.hasEntries(e.ino) {
 		t.lockCounts.dirs += sign
 	}
 }
 
 // countFilled is told that a directory has its first entry now (sign -1) or has lost its last one.
 func (t *tree) countFilled(dir ids.Inode, sign int) {
-	if e := t.nameOf(dir); e != nil && e.exclusive {
+	if e := t.nameOf(dir); e != nil && e.isLockDir() {
 		t.lockCounts.dirs += sign
 	}
 }
@@ -62,7 +62,12 @@ func (ns *Namespace) LockCounts(visit func(format lockfact.Format, stale bool, c
 	}
 }
 
-// LockDirectories is the number of empty directories that were made exclusively, as scripts do that lock with mkdir.
+// isLockDir tells whether a directory of this name is a lock while it is empty.
+func (e *entry) isLockDir() bool {
+	return e.exclusive && lockfact.Evidence{Name: lockfact.NameSays(e.says.name), Directory: lockfact.NameSays(e.says.directory)}.IsEnough()
+}
+
+// LockDirectories is the number of empty directories that are locks by their names, as scripts make them that lock with mkdir.
 func (ns *Namespace) LockDirectories() int { return ns.tree.lockCounts.dirs }
 
 // KernelLocks is the number of flock and fcntl locks that are held, and of the requests that wait for one.

@@ -17,7 +17,7 @@ func requireLocksCounted(t require.TestingT, ns *Namespace) {
 		in, found := ns.tree.inode(e.ino)
 		require.True(t, found)
 		switch {
-		case in.isDir() && e.exclusive && !ns.tree.hasEntries(e.ino):
+		case in.isDir() && e.exclusive && isNamedByTheBook(e) && !ns.tree.hasEntries(e.ino):
 			dirs++
 		case !in.isDir() && ns.isLock(e, in) && !lockfact.IsTemporary(e.name):
 			files[lockKind{ns.govern(e, in).Format, e.stale != nil}]++

@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"bytes"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,6 +18,9 @@ func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 		return nobody()
 	}
 	limit, view := page(q.GetLimit(), lockPage), r.viewOf(q.GetViewer())
+	if len(q.GetOnly()) > 0 {
+		return r.onlyLock(string(q.GetOnly()), view)
+	}
 	var locks []*storepb.Lock
 	bytes := 0
 	from := &entry{parent: ids.Inode(q.GetAfterParent()), name: string(q.GetAfterName())}
@@ -33,6 +37,25 @@ func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 		return len(locks) < limit && bytes < lockPageBytes
 	})
 	return &storepb.Result{Locks: locks}
+}
+
+// onlyLock answers the name that has a path, if it is a lock, or exclusive.
+func (r reader) onlyLock(path string, view *view) *storepb.Result {
+	dir, e := ids.Inode(RootIno), (*entry)(nil)
+	for name := range strings.SplitSeq(path, "/") {
+		if e, _ = r.tree.entry(dir, []byte(name)); e == nil {
+			return ok()
+		}
+		dir = e.ino
+	}
+	in, found := r.tree.inode(e.ino)
+	if !found || !e.exclusive && !r.isListed(e, in) {
+		return ok()
+	}
+	if lock := view.lock(e, in); lock != nil {
+		return &storepb.Result{Locks: []*storepb.Lock{lock}}
+	}
+	return ok()
 }
 
 func (r reader) isListed(e *entry, in *inode) bool {

@@ -92,6 +92,7 @@ func TestGetLock(t *testing.T) {
 		Parent: dir, Name: []byte("lock"), Path: []byte("dir/lock"), Token: 4, Acquired: tr.now - int64(time.Second),
 		State: "held", Facts: facts, Attr: tr.attr(ino), Content: []byte("semaphore 1"),
 		Because: "its content is of format semaphore", Remover: "programs on host here",
+		Exclusive: true, MadeOn: "here", Evidence: "has a name that says lock and is short",
 	}}}
 	requireSame(t, want, withoutObservations(result))
 	requireSame(t, &storepb.Observation{Parent: dir, Name: []byte("lock"), Token: 4}, result.GetObservations()[0])

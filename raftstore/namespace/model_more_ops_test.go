@@ -125,11 +125,11 @@ func (m *model) setContent(cmd *storepb.Command, op *storepb.SetContent, done *m
 	if no == nil {
 		before := n.bytes()
 		changed := *n
-		changed.content, changed.evidence = string(op.GetContent()), op.GetFacts().GetEvidence()
+		changed.content, changed.evidence = string(op.GetContent()), strings.Join(op.GetFacts().GetEvidence(), "")
 		m.room(cmd, n.uid, false, 0, changed.bytes()-before, &no)
 	}
 	if no == nil {
-		m.fill(n, string(op.GetContent()), op.GetFacts().GetEvidence())
+		m.fill(n, string(op.GetContent()), strings.Join(op.GetFacts().GetEvidence(), ""))
 		done.result.Attr = m.attr(n)
 	}
 	return no

@@ -117,7 +117,7 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	no.when(op.GetMode() > 0o177777, storepb.Code_INVALID)
 	no.when(len(op.GetTarget()) > 4095, storepb.Code_NAME_TOO_LONG)
 	uid := cmd.GetCaller().GetUid()
-	m.room(cmd, uid, true, 1, max(1024, 512+len(op.GetTarget())+len(op.GetContent())+len(op.GetFacts().GetEvidence()))+512, &no)
+	m.room(cmd, uid, true, 1, max(1024, 512+len(op.GetTarget())+len(op.GetContent())+len(strings.Join(op.GetFacts().GetEvidence(), "")))+512, &no)
 	if no != nil {
 		return no
 	}
@@ -125,7 +125,7 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	n := &node{
 		ino: m.lastIno, mode: op.GetMode(), uid: cmd.GetCaller().GetUid(), gid: cmd.GetCaller().GetGid(),
 		atime: m.now, mtime: m.now, btime: m.now, version: m.index, xattrs: map[string]string{},
-		content: string(op.GetTarget()) + string(op.GetContent()), evidence: op.GetFacts().GetEvidence(),
+		content: string(op.GetTarget()) + string(op.GetContent()), evidence: strings.Join(op.GetFacts().GetEvidence(), ""),
 	}
 	if kind == syscall.S_IFDIR {
 		n.names = map[string]place{}

@@ -9,6 +9,8 @@ import (
 type moving struct {
 	maker     *maker // of the new name
 	exclusive bool   // the new name was free for sure
+	says      storepb.NameSays
+	creator   *storepb.Caller // of the new name; nil: the caller
 	reason    string
 }
 
@@ -24,7 +26,7 @@ func (k *keeper) move(by *storepb.Caller, source, target *entry, moved, replaced
 	} else {
 		free := &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: k.tree.newCookie(), maker: how.maker}
 		free.stale = source.stale.withoutMaker()
-		made = k.acquire(by, free, moved, acquisition{exclusive: how.exclusive, done: true})
+		made = k.acquire(by, free, moved, acquisition{exclusive: how.exclusive, says: how.says, creator: how.creator, done: true})
 	}
 	if moved.isDir() {
 		k.judgeBelow(moved.ino)

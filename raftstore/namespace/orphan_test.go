@@ -31,6 +31,7 @@ func (tr *driver) pass(d time.Duration) {
 
 func TestOrphan(t *testing.T) {
 	tr := newDriver(t)
+	tr.says = storepb.NameSays_SAYS_DATA
 	ino := removed(tr, "lock")
 	require.Zero(t, tr.attr(ino).GetNlink())
 	require.Equal(t, "held", tr.content(ino), "others read it")
@@ -45,6 +46,7 @@ func TestOrphan(t *testing.T) {
 // TestRemovedDataIsSharedByAllWhoHaveItOpen: a file without a name stays while a session has it open, and each session may write.
 func TestRemovedDataIsSharedByAllWhoHaveItOpen(t *testing.T) {
 	tr := newDriver(t)
+	tr.says = storepb.NameSays_SAYS_DATA
 	ino := removed(tr, "log")
 	tr.pin(there, ino).ok()
 	tr.pin(here, ino).ok()
@@ -65,6 +67,7 @@ func TestRemovedDataIsSharedByAllWhoHaveItOpen(t *testing.T) {
 // TestReplacedDataIsWritableElsewhere: logrotate renames a new file over one that a program on another host has open.
 func TestReplacedDataIsWritableElsewhere(t *testing.T) {
 	tr := newDriver(t)
+	tr.says = storepb.NameSays_SAYS_DATA
 	ino := tr.create(RootIno, "log", syscall.S_IFREG|0o644).ok().GetAttr().GetIno()
 	tr.write(here, ino, "line").ok()
 	tr.file(RootIno, "tmp")

@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,7 +142,7 @@ func TestKernelLocksThatMarkAFile(t *testing.T) {
 		"a reader":              {nobodysUID, 0o644, "", false},
 		"a user who may write":  {nobodysUID, 0o666, "", true},
 		"a member of its group": {nobodysUID, 0o660, "", true}, // the driver's callers have one group
-		"a reader of data":      {nobodysUID, 0o644, "data", true},
+		"a reader of data":      {nobodysUID, 0o644, strings.Repeat("data ", 20), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := newDriver(t)

@@ -54,7 +54,7 @@ func (t *tree) putEntry(e *entry) {
 	if e.pending != nil {
 		t.byPending.Set(e)
 	}
-	e.maker.each(func(p *process) { t.holdings.byMaker.Set(e.madeBy(p)) })
+	e.maker.each(func(p *process) { t.holdings.byMaker.Set(e.makerIs(p)) })
 	t.countLockFile(e, +1)
 	t.countLock(e, +1)
 	t.countName(e, +1)
@@ -77,7 +77,7 @@ func (t *tree) forgetEntry(e *entry) {
 	if e.pending != nil {
 		t.byPending.Delete(e)
 	}
-	e.maker.each(func(p *process) { t.holdings.byMaker.Delete(e.madeBy(p)) })
+	e.maker.each(func(p *process) { t.holdings.byMaker.Delete(e.makerIs(p)) })
 	t.countLockFile(e, -1)
 	t.countLock(e, -1)
 	t.countName(e, -1)

@@ -56,6 +56,8 @@ func (r reader) query(query *storepb.Query) *storepb.Result {
 		return &storepb.Result{Alarms: r.alarms.byNumber.Values()}
 	case *storepb.Query_ListLocks:
 		return r.listLocks(q.ListLocks)
+	case *storepb.Query_PreviewRule:
+		return r.previewRule(q.PreviewRule)
 	case *storepb.Query_GetLock:
 		return r.getLock(q.GetLock)
 	case *storepb.Query_ListProcesses:

@@ -10,7 +10,7 @@ func (in *inode) Record() *storepb.Record {
 	record := &storepb.InodeRecord{
 		Attr: in.attr(), Parent: uint64(in.parent), Content: in.content, Xattrs: in.xattrs,
 		Facts: in.facts.message(), Host: in.host.String(), Unlisted: in.unlisted,
-		Evidence: in.evidence, KernelLocked: in.kernelLocked, OtherLocked: in.otherLocked, ChangedIndex: uint64(in.changed),
+		Evidence: in.evidence, KernelLocked: in.kernelLocked, OtherLocked: in.otherLocked, ChangedIndex: uint64(in.changed), Shared: in.shared,
 	}
 	if in.gone != nil {
 		record.Gone, record.GoneSince, record.GoneByCrash = in.gone.reason, in.gone.since, in.gone.byCrash
@@ -24,6 +24,7 @@ func (e *entry) Record() *storepb.Record {
 		Parent: uint64(e.parent), Name: []byte(e.name), Ino: uint64(e.ino), Cookie: e.cookie, MadeIndex: uint64(e.made),
 		Token: uint64(e.token), Acquired: e.acquired, Announced: e.announced,
 		Exclusive: e.exclusive, Pending: e.pending.record(), Maker: e.maker.message(),
+		Says: e.says.name, DirectorySays: e.says.directory, MadeOn: e.madeOn.String(), MadeBy: e.madeBy,
 	}
 	record.Known = e.known.message()
 	if s := e.stale; s != nil {
@@ -88,7 +89,7 @@ func inodeOf(r *storepb.InodeRecord) *inode {
 		parent: ids.Inode(r.GetParent()), atime: a.GetAtime(), mtime: a.GetMtime(), ctime: a.GetCtime(), btime: a.GetBtime(),
 		version: ids.Index(a.GetVersion()), content: r.GetContent(), xattrs: r.GetXattrs(),
 		facts: factsOf(r.GetFacts()), host: share(r.GetHost()), unlisted: r.GetUnlisted(),
-		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(), otherLocked: r.GetOtherLocked(), changed: ids.Index(r.GetChangedIndex()),
+		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(), otherLocked: r.GetOtherLocked(), changed: ids.Index(r.GetChangedIndex()), shared: r.GetShared(),
 	}
 	if r.GetGone() != "" && in.facts != nil && in.facts.process != nil {
 		in.gone = &staleness{reason: r.GetGone(), since: r.GetGoneSince(), byCrash: r.GetGoneByCrash()}
@@ -102,6 +103,7 @@ func (ts *tables) entryOf(r *storepb.EntryRecord) *entry {
 		parent: ids.Inode(r.GetParent()), name: string(r.GetName()), ino: ids.Inode(r.GetIno()), cookie: r.GetCookie(), made: ids.Index(r.GetMadeIndex()),
 		token: ids.Token(r.GetToken()), acquired: r.GetAcquired(), announced: r.GetAnnounced(), known: factsOf(r.GetKnown()),
 		exclusive: r.GetExclusive(), pending: pendingOf(r.GetPending()), maker: makerFrom(r.GetMaker()),
+		says: says{r.GetSays(), r.GetDirectorySays()}, madeOn: share(r.GetMadeOn()), madeBy: r.GetMadeBy(),
 	}
 	if in, found := ts.tree.inode(e.ino); found && in.facts != nil {
 		e.known = in.facts

@@ -49,13 +49,14 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 		removed = ns.removeEntry(ids.Session(cmd.GetSession()), target, replaced)
 		ns.tree.pinRemoved(ids.Session(cmd.GetSession()), removed, ids.Inode(op.GetPin()))
 	}
-	made := ns.move(cmd.GetCaller(), source, target, moved, replaced, &moving{maker: by, exclusive: op.GetNoReplace(), reason: "it was renamed"})
+	made := ns.move(cmd.GetCaller(), source, target, moved, replaced, &moving{maker: by, exclusive: op.GetNoReplace(), says: op.GetSays(), reason: "it was renamed"})
 
 	var undo *storepb.Undo
 	if op.GetNoReplace() {
 		undo = undoOf(made)
 		undo.BackParent, undo.BackName = uint64(source.parent), op.GetName()
 		undo.BackExclusive, undo.BackMaker = source.exclusive, source.maker.message()
+		undo.BackSays, undo.BackMadeOn, undo.BackMadeBy = source.says.name, source.madeOn.String(), source.madeBy
 	}
 	return &storepb.Result{RemovedIno: uint64(removed), Observations: ns.observations(made)}, undo
 }

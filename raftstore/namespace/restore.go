@@ -289,11 +289,16 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 	return nil
 }
 
-// restoreDueTimes works out what the facts and the rules say, and changes nothing else.
+// restoreDueTimes works out what the facts and the rules say, and changes nothing else. Whether a directory is a lock follows from the files in it.
 func (ns *Namespace) restoreDueTimes() {
+	ns.restoreDue(false)
+	ns.restoreDue(true)
+}
+
+func (ns *Namespace) restoreDue(dirs bool) {
 	var judged []*entry
 	ns.tree.byName.Scan(func(e *entry) bool {
-		if in, found := ns.tree.inode(e.ino); found {
+		if in, found := ns.tree.inode(e.ino); found && in.isDir() == dirs {
 			again := *e
 			again.lock = !in.isDir() && ns.groundOf(e, in) != isData
 			g := ns.govern(e, in)

@@ -14,21 +14,31 @@ import (
 // rules is what counts for names, whatever is in their files.
 type rules struct {
 	byPattern *digest.Map[string, *storepb.Rule]
+	preview   *storepb.Rule // counts in place of the one with its pattern; nil in the state
 }
 
-func newRules(d *digest.Digest) rules { return rules{digest.NewMap(d, ruleValue)} }
+func newRules(d *digest.Digest) rules { return rules{byPattern: digest.NewMap(d, ruleValue)} }
+
+// are reports whether there are any.
+func (rs *rules) are() bool { return rs.byPattern.Len() > 0 || rs.preview != nil }
 
 // forPath answers the rule for a path: of those whose pattern fits it, the one with the longest
 // pattern, and of equally long ones the last in order.
 func (rs *rules) forPath(path string) (best *storepb.Rule) {
 	rs.byPattern.Scan(func(pattern string, rule *storepb.Rule) bool {
-		if len(pattern) >= len(best.GetPattern()) && glob.Match(pattern, path) {
+		if pattern != rs.preview.GetPattern() && len(pattern) >= len(best.GetPattern()) && glob.Match(pattern, path) {
 			best = rule
 		}
 		return true
 	})
+	if p := rs.preview; p != nil && (best == nil || longer(p.GetPattern(), best.GetPattern())) && glob.Match(p.GetPattern(), path) {
+		return p
+	}
 	return best
 }
+
+// longer orders patterns: the last of those that fit counts.
+func longer(a, b string) bool { return len(a) > len(b) || len(a) == len(b) && a > b }
 
 // MaxRules is how many rules there may be.
 const MaxRules = 1000
@@ -44,7 +54,7 @@ func lockRule(m *storepb.Rule) lockfact.Rule {
 
 // parseRule answers what it can read, and what is wrong with the first word that it cannot.
 func parseRule(m *storepb.Rule) (lockfact.Rule, error) {
-	r := lockfact.Rule{StaleAfter: time.Duration(m.GetStaleAfter()), HostTimeout: time.Duration(m.GetHostTimeout())}
+	r := lockfact.Rule{StaleAfter: time.Duration(m.GetStaleAfter()), HostTimeout: time.Duration(m.GetHostTimeout()), AnyFile: m.GetAnyFile()}
 	var wrong [4]error
 	r.Format, wrong[0] = parseWord(m.GetFormat(), lockfact.ParseFormat)
 	r.OnStale, wrong[1] = parseWord(m.GetOnStale(), lockfact.ParseOnStale)

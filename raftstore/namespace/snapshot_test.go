@@ -130,7 +130,7 @@ func TestSnapshotHashTellsStatesApart(t *testing.T) {
 			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: pidFacts(storepb.Format_PID, processOf(1)),
 		}),
 		"evidence": opOf(&storepb.SetContent{
-			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: &storepb.Facts{Evidence: "e"},
+			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: &storepb.Facts{Evidence: []string{"e"}},
 		}),
 		"invalid": opOf(&storepb.SetContent{
 			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: &storepb.Facts{Format: storepb.Format_TOWER, Holder: "x", Invalid: "i"},

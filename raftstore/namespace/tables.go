@@ -44,7 +44,7 @@ func emptyTables(d *digest.Digest) tables {
 func (ts *tables) frozen() tables {
 	return tables{
 		clock: ts.clock, version: ts.version, note: ts.note, tree: ts.tree.frozen(), sessions: ts.sessions.frozen(), hosts: hosts{ts.hosts.byName.Copy()},
-		rules: rules{ts.rules.byPattern.Copy()}, events: ts.events.frozen(), members: ts.members.Copy(), locks: ts.locks.Frozen(),
+		rules: rules{byPattern: ts.rules.byPattern.Copy()}, events: ts.events.frozen(), members: ts.members.Copy(), locks: ts.locks.Frozen(),
 		alarms: alarms{ts.alarms.byNumber.Copy()}, leases: ts.leases,
 		trust: ts.trust.Frozen(),
 	}

@@ -132,9 +132,9 @@ func TestLocksAreToldToWhomCouldReachAndReadThem(t *testing.T) {
 	require.Equal(t, []string{"blind/private", "blind/public+", "private", "public+", "shared", "strangers+"}, tr.told(stranger))
 
 	// A symbolic link is no way.
-	tr.do(here, opOf(&storepb.Create{
+	tr.do(here, dataNamed(opOf(&storepb.Create{
 		Parent: RootIno, Name: []byte("way"), Mode: syscall.S_IFLNK | 0o777, Target: []byte("closed/open"),
-	})).ok()
+	}))).ok()
 	require.NotContains(t, strings.Join(tr.told(stranger), " "), "way/")
 	require.NotContains(t, strings.Join(tr.told(stranger), " "), "closed")
 

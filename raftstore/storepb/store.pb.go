@@ -329,6 +329,56 @@ func (OnStale) EnumDescriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{3}
 }
 
+// NameSays is what the words of a name say of it (formats.WordsOf), with the numbers of its type in package formats/lockfact.
+type NameSays int32
+
+const (
+	NameSays_SAYS_NOTHING NameSays = 0
+	NameSays_SAYS_LOCK    NameSays = 1
+	NameSays_SAYS_DATA    NameSays = 2
+)
+
+// Enum value maps for NameSays.
+var (
+	NameSays_name = map[int32]string{
+		0: "SAYS_NOTHING",
+		1: "SAYS_LOCK",
+		2: "SAYS_DATA",
+	}
+	NameSays_value = map[string]int32{
+		"SAYS_NOTHING": 0,
+		"SAYS_LOCK":    1,
+		"SAYS_DATA":    2,
+	}
+)
+
+func (x NameSays) Enum() *NameSays {
+	p := new(NameSays)
+	*p = x
+	return p
+}
+
+func (x NameSays) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NameSays) Descriptor() protoreflect.EnumDescriptor {
+	return file_raftstore_storepb_store_proto_enumTypes[4].Descriptor()
+}
+
+func (NameSays) Type() protoreflect.EnumType {
+	return &file_raftstore_storepb_store_proto_enumTypes[4]
+}
+
+func (x NameSays) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NameSays.Descriptor instead.
+func (NameSays) EnumDescriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{4}
+}
+
 type EndKind int32
 
 const (
@@ -362,11 +412,11 @@ func (x EndKind) String() string {
 }
 
 func (EndKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_raftstore_storepb_store_proto_enumTypes[4].Descriptor()
+	return file_raftstore_storepb_store_proto_enumTypes[5].Descriptor()
 }
 
 func (EndKind) Type() protoreflect.EnumType {
-	return &file_raftstore_storepb_store_proto_enumTypes[4]
+	return &file_raftstore_storepb_store_proto_enumTypes[5]
 }
 
 func (x EndKind) Number() protoreflect.EnumNumber {
@@ -375,7 +425,7 @@ func (x EndKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EndKind.Descriptor instead.
 func (EndKind) EnumDescriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{4}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{5}
 }
 
 // LockKind says which advisory locks see each other.
@@ -409,11 +459,11 @@ func (x LockKind) String() string {
 }
 
 func (LockKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_raftstore_storepb_store_proto_enumTypes[5].Descriptor()
+	return file_raftstore_storepb_store_proto_enumTypes[6].Descriptor()
 }
 
 func (LockKind) Type() protoreflect.EnumType {
-	return &file_raftstore_storepb_store_proto_enumTypes[5]
+	return &file_raftstore_storepb_store_proto_enumTypes[6]
 }
 
 func (x LockKind) Number() protoreflect.EnumNumber {
@@ -422,7 +472,7 @@ func (x LockKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LockKind.Descriptor instead.
 func (LockKind) EnumDescriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{5}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{6}
 }
 
 type LockType int32
@@ -458,11 +508,11 @@ func (x LockType) String() string {
 }
 
 func (LockType) Descriptor() protoreflect.EnumDescriptor {
-	return file_raftstore_storepb_store_proto_enumTypes[6].Descriptor()
+	return file_raftstore_storepb_store_proto_enumTypes[7].Descriptor()
 }
 
 func (LockType) Type() protoreflect.EnumType {
-	return &file_raftstore_storepb_store_proto_enumTypes[6]
+	return &file_raftstore_storepb_store_proto_enumTypes[7]
 }
 
 func (x LockType) Number() protoreflect.EnumNumber {
@@ -471,7 +521,7 @@ func (x LockType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LockType.Descriptor instead.
 func (LockType) EnumDescriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{6}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{7}
 }
 
 // Role is what a host is in the cluster.
@@ -508,11 +558,11 @@ func (x Role) String() string {
 }
 
 func (Role) Descriptor() protoreflect.EnumDescriptor {
-	return file_raftstore_storepb_store_proto_enumTypes[7].Descriptor()
+	return file_raftstore_storepb_store_proto_enumTypes[8].Descriptor()
 }
 
 func (Role) Type() protoreflect.EnumType {
-	return &file_raftstore_storepb_store_proto_enumTypes[7]
+	return &file_raftstore_storepb_store_proto_enumTypes[8]
 }
 
 func (x Role) Number() protoreflect.EnumNumber {
@@ -521,7 +571,7 @@ func (x Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Role.Descriptor instead.
 func (Role) EnumDescriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{7}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{8}
 }
 
 // Caller is who made a system call.
@@ -704,7 +754,7 @@ func (x *Process) GetSeenFrom() []uint64 {
 }
 
 // Facts is what a content says about its lock (formats.Facts), without any rule. A content of no format
-// has none but evidence.
+// has none but evidence. A symbolic link's target is a content too.
 type Facts struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Format        Format                 `protobuf:"varint,14,opt,name=format,proto3,enum=lockfs.store.Format" json:"format,omitempty"`
@@ -715,11 +765,12 @@ type Facts struct {
 	ExpiresAt     int64                  `protobuf:"varint,6,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"` // cluster time, nanoseconds; 0: never by time
 	Guard         Guard                  `protobuf:"varint,15,opt,name=guard,proto3,enum=lockfs.store.Guard" json:"guard,omitempty"`
 	OnStale       OnStale                `protobuf:"varint,16,opt,name=on_stale,json=onStale,proto3,enum=lockfs.store.OnStale" json:"on_stale,omitempty"`
-	Process       *Process               `protobuf:"bytes,9,opt,name=process,proto3" json:"process,omitempty"`    // the holder, where the lock lives as long as it does and it was identified
-	Tag           string                 `protobuf:"bytes,10,opt,name=tag,proto3" json:"tag,omitempty"`           // of a semaphore lock
-	Invalid       string                 `protobuf:"bytes,11,opt,name=invalid,proto3" json:"invalid,omitempty"`   // which rule of its format it breaks
-	Evidence      string                 `protobuf:"bytes,12,opt,name=evidence,proto3" json:"evidence,omitempty"` // of a content of no format: why it can be judged nevertheless; empty: it is data
-	Machine       string                 `protobuf:"bytes,13,opt,name=machine,proto3" json:"machine,omitempty"`   // id of the machine that had the name of the host: another one may have it later
+	Process       *Process               `protobuf:"bytes,9,opt,name=process,proto3" json:"process,omitempty"`           // the holder, where the lock lives as long as it does and it was identified
+	Tag           string                 `protobuf:"bytes,10,opt,name=tag,proto3" json:"tag,omitempty"`                  // of a semaphore lock
+	Invalid       string                 `protobuf:"bytes,11,opt,name=invalid,proto3" json:"invalid,omitempty"`          // which rule of its format it breaks
+	Evidence      []string               `protobuf:"bytes,12,rep,name=evidence,proto3" json:"evidence,omitempty"`        // in a content of no format, for people: one for each piece of evidence that it is a lock's
+	Machine       string                 `protobuf:"bytes,13,opt,name=machine,proto3" json:"machine,omitempty"`          // id of the machine that had the name of the host: another one may have it later
+	Conditional   bool                   `protobuf:"varint,17,opt,name=conditional,proto3" json:"conditional,omitempty"` // they count only under a name that was created exclusively or says lock
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -831,11 +882,11 @@ func (x *Facts) GetInvalid() string {
 	return ""
 }
 
-func (x *Facts) GetEvidence() string {
+func (x *Facts) GetEvidence() []string {
 	if x != nil {
 		return x.Evidence
 	}
-	return ""
+	return nil
 }
 
 func (x *Facts) GetMachine() string {
@@ -843,6 +894,13 @@ func (x *Facts) GetMachine() string {
 		return x.Machine
 	}
 	return ""
+}
+
+func (x *Facts) GetConditional() bool {
+	if x != nil {
+		return x.Conditional
+	}
+	return false
 }
 
 // Observation is the lock that a process read or made under a name: another one there has another token.
@@ -1708,8 +1766,9 @@ type Create struct {
 	Target        []byte                 `protobuf:"bytes,4,opt,name=target,proto3" json:"target,omitempty"`        // of a symbolic link
 	Exclusive     bool                   `protobuf:"varint,5,opt,name=exclusive,proto3" json:"exclusive,omitempty"` // EXISTS if the name is taken; else an existing regular file is the answer
 	Content       []byte                 `protobuf:"bytes,6,opt,name=content,proto3" json:"content,omitempty"`
-	Facts         *Facts                 `protobuf:"bytes,7,opt,name=facts,proto3" json:"facts,omitempty"`        // of the content, or of the target: then no more than evidence
-	Unlisted      bool                   `protobuf:"varint,8,opt,name=unlisted,proto3" json:"unlisted,omitempty"` // bookkeeping of lockfs itself: no lock, so it is not listed and no event tells of it
+	Facts         *Facts                 `protobuf:"bytes,7,opt,name=facts,proto3" json:"facts,omitempty"`                           // of the content, or of the target
+	Unlisted      bool                   `protobuf:"varint,8,opt,name=unlisted,proto3" json:"unlisted,omitempty"`                    // bookkeeping of lockfs itself: no lock, so it is not listed and no event tells of it
+	Says          NameSays               `protobuf:"varint,9,opt,name=says,proto3,enum=lockfs.store.NameSays" json:"says,omitempty"` // of the name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1800,12 +1859,20 @@ func (x *Create) GetUnlisted() bool {
 	return false
 }
 
+func (x *Create) GetSays() NameSays {
+	if x != nil {
+		return x.Says
+	}
+	return NameSays_SAYS_NOTHING
+}
+
 // Link gives an inode another name. Answers attr and observations.
 type Link struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
 	Parent        uint64                 `protobuf:"varint,2,opt,name=parent,proto3" json:"parent,omitempty"`
 	Name          []byte                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Says          NameSays               `protobuf:"varint,4,opt,name=says,proto3,enum=lockfs.store.NameSays" json:"says,omitempty"` // of the name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1859,6 +1926,13 @@ func (x *Link) GetName() []byte {
 		return x.Name
 	}
 	return nil
+}
+
+func (x *Link) GetSays() NameSays {
+	if x != nil {
+		return x.Says
+	}
+	return NameSays_SAYS_NOTHING
 }
 
 // Unlink removes a name. Answers removed_ino when that was the last one. NOT_FOUND if the caller looked
@@ -1995,6 +2069,7 @@ type Rename struct {
 	Judged        *uint64                `protobuf:"varint,8,opt,name=judged,proto3,oneof" json:"judged,omitempty"`                        // like Unlink's, of the name
 	NewJudged     *uint64                `protobuf:"varint,9,opt,name=new_judged,json=newJudged,proto3,oneof" json:"new_judged,omitempty"` // of the new name; 0: there was none
 	Pin           uint64                 `protobuf:"varint,12,opt,name=pin,proto3" json:"pin,omitempty"`                                   // like Unlink's
+	Says          NameSays               `protobuf:"varint,13,opt,name=says,proto3,enum=lockfs.store.NameSays" json:"says,omitempty"`      // of the new name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2097,6 +2172,13 @@ func (x *Rename) GetPin() uint64 {
 		return x.Pin
 	}
 	return 0
+}
+
+func (x *Rename) GetSays() NameSays {
+	if x != nil {
+		return x.Says
+	}
+	return NameSays_SAYS_NOTHING
 }
 
 // SetAttr changes attributes; fields that are not set stay. Answers attr.
@@ -3371,6 +3453,7 @@ type Rule struct {
 	Guard         string                 `protobuf:"bytes,5,opt,name=guard,proto3" json:"guard,omitempty"`
 	HostTimeout   int64                  `protobuf:"varint,6,opt,name=host_timeout,json=hostTimeout,proto3" json:"host_timeout,omitempty"` // nanoseconds
 	Holder        string                 `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
+	AnyFile       bool                   `protobuf:"varint,8,opt,name=any_file,json=anyFile,proto3" json:"any_file,omitempty"` // a rule that removes applies to whatever fits it; else to names that are locks without it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3452,6 +3535,13 @@ func (x *Rule) GetHolder() string {
 		return x.Holder
 	}
 	return ""
+}
+
+func (x *Rule) GetAnyFile() bool {
+	if x != nil {
+		return x.AnyFile
+	}
+	return false
 }
 
 // SetRule adds or replaces the rule of a pattern.
@@ -5193,6 +5283,7 @@ type Query struct {
 	//	*Query_ListAdmissions
 	//	*Query_ListAlarms
 	//	*Query_ListQuotas
+	//	*Query_PreviewRule
 	//	*Query_GetNote
 	Query isQuery_Query `protobuf_oneof:"query"`
 	// Any state will do that has applied this command: the caller was answered from one that had during the same system
@@ -5464,6 +5555,15 @@ func (x *Query) GetListQuotas() *ListQuotas {
 	return nil
 }
 
+func (x *Query) GetPreviewRule() *PreviewRule {
+	if x != nil {
+		if x, ok := x.Query.(*Query_PreviewRule); ok {
+			return x.PreviewRule
+		}
+	}
+	return nil
+}
+
 func (x *Query) GetGetNote() *GetNote {
 	if x != nil {
 		if x, ok := x.Query.(*Query_GetNote); ok {
@@ -5584,6 +5684,10 @@ type Query_ListQuotas struct {
 	ListQuotas *ListQuotas `protobuf:"bytes,61,opt,name=list_quotas,json=listQuotas,proto3,oneof"`
 }
 
+type Query_PreviewRule struct {
+	PreviewRule *PreviewRule `protobuf:"bytes,62,opt,name=preview_rule,json=previewRule,proto3,oneof"`
+}
+
 type Query_GetNote struct {
 	GetNote *GetNote `protobuf:"bytes,70,opt,name=get_note,json=getNote,proto3,oneof"` // since version 2
 }
@@ -5637,6 +5741,8 @@ func (*Query_ListAdmissions) isQuery_Query() {}
 func (*Query_ListAlarms) isQuery_Query() {}
 
 func (*Query_ListQuotas) isQuery_Query() {}
+
+func (*Query_PreviewRule) isQuery_Query() {}
 
 func (*Query_GetNote) isQuery_Query() {}
 
@@ -6221,6 +6327,7 @@ type ListLocks struct {
 	AfterName     []byte                 `protobuf:"bytes,2,opt,name=after_name,json=afterName,proto3" json:"after_name,omitempty"`
 	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"` // at most this many; 0: as many as the server likes
 	Viewer        *Viewer                `protobuf:"bytes,4,opt,name=viewer,proto3" json:"viewer,omitempty"`
+	Only          []byte                 `protobuf:"bytes,5,opt,name=only,proto3" json:"only,omitempty"` // path from the root: this name alone, also if it is exclusive and no lock; then it is no page
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6283,6 +6390,91 @@ func (x *ListLocks) GetViewer() *Viewer {
 	return nil
 }
 
+func (x *ListLocks) GetOnly() []byte {
+	if x != nil {
+		return x.Only
+	}
+	return nil
+}
+
+// PreviewRule answers the names that a rule would apply to, by inode number of their directory and name, with what would become of each. It
+// changes nothing. The answer is a page: it goes on after the last name of it, and an empty one is the end.
+type PreviewRule struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rule          *Rule                  `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	AfterParent   uint64                 `protobuf:"varint,2,opt,name=after_parent,json=afterParent,proto3" json:"after_parent,omitempty"`
+	AfterName     []byte                 `protobuf:"bytes,3,opt,name=after_name,json=afterName,proto3" json:"after_name,omitempty"`
+	Limit         uint32                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"` // at most this many; 0: as many as the server likes
+	Viewer        *Viewer                `protobuf:"bytes,5,opt,name=viewer,proto3" json:"viewer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PreviewRule) Reset() {
+	*x = PreviewRule{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreviewRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreviewRule) ProtoMessage() {}
+
+func (x *PreviewRule) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreviewRule.ProtoReflect.Descriptor instead.
+func (*PreviewRule) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+}
+
+func (x *PreviewRule) GetRule() *Rule {
+	if x != nil {
+		return x.Rule
+	}
+	return nil
+}
+
+func (x *PreviewRule) GetAfterParent() uint64 {
+	if x != nil {
+		return x.AfterParent
+	}
+	return 0
+}
+
+func (x *PreviewRule) GetAfterName() []byte {
+	if x != nil {
+		return x.AfterName
+	}
+	return nil
+}
+
+func (x *PreviewRule) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *PreviewRule) GetViewer() *Viewer {
+	if x != nil {
+		return x.Viewer
+	}
+	return nil
+}
+
 // Viewer is who looks. Without one nobody is told anything. He is told of what he could reach and stat by its path, and what comes
 // from a content if he could read that; root of everything.
 type Viewer struct {
@@ -6297,7 +6489,7 @@ type Viewer struct {
 
 func (x *Viewer) Reset() {
 	*x = Viewer{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6309,7 +6501,7 @@ func (x *Viewer) String() string {
 func (*Viewer) ProtoMessage() {}
 
 func (x *Viewer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6322,7 +6514,7 @@ func (x *Viewer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Viewer.ProtoReflect.Descriptor instead.
 func (*Viewer) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Viewer) GetUid() uint32 {
@@ -6365,7 +6557,7 @@ type GetLock struct {
 
 func (x *GetLock) Reset() {
 	*x = GetLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6377,7 +6569,7 @@ func (x *GetLock) String() string {
 func (*GetLock) ProtoMessage() {}
 
 func (x *GetLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6390,7 +6582,7 @@ func (x *GetLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLock.ProtoReflect.Descriptor instead.
 func (*GetLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *GetLock) GetParent() uint64 {
@@ -6424,7 +6616,7 @@ type ListProcesses struct {
 
 func (x *ListProcesses) Reset() {
 	*x = ListProcesses{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6436,7 +6628,7 @@ func (x *ListProcesses) String() string {
 func (*ListProcesses) ProtoMessage() {}
 
 func (x *ListProcesses) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6449,7 +6641,7 @@ func (x *ListProcesses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcesses.ProtoReflect.Descriptor instead.
 func (*ListProcesses) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ListProcesses) GetHost() string {
@@ -6477,7 +6669,7 @@ type AwaitLock struct {
 
 func (x *AwaitLock) Reset() {
 	*x = AwaitLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6489,7 +6681,7 @@ func (x *AwaitLock) String() string {
 func (*AwaitLock) ProtoMessage() {}
 
 func (x *AwaitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6502,7 +6694,7 @@ func (x *AwaitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLock.ProtoReflect.Descriptor instead.
 func (*AwaitLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *AwaitLock) GetSession() uint64 {
@@ -6573,7 +6765,7 @@ type AwaitChange struct {
 
 func (x *AwaitChange) Reset() {
 	*x = AwaitChange{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6585,7 +6777,7 @@ func (x *AwaitChange) String() string {
 func (*AwaitChange) ProtoMessage() {}
 
 func (x *AwaitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6598,7 +6790,7 @@ func (x *AwaitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
 func (*AwaitChange) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *AwaitChange) GetSeen() []*Observation {
@@ -6626,7 +6818,7 @@ type TestLock struct {
 
 func (x *TestLock) Reset() {
 	*x = TestLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6638,7 +6830,7 @@ func (x *TestLock) String() string {
 func (*TestLock) ProtoMessage() {}
 
 func (x *TestLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6651,7 +6843,7 @@ func (x *TestLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
 func (*TestLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *TestLock) GetSession() uint64 {
@@ -6679,7 +6871,7 @@ type ListAdvisoryLocks struct {
 
 func (x *ListAdvisoryLocks) Reset() {
 	*x = ListAdvisoryLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6691,7 +6883,7 @@ func (x *ListAdvisoryLocks) String() string {
 func (*ListAdvisoryLocks) ProtoMessage() {}
 
 func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6704,7 +6896,7 @@ func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
 func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ListAdvisoryLocks) GetIno() uint64 {
@@ -6737,7 +6929,7 @@ type ListEvents struct {
 
 func (x *ListEvents) Reset() {
 	*x = ListEvents{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6749,7 +6941,7 @@ func (x *ListEvents) String() string {
 func (*ListEvents) ProtoMessage() {}
 
 func (x *ListEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6762,7 +6954,7 @@ func (x *ListEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
 func (*ListEvents) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ListEvents) GetAfter() uint64 {
@@ -6816,7 +7008,7 @@ type GetCluster struct {
 
 func (x *GetCluster) Reset() {
 	*x = GetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6828,7 +7020,7 @@ func (x *GetCluster) String() string {
 func (*GetCluster) ProtoMessage() {}
 
 func (x *GetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6841,7 +7033,7 @@ func (x *GetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCluster.ProtoReflect.Descriptor instead.
 func (*GetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
 }
 
 // ListAuthorities answers authorities, the one that signs first.
@@ -6853,7 +7045,7 @@ type ListAuthorities struct {
 
 func (x *ListAuthorities) Reset() {
 	*x = ListAuthorities{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6865,7 +7057,7 @@ func (x *ListAuthorities) String() string {
 func (*ListAuthorities) ProtoMessage() {}
 
 func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6878,7 +7070,7 @@ func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAuthorities.ProtoReflect.Descriptor instead.
 func (*ListAuthorities) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
 }
 
 // ListTokens answers tokens in the order of their ids.
@@ -6890,7 +7082,7 @@ type ListTokens struct {
 
 func (x *ListTokens) Reset() {
 	*x = ListTokens{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6902,7 +7094,7 @@ func (x *ListTokens) String() string {
 func (*ListTokens) ProtoMessage() {}
 
 func (x *ListTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6915,7 +7107,7 @@ func (x *ListTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokens.ProtoReflect.Descriptor instead.
 func (*ListTokens) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
 }
 
 // GetAdmission answers the admission of a host. NOT_FOUND if there never was one.
@@ -6928,7 +7120,7 @@ type GetAdmission struct {
 
 func (x *GetAdmission) Reset() {
 	*x = GetAdmission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6940,7 +7132,7 @@ func (x *GetAdmission) String() string {
 func (*GetAdmission) ProtoMessage() {}
 
 func (x *GetAdmission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6953,7 +7145,7 @@ func (x *GetAdmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAdmission.ProtoReflect.Descriptor instead.
 func (*GetAdmission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *GetAdmission) GetName() string {
@@ -6974,7 +7166,7 @@ type ListAdmissions struct {
 
 func (x *ListAdmissions) Reset() {
 	*x = ListAdmissions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6986,7 +7178,7 @@ func (x *ListAdmissions) String() string {
 func (*ListAdmissions) ProtoMessage() {}
 
 func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6999,7 +7191,7 @@ func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdmissions.ProtoReflect.Descriptor instead.
 func (*ListAdmissions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ListAdmissions) GetAfter() string {
@@ -7035,7 +7227,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7047,7 +7239,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7060,7 +7252,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -7152,7 +7344,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7164,7 +7356,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7177,7 +7369,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -7218,7 +7410,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7230,7 +7422,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7243,7 +7435,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -7273,7 +7465,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7285,7 +7477,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7298,7 +7490,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -7372,7 +7564,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7384,7 +7576,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7397,7 +7589,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Result) GetCode() Code {
@@ -7608,13 +7800,19 @@ type Lock struct {
 	Because       string                 `protobuf:"bytes,14,opt,name=because,proto3" json:"because,omitempty"`                                  // what makes it a lock; empty: it is data
 	Remover       string                 `protobuf:"bytes,15,opt,name=remover,proto3" json:"remover,omitempty"`                                  // who may remove it as it is now, permissions apart; empty: anyone
 	ByCreator     bool                   `protobuf:"varint,16,opt,name=by_creator,json=byCreator,proto3" json:"by_creator,omitempty"`            // its holder is the process that made the name, whatever the content
+	Exclusive     bool                   `protobuf:"varint,17,opt,name=exclusive,proto3" json:"exclusive,omitempty"`                             // the name was created exclusively, and not replaced by an ordinary rename since
+	MadeOn        string                 `protobuf:"bytes,18,opt,name=made_on,json=madeOn,proto3" json:"made_on,omitempty"`                      // host of the process that created an exclusive name
+	MadeBy        uint32                 `protobuf:"varint,19,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"`                     // thread id of that process, as its mount saw it; 0: it is not known
+	Evidence      string                 `protobuf:"bytes,20,opt,name=evidence,proto3" json:"evidence,omitempty"`                                // that an exclusive name is a lock, as far as there is any, for people
+	Removed       bool                   `protobuf:"varint,21,opt,name=removed,proto3" json:"removed,omitempty"`                                 // PreviewRule: lockfs removes it, at once or later, and would not without the rule
+	Outcome       string                 `protobuf:"bytes,22,opt,name=outcome,proto3" json:"outcome,omitempty"`                                  // PreviewRule: what becomes of it under the rule, for people
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7626,7 +7824,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7639,7 +7837,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Lock) GetParent() uint64 {
@@ -7754,6 +7952,48 @@ func (x *Lock) GetByCreator() bool {
 	return false
 }
 
+func (x *Lock) GetExclusive() bool {
+	if x != nil {
+		return x.Exclusive
+	}
+	return false
+}
+
+func (x *Lock) GetMadeOn() string {
+	if x != nil {
+		return x.MadeOn
+	}
+	return ""
+}
+
+func (x *Lock) GetMadeBy() uint32 {
+	if x != nil {
+		return x.MadeBy
+	}
+	return 0
+}
+
+func (x *Lock) GetEvidence() string {
+	if x != nil {
+		return x.Evidence
+	}
+	return ""
+}
+
+func (x *Lock) GetRemoved() bool {
+	if x != nil {
+		return x.Removed
+	}
+	return false
+}
+
+func (x *Lock) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
 // Event is an entry of the audit trail. Its names follow those of the tower protocol.
 type Event struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
@@ -7787,7 +8027,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7799,7 +8039,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7812,7 +8052,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -7992,7 +8232,7 @@ type MountStatus struct {
 
 func (x *MountStatus) Reset() {
 	*x = MountStatus{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8004,7 +8244,7 @@ func (x *MountStatus) String() string {
 func (*MountStatus) ProtoMessage() {}
 
 func (x *MountStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8017,7 +8257,7 @@ func (x *MountStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
 func (*MountStatus) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *MountStatus) GetHost() string {
@@ -8084,7 +8324,7 @@ type HostRecord struct {
 
 func (x *HostRecord) Reset() {
 	*x = HostRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8096,7 +8336,7 @@ func (x *HostRecord) String() string {
 func (*HostRecord) ProtoMessage() {}
 
 func (x *HostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8109,7 +8349,7 @@ func (x *HostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
 func (*HostRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *HostRecord) GetName() string {
@@ -8183,7 +8423,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8195,7 +8435,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8208,7 +8448,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -8379,7 +8619,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8391,7 +8631,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8404,7 +8644,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -8685,7 +8925,7 @@ type AuthorityRecord struct {
 
 func (x *AuthorityRecord) Reset() {
 	*x = AuthorityRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8697,7 +8937,7 @@ func (x *AuthorityRecord) String() string {
 func (*AuthorityRecord) ProtoMessage() {}
 
 func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8710,7 +8950,7 @@ func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorityRecord.ProtoReflect.Descriptor instead.
 func (*AuthorityRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *AuthorityRecord) GetAuthority() *Authority {
@@ -8745,7 +8985,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8757,7 +8997,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8770,7 +9010,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *TokenRecord) GetToken() *JoinToken {
@@ -8798,7 +9038,7 @@ type RevokedKey struct {
 
 func (x *RevokedKey) Reset() {
 	*x = RevokedKey{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8810,7 +9050,7 @@ func (x *RevokedKey) String() string {
 func (*RevokedKey) ProtoMessage() {}
 
 func (x *RevokedKey) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8823,7 +9063,7 @@ func (x *RevokedKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedKey.ProtoReflect.Descriptor instead.
 func (*RevokedKey) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *RevokedKey) GetKeyHash() []byte {
@@ -8851,7 +9091,7 @@ type EventCount struct {
 
 func (x *EventCount) Reset() {
 	*x = EventCount{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8863,7 +9103,7 @@ func (x *EventCount) String() string {
 func (*EventCount) ProtoMessage() {}
 
 func (x *EventCount) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8876,7 +9116,7 @@ func (x *EventCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
 func (*EventCount) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *EventCount) GetEvent() string {
@@ -8904,7 +9144,8 @@ type InodeRecord struct {
 	Gone          string                 `protobuf:"bytes,7,opt,name=gone,proto3" json:"gone,omitempty"`   // how it is known that the process of the facts is gone; empty: it is not
 	GoneSince     int64                  `protobuf:"varint,8,opt,name=gone_since,json=goneSince,proto3" json:"gone_since,omitempty"`
 	Unlisted      bool                   `protobuf:"varint,9,opt,name=unlisted,proto3" json:"unlisted,omitempty"`
-	Evidence      string                 `protobuf:"bytes,10,opt,name=evidence,proto3" json:"evidence,omitempty"`                              // why a content of no format, or a target, can be judged
+	Evidence      []string               `protobuf:"bytes,10,rep,name=evidence,proto3" json:"evidence,omitempty"`                              // in a content of no format, or a target
+	Shared        bool                   `protobuf:"varint,21,opt,name=shared,proto3" json:"shared,omitempty"`                                 // several hosts append to it
 	KernelLocked  bool                   `protobuf:"varint,11,opt,name=kernel_locked,json=kernelLocked,proto3" json:"kernel_locked,omitempty"` // it has or had an advisory lock or a request for one, by which alone it is guarded
 	GoneByCrash   bool                   `protobuf:"varint,12,opt,name=gone_by_crash,json=goneByCrash,proto3" json:"gone_by_crash,omitempty"`  // a signal, or the end of its host, ended the process of the facts
 	OtherLocked   bool                   `protobuf:"varint,13,opt,name=other_locked,json=otherLocked,proto3" json:"other_locked,omitempty"`    // it has or had an advisory lock or a request of a process that is not of its holder's family
@@ -8915,7 +9156,7 @@ type InodeRecord struct {
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8927,7 +9168,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8940,7 +9181,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -9006,11 +9247,18 @@ func (x *InodeRecord) GetUnlisted() bool {
 	return false
 }
 
-func (x *InodeRecord) GetEvidence() string {
+func (x *InodeRecord) GetEvidence() []string {
 	if x != nil {
 		return x.Evidence
 	}
-	return ""
+	return nil
+}
+
+func (x *InodeRecord) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
 }
 
 func (x *InodeRecord) GetKernelLocked() bool {
@@ -9058,14 +9306,18 @@ type EntryRecord struct {
 	Known         *Facts                 `protobuf:"bytes,11,opt,name=known,proto3" json:"known,omitempty"`                                      // of its holder, where the inode's facts do not tell
 	Exclusive     bool                   `protobuf:"varint,13,opt,name=exclusive,proto3" json:"exclusive,omitempty"`                             // the name was made exclusively
 	Pending       *PendingRecord         `protobuf:"bytes,14,opt,name=pending,proto3" json:"pending,omitempty"`
-	Maker         *MakerRecord           `protobuf:"bytes,15,opt,name=maker,proto3" json:"maker,omitempty"` // where a rule says that it holds the lock
+	Maker         *MakerRecord           `protobuf:"bytes,15,opt,name=maker,proto3" json:"maker,omitempty"`                                                                  // where a rule says that it holds the lock
+	Says          NameSays               `protobuf:"varint,17,opt,name=says,proto3,enum=lockfs.store.NameSays" json:"says,omitempty"`                                        // of the name
+	DirectorySays NameSays               `protobuf:"varint,18,opt,name=directory_says,json=directorySays,proto3,enum=lockfs.store.NameSays" json:"directory_says,omitempty"` // of the name of its directory, when the name came to be
+	MadeOn        string                 `protobuf:"bytes,19,opt,name=made_on,json=madeOn,proto3" json:"made_on,omitempty"`                                                  // host of the process that created the name exclusively
+	MadeBy        uint32                 `protobuf:"varint,20,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"`                                                 // thread id of that process, in the pid namespace of its mount; 0: it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9077,7 +9329,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9090,7 +9342,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -9205,6 +9457,34 @@ func (x *EntryRecord) GetMaker() *MakerRecord {
 	return nil
 }
 
+func (x *EntryRecord) GetSays() NameSays {
+	if x != nil {
+		return x.Says
+	}
+	return NameSays_SAYS_NOTHING
+}
+
+func (x *EntryRecord) GetDirectorySays() NameSays {
+	if x != nil {
+		return x.DirectorySays
+	}
+	return NameSays_SAYS_NOTHING
+}
+
+func (x *EntryRecord) GetMadeOn() string {
+	if x != nil {
+		return x.MadeOn
+	}
+	return ""
+}
+
+func (x *EntryRecord) GetMadeBy() uint32 {
+	if x != nil {
+		return x.MadeBy
+	}
+	return 0
+}
+
 // PendingRecord is an acquisition of which no event has told yet.
 type PendingRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -9216,7 +9496,7 @@ type PendingRecord struct {
 
 func (x *PendingRecord) Reset() {
 	*x = PendingRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9228,7 +9508,7 @@ func (x *PendingRecord) String() string {
 func (*PendingRecord) ProtoMessage() {}
 
 func (x *PendingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9241,7 +9521,7 @@ func (x *PendingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingRecord.ProtoReflect.Descriptor instead.
 func (*PendingRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *PendingRecord) GetUntil() int64 {
@@ -9274,7 +9554,7 @@ type MakerRecord struct {
 
 func (x *MakerRecord) Reset() {
 	*x = MakerRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9286,7 +9566,7 @@ func (x *MakerRecord) String() string {
 func (*MakerRecord) ProtoMessage() {}
 
 func (x *MakerRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9299,7 +9579,7 @@ func (x *MakerRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakerRecord.ProtoReflect.Descriptor instead.
 func (*MakerRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *MakerRecord) GetProcess() *Process {
@@ -9368,7 +9648,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9380,7 +9660,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9393,7 +9673,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{103}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -9474,7 +9754,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9486,7 +9766,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9499,7 +9779,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{104}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -9613,7 +9893,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9625,7 +9905,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9638,7 +9918,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{105}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -9679,13 +9959,16 @@ type Undo struct {
 	MadeIndex     uint64                 `protobuf:"varint,7,opt,name=made_index,json=madeIndex,proto3" json:"made_index,omitempty"`              // of the name, and of the last change of the inode; undo only while neither has another
 	BackExclusive bool                   `protobuf:"varint,10,opt,name=back_exclusive,json=backExclusive,proto3" json:"back_exclusive,omitempty"` // what the old name was
 	BackMaker     *MakerRecord           `protobuf:"bytes,11,opt,name=back_maker,json=backMaker,proto3" json:"back_maker,omitempty"`
+	BackSays      NameSays               `protobuf:"varint,12,opt,name=back_says,json=backSays,proto3,enum=lockfs.store.NameSays" json:"back_says,omitempty"`
+	BackMadeOn    string                 `protobuf:"bytes,13,opt,name=back_made_on,json=backMadeOn,proto3" json:"back_made_on,omitempty"`
+	BackMadeBy    uint32                 `protobuf:"varint,14,opt,name=back_made_by,json=backMadeBy,proto3" json:"back_made_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9697,7 +9980,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9710,7 +9993,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{106}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -9769,6 +10052,27 @@ func (x *Undo) GetBackMaker() *MakerRecord {
 	return nil
 }
 
+func (x *Undo) GetBackSays() NameSays {
+	if x != nil {
+		return x.BackSays
+	}
+	return NameSays_SAYS_NOTHING
+}
+
+func (x *Undo) GetBackMadeOn() string {
+	if x != nil {
+		return x.BackMadeOn
+	}
+	return ""
+}
+
+func (x *Undo) GetBackMadeBy() uint32 {
+	if x != nil {
+		return x.BackMadeBy
+	}
+	return 0
+}
+
 var File_raftstore_storepb_store_proto protoreflect.FileDescriptor
 
 const file_raftstore_storepb_store_proto_rawDesc = "" +
@@ -9788,7 +10092,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03pid\x18\x02 \x01(\rR\x03pid\x12\x14\n" +
 	"\x05start\x18\x03 \x01(\x04R\x05start\x12\x17\n" +
 	"\aboot_id\x18\x04 \x01(\tR\x06bootId\x12\x1b\n" +
-	"\tseen_from\x18\x05 \x03(\x04R\bseenFrom\"\xb1\x03\n" +
+	"\tseen_from\x18\x05 \x03(\x04R\bseenFrom\"\xd3\x03\n" +
 	"\x05Facts\x12,\n" +
 	"\x06format\x18\x0e \x01(\x0e2\x14.lockfs.store.FormatR\x06format\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\tR\x06holder\x12\x12\n" +
@@ -9803,8 +10107,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03tag\x18\n" +
 	" \x01(\tR\x03tag\x12\x18\n" +
 	"\ainvalid\x18\v \x01(\tR\ainvalid\x12\x1a\n" +
-	"\bevidence\x18\f \x01(\tR\bevidence\x12\x18\n" +
-	"\amachine\x18\r \x01(\tR\amachineJ\x04\b\x01\x10\x02J\x04\b\a\x10\bJ\x04\b\b\x10\t\"y\n" +
+	"\bevidence\x18\f \x03(\tR\bevidence\x12\x18\n" +
+	"\amachine\x18\r \x01(\tR\amachine\x12 \n" +
+	"\vconditional\x18\x11 \x01(\bR\vconditionalJ\x04\b\x01\x10\x02J\x04\b\a\x10\bJ\x04\b\b\x10\t\"y\n" +
 	"\vObservation\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +
@@ -9873,7 +10178,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vset_version\x18F \x01(\v2\x18.lockfs.store.SetVersionH\x00R\n" +
 	"setVersion\x122\n" +
 	"\bset_note\x18G \x01(\v2\x15.lockfs.store.SetNoteH\x00R\asetNoteB\x04\n" +
-	"\x02op\"\xdf\x01\n" +
+	"\x02op\"\x8b\x02\n" +
 	"\x06Create\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
@@ -9882,11 +10187,13 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\texclusive\x18\x05 \x01(\bR\texclusive\x12\x18\n" +
 	"\acontent\x18\x06 \x01(\fR\acontent\x12)\n" +
 	"\x05facts\x18\a \x01(\v2\x13.lockfs.store.FactsR\x05facts\x12\x1a\n" +
-	"\bunlisted\x18\b \x01(\bR\bunlisted\"D\n" +
+	"\bunlisted\x18\b \x01(\bR\bunlisted\x12*\n" +
+	"\x04says\x18\t \x01(\x0e2\x16.lockfs.store.NameSaysR\x04says\"p\n" +
 	"\x04Link\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\fR\x04name\"\xac\x02\n" +
+	"\x04name\x18\x03 \x01(\fR\x04name\x12*\n" +
+	"\x04says\x18\x04 \x01(\x0e2\x16.lockfs.store.NameSaysR\x04says\"\xac\x02\n" +
 	"\x06Unlink\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1c\n" +
@@ -9898,7 +10205,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06judged\x18\b \x01(\x04H\x00R\x06judged\x88\x01\x01\x12\x10\n" +
 	"\x03pin\x18\f \x01(\x04R\x03pin\x12\x19\n" +
 	"\bif_token\x18\r \x01(\x04R\aifTokenB\t\n" +
-	"\a_judged\"\xd5\x02\n" +
+	"\a_judged\"\x81\x03\n" +
 	"\x06Rename\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1d\n" +
@@ -9912,7 +10219,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06judged\x18\b \x01(\x04H\x00R\x06judged\x88\x01\x01\x12\"\n" +
 	"\n" +
 	"new_judged\x18\t \x01(\x04H\x01R\tnewJudged\x88\x01\x01\x12\x10\n" +
-	"\x03pin\x18\f \x01(\x04R\x03pinB\t\n" +
+	"\x03pin\x18\f \x01(\x04R\x03pin\x12*\n" +
+	"\x04says\x18\r \x01(\x0e2\x16.lockfs.store.NameSaysR\x04saysB\t\n" +
 	"\a_judgedB\r\n" +
 	"\v_new_judged\"\xff\x01\n" +
 	"\aSetAttr\x12\x10\n" +
@@ -10026,7 +10334,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bposition\x18\r \x01(\x04R\bposition\x12 \n" +
 	"\vinterrupted\x18\x0e \x01(\x03R\vinterrupted\x12\x1d\n" +
 	"\n" +
-	"by_process\x18\x0f \x01(\bR\tbyProcessJ\x04\b\x10\x10\x11\"\xc5\x01\n" +
+	"by_process\x18\x0f \x01(\bR\tbyProcessJ\x04\b\x10\x10\x11\"\xe0\x01\n" +
 	"\x04Rule\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x16\n" +
 	"\x06format\x18\x02 \x01(\tR\x06format\x12\x1f\n" +
@@ -10035,7 +10343,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bon_stale\x18\x04 \x01(\tR\aonStale\x12\x14\n" +
 	"\x05guard\x18\x05 \x01(\tR\x05guard\x12!\n" +
 	"\fhost_timeout\x18\x06 \x01(\x03R\vhostTimeout\x12\x16\n" +
-	"\x06holder\x18\a \x01(\tR\x06holder\"1\n" +
+	"\x06holder\x18\a \x01(\tR\x06holder\x12\x19\n" +
+	"\bany_file\x18\b \x01(\bR\aanyFile\"1\n" +
 	"\aSetRule\x12&\n" +
 	"\x04rule\x18\x01 \x01(\v2\x12.lockfs.store.RuleR\x04rule\"&\n" +
 	"\n" +
@@ -10164,7 +10473,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vNoteRefusal\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\"\xbf\f\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"\xff\f\n" +
 	"\x05Query\x12.\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x14.lockfs.store.LookupH\x00R\x06lookup\x122\n" +
 	"\bget_attr\x18\x02 \x01(\v2\x15.lockfs.store.GetAttrH\x00R\agetAttr\x12(\n" +
@@ -10201,7 +10510,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vlist_alarms\x18< \x01(\v2\x18.lockfs.store.ListAlarmsH\x00R\n" +
 	"listAlarms\x12;\n" +
 	"\vlist_quotas\x18= \x01(\v2\x18.lockfs.store.ListQuotasH\x00R\n" +
-	"listQuotas\x122\n" +
+	"listQuotas\x12>\n" +
+	"\fpreview_rule\x18> \x01(\v2\x19.lockfs.store.PreviewRuleH\x00R\vpreviewRule\x122\n" +
 	"\bget_note\x18F \x01(\v2\x15.lockfs.store.GetNoteH\x00R\agetNote\x12\x14\n" +
 	"\x05since\x18\x13 \x01(\x04R\x05sinceB\a\n" +
 	"\x05query\"\t\n" +
@@ -10231,13 +10541,21 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"ListQuotas\"\x0e\n" +
 	"\fListSessions\"\v\n" +
 	"\tListRules\"\v\n" +
-	"\tListHosts\"\x91\x01\n" +
+	"\tListHosts\"\xa5\x01\n" +
 	"\tListLocks\x12!\n" +
 	"\fafter_parent\x18\x01 \x01(\x04R\vafterParent\x12\x1d\n" +
 	"\n" +
 	"after_name\x18\x02 \x01(\fR\tafterName\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\x12,\n" +
-	"\x06viewer\x18\x04 \x01(\v2\x14.lockfs.store.ViewerR\x06viewer\"e\n" +
+	"\x06viewer\x18\x04 \x01(\v2\x14.lockfs.store.ViewerR\x06viewer\x12\x12\n" +
+	"\x04only\x18\x05 \x01(\fR\x04only\"\xbb\x01\n" +
+	"\vPreviewRule\x12&\n" +
+	"\x04rule\x18\x01 \x01(\v2\x12.lockfs.store.RuleR\x04rule\x12!\n" +
+	"\fafter_parent\x18\x02 \x01(\x04R\vafterParent\x12\x1d\n" +
+	"\n" +
+	"after_name\x18\x03 \x01(\fR\tafterName\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\rR\x05limit\x12,\n" +
+	"\x06viewer\x18\x05 \x01(\v2\x14.lockfs.store.ViewerR\x06viewer\"e\n" +
 	"\x06Viewer\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
 	"\x03gid\x18\x02 \x01(\rR\x03gid\x12\x16\n" +
@@ -10347,7 +10665,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05index\x18\x14 \x01(\x04R\x05index\x12+\n" +
 	"\x06alarms\x18< \x03(\v2\x13.lockfs.store.AlarmR\x06alarms\x120\n" +
 	"\x06quotas\x18= \x03(\v2\x18.lockfs.store.QuotaUsageR\x06quotas\x12\x12\n" +
-	"\x04note\x18F \x01(\tR\x04note\"\xd3\x03\n" +
+	"\x04note\x18F \x01(\tR\x04note\"\xf3\x04\n" +
 	"\x04Lock\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
@@ -10366,7 +10684,13 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\abecause\x18\x0e \x01(\tR\abecause\x12\x18\n" +
 	"\aremover\x18\x0f \x01(\tR\aremover\x12\x1d\n" +
 	"\n" +
-	"by_creator\x18\x10 \x01(\bR\tbyCreator\"\xbf\x04\n" +
+	"by_creator\x18\x10 \x01(\bR\tbyCreator\x12\x1c\n" +
+	"\texclusive\x18\x11 \x01(\bR\texclusive\x12\x17\n" +
+	"\amade_on\x18\x12 \x01(\tR\x06madeOn\x12\x17\n" +
+	"\amade_by\x18\x13 \x01(\rR\x06madeBy\x12\x1a\n" +
+	"\bevidence\x18\x14 \x01(\tR\bevidence\x12\x18\n" +
+	"\aremoved\x18\x15 \x01(\bR\aremoved\x12\x18\n" +
+	"\aoutcome\x18\x16 \x01(\tR\aoutcome\"\xbf\x04\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x14\n" +
@@ -10473,7 +10797,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"EventCount\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\xcf\x03\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\xe7\x03\n" +
 	"\vInodeRecord\x12&\n" +
 	"\x04attr\x18\x01 \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x18\n" +
@@ -10486,11 +10810,12 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"gone_since\x18\b \x01(\x03R\tgoneSince\x12\x1a\n" +
 	"\bunlisted\x18\t \x01(\bR\bunlisted\x12\x1a\n" +
 	"\bevidence\x18\n" +
-	" \x01(\tR\bevidence\x12#\n" +
+	" \x03(\tR\bevidence\x12\x16\n" +
+	"\x06shared\x18\x15 \x01(\bR\x06shared\x12#\n" +
 	"\rkernel_locked\x18\v \x01(\bR\fkernelLocked\x12\"\n" +
 	"\rgone_by_crash\x18\f \x01(\bR\vgoneByCrash\x12!\n" +
 	"\fother_locked\x18\r \x01(\bR\votherLocked\x12#\n" +
-	"\rchanged_index\x18\x14 \x01(\x04R\fchangedIndex\"\x84\x04\n" +
+	"\rchanged_index\x18\x14 \x01(\x04R\fchangedIndex\"\xa1\x05\n" +
 	"\vEntryRecord\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x10\n" +
@@ -10510,7 +10835,11 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05known\x18\v \x01(\v2\x13.lockfs.store.FactsR\x05known\x12\x1c\n" +
 	"\texclusive\x18\r \x01(\bR\texclusive\x125\n" +
 	"\apending\x18\x0e \x01(\v2\x1b.lockfs.store.PendingRecordR\apending\x12/\n" +
-	"\x05maker\x18\x0f \x01(\v2\x19.lockfs.store.MakerRecordR\x05maker\"K\n" +
+	"\x05maker\x18\x0f \x01(\v2\x19.lockfs.store.MakerRecordR\x05maker\x12*\n" +
+	"\x04says\x18\x11 \x01(\x0e2\x16.lockfs.store.NameSaysR\x04says\x12=\n" +
+	"\x0edirectory_says\x18\x12 \x01(\x0e2\x16.lockfs.store.NameSaysR\rdirectorySays\x12\x17\n" +
+	"\amade_on\x18\x13 \x01(\tR\x06madeOn\x12\x17\n" +
+	"\amade_by\x18\x14 \x01(\rR\x06madeBy\"K\n" +
 	"\rPendingRecord\x12\x14\n" +
 	"\x05until\x18\x01 \x01(\x03R\x05until\x12$\n" +
 	"\x02by\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x02by\"\xe2\x01\n" +
@@ -10556,7 +10885,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12,\n" +
 	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12&\n" +
-	"\x04undo\x18\x04 \x01(\v2\x12.lockfs.store.UndoR\x04undo\"\x94\x02\n" +
+	"\x04undo\x18\x04 \x01(\v2\x12.lockfs.store.UndoR\x04undo\"\x8d\x03\n" +
 	"\x04Undo\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
@@ -10569,7 +10898,12 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x0eback_exclusive\x18\n" +
 	" \x01(\bR\rbackExclusive\x128\n" +
 	"\n" +
-	"back_maker\x18\v \x01(\v2\x19.lockfs.store.MakerRecordR\tbackMakerJ\x04\b\x04\x10\x05J\x04\b\b\x10\tJ\x04\b\t\x10\n" +
+	"back_maker\x18\v \x01(\v2\x19.lockfs.store.MakerRecordR\tbackMaker\x123\n" +
+	"\tback_says\x18\f \x01(\x0e2\x16.lockfs.store.NameSaysR\bbackSays\x12 \n" +
+	"\fback_made_on\x18\r \x01(\tR\n" +
+	"backMadeOn\x12 \n" +
+	"\fback_made_by\x18\x0e \x01(\rR\n" +
+	"backMadeByJ\x04\b\x04\x10\x05J\x04\b\b\x10\tJ\x04\b\t\x10\n" +
 	"*\x88\x04\n" +
 	"\x04Code\x12\x06\n" +
 	"\x02OK\x10\x00\x12\r\n" +
@@ -10627,7 +10961,11 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vNO_ON_STALE\x10\x00\x12\b\n" +
 	"\x04KEEP\x10\x01\x12\n" +
 	"\n" +
-	"\x06REMOVE\x10\x02*8\n" +
+	"\x06REMOVE\x10\x02*:\n" +
+	"\bNameSays\x12\x10\n" +
+	"\fSAYS_NOTHING\x10\x00\x12\r\n" +
+	"\tSAYS_LOCK\x10\x01\x12\r\n" +
+	"\tSAYS_DATA\x10\x02*8\n" +
 	"\aEndKind\x12\x0f\n" +
 	"\vEND_UNKNOWN\x10\x00\x12\f\n" +
 	"\bEND_EXIT\x10\x01\x12\x0e\n" +
@@ -10662,293 +11000,304 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 	return file_raftstore_storepb_store_proto_rawDescData
 }
 
-var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 107)
+var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 108)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(Format)(0),               // 1: lockfs.store.Format
 	(Guard)(0),                // 2: lockfs.store.Guard
 	(OnStale)(0),              // 3: lockfs.store.OnStale
-	(EndKind)(0),              // 4: lockfs.store.EndKind
-	(LockKind)(0),             // 5: lockfs.store.LockKind
-	(LockType)(0),             // 6: lockfs.store.LockType
-	(Role)(0),                 // 7: lockfs.store.Role
-	(*Caller)(nil),            // 8: lockfs.store.Caller
-	(*Process)(nil),           // 9: lockfs.store.Process
-	(*Facts)(nil),             // 10: lockfs.store.Facts
-	(*Observation)(nil),       // 11: lockfs.store.Observation
-	(*Command)(nil),           // 12: lockfs.store.Command
-	(*Op)(nil),                // 13: lockfs.store.Op
-	(*Create)(nil),            // 14: lockfs.store.Create
-	(*Link)(nil),              // 15: lockfs.store.Link
-	(*Unlink)(nil),            // 16: lockfs.store.Unlink
-	(*Rename)(nil),            // 17: lockfs.store.Rename
-	(*SetAttr)(nil),           // 18: lockfs.store.SetAttr
-	(*SetContent)(nil),        // 19: lockfs.store.SetContent
-	(*SetXattr)(nil),          // 20: lockfs.store.SetXattr
-	(*RemoveXattr)(nil),       // 21: lockfs.store.RemoveXattr
-	(*Pin)(nil),               // 22: lockfs.store.Pin
-	(*Unpin)(nil),             // 23: lockfs.store.Unpin
-	(*OpenSession)(nil),       // 24: lockfs.store.OpenSession
-	(*CloseSession)(nil),      // 25: lockfs.store.CloseSession
-	(*EndSession)(nil),        // 26: lockfs.store.EndSession
-	(*Cancel)(nil),            // 27: lockfs.store.Cancel
-	(*ProcessGone)(nil),       // 28: lockfs.store.ProcessGone
-	(*ProcessEnd)(nil),        // 29: lockfs.store.ProcessEnd
-	(*TakeLock)(nil),          // 30: lockfs.store.TakeLock
-	(*DropLocks)(nil),         // 31: lockfs.store.DropLocks
-	(*InterruptLock)(nil),     // 32: lockfs.store.InterruptLock
-	(*AdvisoryLock)(nil),      // 33: lockfs.store.AdvisoryLock
-	(*Rule)(nil),              // 34: lockfs.store.Rule
-	(*SetRule)(nil),           // 35: lockfs.store.SetRule
-	(*DeleteRule)(nil),        // 36: lockfs.store.DeleteRule
-	(*ForgetHost)(nil),        // 37: lockfs.store.ForgetHost
-	(*Tick)(nil),              // 38: lockfs.store.Tick
-	(*Alarm)(nil),             // 39: lockfs.store.Alarm
-	(*RaiseAlarm)(nil),        // 40: lockfs.store.RaiseAlarm
-	(*ClearAlarm)(nil),        // 41: lockfs.store.ClearAlarm
-	(*FreezeState)(nil),       // 42: lockfs.store.FreezeState
-	(*Quota)(nil),             // 43: lockfs.store.Quota
-	(*SetQuota)(nil),          // 44: lockfs.store.SetQuota
-	(*DeleteQuota)(nil),       // 45: lockfs.store.DeleteQuota
-	(*QuotaUsage)(nil),        // 46: lockfs.store.QuotaUsage
-	(*Member)(nil),            // 47: lockfs.store.Member
-	(*SetMember)(nil),         // 48: lockfs.store.SetMember
-	(*SetVersion)(nil),        // 49: lockfs.store.SetVersion
-	(*SetNote)(nil),           // 50: lockfs.store.SetNote
-	(*RemoveMember)(nil),      // 51: lockfs.store.RemoveMember
-	(*SetLimits)(nil),         // 52: lockfs.store.SetLimits
-	(*SetCluster)(nil),        // 53: lockfs.store.SetCluster
-	(*Authority)(nil),         // 54: lockfs.store.Authority
-	(*AddAuthority)(nil),      // 55: lockfs.store.AddAuthority
-	(*DropAuthority)(nil),     // 56: lockfs.store.DropAuthority
-	(*JoinToken)(nil),         // 57: lockfs.store.JoinToken
-	(*PutToken)(nil),          // 58: lockfs.store.PutToken
-	(*DeleteToken)(nil),       // 59: lockfs.store.DeleteToken
-	(*Admission)(nil),         // 60: lockfs.store.Admission
-	(*AdmitHost)(nil),         // 61: lockfs.store.AdmitHost
-	(*RevokeHost)(nil),        // 62: lockfs.store.RevokeHost
-	(*NoteRefusal)(nil),       // 63: lockfs.store.NoteRefusal
-	(*Query)(nil),             // 64: lockfs.store.Query
-	(*GetNote)(nil),           // 65: lockfs.store.GetNote
-	(*Lookup)(nil),            // 66: lockfs.store.Lookup
-	(*GetAttr)(nil),           // 67: lockfs.store.GetAttr
-	(*Read)(nil),              // 68: lockfs.store.Read
-	(*ReadDir)(nil),           // 69: lockfs.store.ReadDir
-	(*GetXattrs)(nil),         // 70: lockfs.store.GetXattrs
-	(*StatFs)(nil),            // 71: lockfs.store.StatFs
-	(*ListMembers)(nil),       // 72: lockfs.store.ListMembers
-	(*ListAlarms)(nil),        // 73: lockfs.store.ListAlarms
-	(*ListQuotas)(nil),        // 74: lockfs.store.ListQuotas
-	(*ListSessions)(nil),      // 75: lockfs.store.ListSessions
-	(*ListRules)(nil),         // 76: lockfs.store.ListRules
-	(*ListHosts)(nil),         // 77: lockfs.store.ListHosts
-	(*ListLocks)(nil),         // 78: lockfs.store.ListLocks
-	(*Viewer)(nil),            // 79: lockfs.store.Viewer
-	(*GetLock)(nil),           // 80: lockfs.store.GetLock
-	(*ListProcesses)(nil),     // 81: lockfs.store.ListProcesses
-	(*AwaitLock)(nil),         // 82: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 83: lockfs.store.AwaitChange
-	(*TestLock)(nil),          // 84: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 85: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 86: lockfs.store.ListEvents
-	(*GetCluster)(nil),        // 87: lockfs.store.GetCluster
-	(*ListAuthorities)(nil),   // 88: lockfs.store.ListAuthorities
-	(*ListTokens)(nil),        // 89: lockfs.store.ListTokens
-	(*GetAdmission)(nil),      // 90: lockfs.store.GetAdmission
-	(*ListAdmissions)(nil),    // 91: lockfs.store.ListAdmissions
-	(*Attr)(nil),              // 92: lockfs.store.Attr
-	(*DirEntry)(nil),          // 93: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 94: lockfs.store.Xattr
-	(*FsStats)(nil),           // 95: lockfs.store.FsStats
-	(*Result)(nil),            // 96: lockfs.store.Result
-	(*Lock)(nil),              // 97: lockfs.store.Lock
-	(*Event)(nil),             // 98: lockfs.store.Event
-	(*MountStatus)(nil),       // 99: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 100: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 101: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 102: lockfs.store.Record
-	(*AuthorityRecord)(nil),   // 103: lockfs.store.AuthorityRecord
-	(*TokenRecord)(nil),       // 104: lockfs.store.TokenRecord
-	(*RevokedKey)(nil),        // 105: lockfs.store.RevokedKey
-	(*EventCount)(nil),        // 106: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 107: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 108: lockfs.store.EntryRecord
-	(*PendingRecord)(nil),     // 109: lockfs.store.PendingRecord
-	(*MakerRecord)(nil),       // 110: lockfs.store.MakerRecord
-	(*OrphanRecord)(nil),      // 111: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 112: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 113: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 114: lockfs.store.Undo
+	(NameSays)(0),             // 4: lockfs.store.NameSays
+	(EndKind)(0),              // 5: lockfs.store.EndKind
+	(LockKind)(0),             // 6: lockfs.store.LockKind
+	(LockType)(0),             // 7: lockfs.store.LockType
+	(Role)(0),                 // 8: lockfs.store.Role
+	(*Caller)(nil),            // 9: lockfs.store.Caller
+	(*Process)(nil),           // 10: lockfs.store.Process
+	(*Facts)(nil),             // 11: lockfs.store.Facts
+	(*Observation)(nil),       // 12: lockfs.store.Observation
+	(*Command)(nil),           // 13: lockfs.store.Command
+	(*Op)(nil),                // 14: lockfs.store.Op
+	(*Create)(nil),            // 15: lockfs.store.Create
+	(*Link)(nil),              // 16: lockfs.store.Link
+	(*Unlink)(nil),            // 17: lockfs.store.Unlink
+	(*Rename)(nil),            // 18: lockfs.store.Rename
+	(*SetAttr)(nil),           // 19: lockfs.store.SetAttr
+	(*SetContent)(nil),        // 20: lockfs.store.SetContent
+	(*SetXattr)(nil),          // 21: lockfs.store.SetXattr
+	(*RemoveXattr)(nil),       // 22: lockfs.store.RemoveXattr
+	(*Pin)(nil),               // 23: lockfs.store.Pin
+	(*Unpin)(nil),             // 24: lockfs.store.Unpin
+	(*OpenSession)(nil),       // 25: lockfs.store.OpenSession
+	(*CloseSession)(nil),      // 26: lockfs.store.CloseSession
+	(*EndSession)(nil),        // 27: lockfs.store.EndSession
+	(*Cancel)(nil),            // 28: lockfs.store.Cancel
+	(*ProcessGone)(nil),       // 29: lockfs.store.ProcessGone
+	(*ProcessEnd)(nil),        // 30: lockfs.store.ProcessEnd
+	(*TakeLock)(nil),          // 31: lockfs.store.TakeLock
+	(*DropLocks)(nil),         // 32: lockfs.store.DropLocks
+	(*InterruptLock)(nil),     // 33: lockfs.store.InterruptLock
+	(*AdvisoryLock)(nil),      // 34: lockfs.store.AdvisoryLock
+	(*Rule)(nil),              // 35: lockfs.store.Rule
+	(*SetRule)(nil),           // 36: lockfs.store.SetRule
+	(*DeleteRule)(nil),        // 37: lockfs.store.DeleteRule
+	(*ForgetHost)(nil),        // 38: lockfs.store.ForgetHost
+	(*Tick)(nil),              // 39: lockfs.store.Tick
+	(*Alarm)(nil),             // 40: lockfs.store.Alarm
+	(*RaiseAlarm)(nil),        // 41: lockfs.store.RaiseAlarm
+	(*ClearAlarm)(nil),        // 42: lockfs.store.ClearAlarm
+	(*FreezeState)(nil),       // 43: lockfs.store.FreezeState
+	(*Quota)(nil),             // 44: lockfs.store.Quota
+	(*SetQuota)(nil),          // 45: lockfs.store.SetQuota
+	(*DeleteQuota)(nil),       // 46: lockfs.store.DeleteQuota
+	(*QuotaUsage)(nil),        // 47: lockfs.store.QuotaUsage
+	(*Member)(nil),            // 48: lockfs.store.Member
+	(*SetMember)(nil),         // 49: lockfs.store.SetMember
+	(*SetVersion)(nil),        // 50: lockfs.store.SetVersion
+	(*SetNote)(nil),           // 51: lockfs.store.SetNote
+	(*RemoveMember)(nil),      // 52: lockfs.store.RemoveMember
+	(*SetLimits)(nil),         // 53: lockfs.store.SetLimits
+	(*SetCluster)(nil),        // 54: lockfs.store.SetCluster
+	(*Authority)(nil),         // 55: lockfs.store.Authority
+	(*AddAuthority)(nil),      // 56: lockfs.store.AddAuthority
+	(*DropAuthority)(nil),     // 57: lockfs.store.DropAuthority
+	(*JoinToken)(nil),         // 58: lockfs.store.JoinToken
+	(*PutToken)(nil),          // 59: lockfs.store.PutToken
+	(*DeleteToken)(nil),       // 60: lockfs.store.DeleteToken
+	(*Admission)(nil),         // 61: lockfs.store.Admission
+	(*AdmitHost)(nil),         // 62: lockfs.store.AdmitHost
+	(*RevokeHost)(nil),        // 63: lockfs.store.RevokeHost
+	(*NoteRefusal)(nil),       // 64: lockfs.store.NoteRefusal
+	(*Query)(nil),             // 65: lockfs.store.Query
+	(*GetNote)(nil),           // 66: lockfs.store.GetNote
+	(*Lookup)(nil),            // 67: lockfs.store.Lookup
+	(*GetAttr)(nil),           // 68: lockfs.store.GetAttr
+	(*Read)(nil),              // 69: lockfs.store.Read
+	(*ReadDir)(nil),           // 70: lockfs.store.ReadDir
+	(*GetXattrs)(nil),         // 71: lockfs.store.GetXattrs
+	(*StatFs)(nil),            // 72: lockfs.store.StatFs
+	(*ListMembers)(nil),       // 73: lockfs.store.ListMembers
+	(*ListAlarms)(nil),        // 74: lockfs.store.ListAlarms
+	(*ListQuotas)(nil),        // 75: lockfs.store.ListQuotas
+	(*ListSessions)(nil),      // 76: lockfs.store.ListSessions
+	(*ListRules)(nil),         // 77: lockfs.store.ListRules
+	(*ListHosts)(nil),         // 78: lockfs.store.ListHosts
+	(*ListLocks)(nil),         // 79: lockfs.store.ListLocks
+	(*PreviewRule)(nil),       // 80: lockfs.store.PreviewRule
+	(*Viewer)(nil),            // 81: lockfs.store.Viewer
+	(*GetLock)(nil),           // 82: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 83: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 84: lockfs.store.AwaitLock
+	(*AwaitChange)(nil),       // 85: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 86: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 87: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 88: lockfs.store.ListEvents
+	(*GetCluster)(nil),        // 89: lockfs.store.GetCluster
+	(*ListAuthorities)(nil),   // 90: lockfs.store.ListAuthorities
+	(*ListTokens)(nil),        // 91: lockfs.store.ListTokens
+	(*GetAdmission)(nil),      // 92: lockfs.store.GetAdmission
+	(*ListAdmissions)(nil),    // 93: lockfs.store.ListAdmissions
+	(*Attr)(nil),              // 94: lockfs.store.Attr
+	(*DirEntry)(nil),          // 95: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 96: lockfs.store.Xattr
+	(*FsStats)(nil),           // 97: lockfs.store.FsStats
+	(*Result)(nil),            // 98: lockfs.store.Result
+	(*Lock)(nil),              // 99: lockfs.store.Lock
+	(*Event)(nil),             // 100: lockfs.store.Event
+	(*MountStatus)(nil),       // 101: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 102: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 103: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 104: lockfs.store.Record
+	(*AuthorityRecord)(nil),   // 105: lockfs.store.AuthorityRecord
+	(*TokenRecord)(nil),       // 106: lockfs.store.TokenRecord
+	(*RevokedKey)(nil),        // 107: lockfs.store.RevokedKey
+	(*EventCount)(nil),        // 108: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 109: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 110: lockfs.store.EntryRecord
+	(*PendingRecord)(nil),     // 111: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 112: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 113: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 114: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 115: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 116: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
-	9,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
+	10,  // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
 	1,   // 1: lockfs.store.Facts.format:type_name -> lockfs.store.Format
 	2,   // 2: lockfs.store.Facts.guard:type_name -> lockfs.store.Guard
 	3,   // 3: lockfs.store.Facts.on_stale:type_name -> lockfs.store.OnStale
-	9,   // 4: lockfs.store.Facts.process:type_name -> lockfs.store.Process
-	8,   // 5: lockfs.store.Command.caller:type_name -> lockfs.store.Caller
-	13,  // 6: lockfs.store.Command.op:type_name -> lockfs.store.Op
-	14,  // 7: lockfs.store.Op.create:type_name -> lockfs.store.Create
-	15,  // 8: lockfs.store.Op.link:type_name -> lockfs.store.Link
-	16,  // 9: lockfs.store.Op.unlink:type_name -> lockfs.store.Unlink
-	17,  // 10: lockfs.store.Op.rename:type_name -> lockfs.store.Rename
-	18,  // 11: lockfs.store.Op.set_attr:type_name -> lockfs.store.SetAttr
-	19,  // 12: lockfs.store.Op.set_content:type_name -> lockfs.store.SetContent
-	20,  // 13: lockfs.store.Op.set_xattr:type_name -> lockfs.store.SetXattr
-	21,  // 14: lockfs.store.Op.remove_xattr:type_name -> lockfs.store.RemoveXattr
-	22,  // 15: lockfs.store.Op.pin:type_name -> lockfs.store.Pin
-	23,  // 16: lockfs.store.Op.unpin:type_name -> lockfs.store.Unpin
-	24,  // 17: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
-	25,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
-	27,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
-	48,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
-	51,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
-	52,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
-	26,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
-	28,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
-	35,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
-	36,  // 26: lockfs.store.Op.delete_rule:type_name -> lockfs.store.DeleteRule
-	37,  // 27: lockfs.store.Op.forget_host:type_name -> lockfs.store.ForgetHost
-	38,  // 28: lockfs.store.Op.tick:type_name -> lockfs.store.Tick
-	30,  // 29: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
-	31,  // 30: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
-	32,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
-	53,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
-	55,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
-	56,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
-	58,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
-	59,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
-	61,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
-	62,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
-	63,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
-	40,  // 40: lockfs.store.Op.raise_alarm:type_name -> lockfs.store.RaiseAlarm
-	41,  // 41: lockfs.store.Op.clear_alarm:type_name -> lockfs.store.ClearAlarm
-	42,  // 42: lockfs.store.Op.freeze_state:type_name -> lockfs.store.FreezeState
-	44,  // 43: lockfs.store.Op.set_quota:type_name -> lockfs.store.SetQuota
-	45,  // 44: lockfs.store.Op.delete_quota:type_name -> lockfs.store.DeleteQuota
-	49,  // 45: lockfs.store.Op.set_version:type_name -> lockfs.store.SetVersion
-	50,  // 46: lockfs.store.Op.set_note:type_name -> lockfs.store.SetNote
-	10,  // 47: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
-	11,  // 48: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
-	11,  // 49: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
-	10,  // 50: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
-	11,  // 51: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
-	11,  // 52: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
-	9,   // 53: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
-	29,  // 54: lockfs.store.ProcessGone.ends:type_name -> lockfs.store.ProcessEnd
-	4,   // 55: lockfs.store.ProcessEnd.kind:type_name -> lockfs.store.EndKind
-	5,   // 56: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
-	6,   // 57: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
-	9,   // 58: lockfs.store.TakeLock.judged:type_name -> lockfs.store.Process
-	5,   // 59: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
-	5,   // 60: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
-	6,   // 61: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
-	5,   // 62: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
-	6,   // 63: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	34,  // 64: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	39,  // 65: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
-	43,  // 66: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
-	43,  // 67: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
-	47,  // 68: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	7,   // 69: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
-	57,  // 70: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
-	7,   // 71: lockfs.store.Admission.role:type_name -> lockfs.store.Role
-	60,  // 72: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
-	66,  // 73: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	67,  // 74: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	68,  // 75: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	69,  // 76: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	70,  // 77: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	71,  // 78: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	72,  // 79: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	75,  // 80: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	76,  // 81: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	77,  // 82: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	78,  // 83: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	80,  // 84: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	81,  // 85: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	86,  // 86: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	82,  // 87: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	84,  // 88: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	85,  // 89: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	83,  // 90: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	87,  // 91: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
-	88,  // 92: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
-	89,  // 93: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
-	90,  // 94: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
-	91,  // 95: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
-	73,  // 96: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
-	74,  // 97: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
-	65,  // 98: lockfs.store.Query.get_note:type_name -> lockfs.store.GetNote
-	11,  // 99: lockfs.store.Read.name:type_name -> lockfs.store.Observation
-	79,  // 100: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
-	5,   // 101: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	6,   // 102: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	11,  // 103: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
-	30,  // 104: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	79,  // 105: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
-	79,  // 106: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
-	0,   // 107: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	92,  // 108: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	93,  // 109: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	94,  // 110: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	95,  // 111: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	47,  // 112: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	112, // 113: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	11,  // 114: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
-	34,  // 115: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	100, // 116: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	97,  // 117: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	9,   // 118: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	98,  // 119: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	33,  // 120: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	54,  // 121: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
-	57,  // 122: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
-	60,  // 123: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
-	39,  // 124: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
-	46,  // 125: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
-	10,  // 126: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	92,  // 127: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	33,  // 128: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	8,   // 129: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	98,  // 130: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	107, // 131: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	108, // 132: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	111, // 133: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	112, // 134: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	113, // 135: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	47,  // 136: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	34,  // 137: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	100, // 138: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	98,  // 139: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	106, // 140: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	33,  // 141: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	103, // 142: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
-	104, // 143: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
-	60,  // 144: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
-	105, // 145: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
-	39,  // 146: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
-	43,  // 147: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
-	54,  // 148: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
-	57,  // 149: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
-	92,  // 150: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	94,  // 151: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	10,  // 152: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	10,  // 153: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	109, // 154: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	110, // 155: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	8,   // 156: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	9,   // 157: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	9,   // 158: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	96,  // 159: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	114, // 160: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	110, // 161: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	162, // [162:162] is the sub-list for method output_type
-	162, // [162:162] is the sub-list for method input_type
-	162, // [162:162] is the sub-list for extension type_name
-	162, // [162:162] is the sub-list for extension extendee
-	0,   // [0:162] is the sub-list for field type_name
+	10,  // 4: lockfs.store.Facts.process:type_name -> lockfs.store.Process
+	9,   // 5: lockfs.store.Command.caller:type_name -> lockfs.store.Caller
+	14,  // 6: lockfs.store.Command.op:type_name -> lockfs.store.Op
+	15,  // 7: lockfs.store.Op.create:type_name -> lockfs.store.Create
+	16,  // 8: lockfs.store.Op.link:type_name -> lockfs.store.Link
+	17,  // 9: lockfs.store.Op.unlink:type_name -> lockfs.store.Unlink
+	18,  // 10: lockfs.store.Op.rename:type_name -> lockfs.store.Rename
+	19,  // 11: lockfs.store.Op.set_attr:type_name -> lockfs.store.SetAttr
+	20,  // 12: lockfs.store.Op.set_content:type_name -> lockfs.store.SetContent
+	21,  // 13: lockfs.store.Op.set_xattr:type_name -> lockfs.store.SetXattr
+	22,  // 14: lockfs.store.Op.remove_xattr:type_name -> lockfs.store.RemoveXattr
+	23,  // 15: lockfs.store.Op.pin:type_name -> lockfs.store.Pin
+	24,  // 16: lockfs.store.Op.unpin:type_name -> lockfs.store.Unpin
+	25,  // 17: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
+	26,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
+	28,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
+	49,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
+	52,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
+	53,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
+	27,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
+	29,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
+	36,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
+	37,  // 26: lockfs.store.Op.delete_rule:type_name -> lockfs.store.DeleteRule
+	38,  // 27: lockfs.store.Op.forget_host:type_name -> lockfs.store.ForgetHost
+	39,  // 28: lockfs.store.Op.tick:type_name -> lockfs.store.Tick
+	31,  // 29: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
+	32,  // 30: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
+	33,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
+	54,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
+	56,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
+	57,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
+	59,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
+	60,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
+	62,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
+	63,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
+	64,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
+	41,  // 40: lockfs.store.Op.raise_alarm:type_name -> lockfs.store.RaiseAlarm
+	42,  // 41: lockfs.store.Op.clear_alarm:type_name -> lockfs.store.ClearAlarm
+	43,  // 42: lockfs.store.Op.freeze_state:type_name -> lockfs.store.FreezeState
+	45,  // 43: lockfs.store.Op.set_quota:type_name -> lockfs.store.SetQuota
+	46,  // 44: lockfs.store.Op.delete_quota:type_name -> lockfs.store.DeleteQuota
+	50,  // 45: lockfs.store.Op.set_version:type_name -> lockfs.store.SetVersion
+	51,  // 46: lockfs.store.Op.set_note:type_name -> lockfs.store.SetNote
+	11,  // 47: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
+	4,   // 48: lockfs.store.Create.says:type_name -> lockfs.store.NameSays
+	4,   // 49: lockfs.store.Link.says:type_name -> lockfs.store.NameSays
+	12,  // 50: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
+	12,  // 51: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
+	4,   // 52: lockfs.store.Rename.says:type_name -> lockfs.store.NameSays
+	11,  // 53: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
+	12,  // 54: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
+	12,  // 55: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
+	10,  // 56: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
+	30,  // 57: lockfs.store.ProcessGone.ends:type_name -> lockfs.store.ProcessEnd
+	5,   // 58: lockfs.store.ProcessEnd.kind:type_name -> lockfs.store.EndKind
+	6,   // 59: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
+	7,   // 60: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
+	10,  // 61: lockfs.store.TakeLock.judged:type_name -> lockfs.store.Process
+	6,   // 62: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
+	6,   // 63: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
+	7,   // 64: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
+	6,   // 65: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	7,   // 66: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	35,  // 67: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	40,  // 68: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
+	44,  // 69: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
+	44,  // 70: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
+	48,  // 71: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	8,   // 72: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
+	58,  // 73: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
+	8,   // 74: lockfs.store.Admission.role:type_name -> lockfs.store.Role
+	61,  // 75: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
+	67,  // 76: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	68,  // 77: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	69,  // 78: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	70,  // 79: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	71,  // 80: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	72,  // 81: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	73,  // 82: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	76,  // 83: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	77,  // 84: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	78,  // 85: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	79,  // 86: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	82,  // 87: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	83,  // 88: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	88,  // 89: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	84,  // 90: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	86,  // 91: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	87,  // 92: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	85,  // 93: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	89,  // 94: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
+	90,  // 95: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
+	91,  // 96: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
+	92,  // 97: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
+	93,  // 98: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
+	74,  // 99: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
+	75,  // 100: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
+	80,  // 101: lockfs.store.Query.preview_rule:type_name -> lockfs.store.PreviewRule
+	66,  // 102: lockfs.store.Query.get_note:type_name -> lockfs.store.GetNote
+	12,  // 103: lockfs.store.Read.name:type_name -> lockfs.store.Observation
+	81,  // 104: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	35,  // 105: lockfs.store.PreviewRule.rule:type_name -> lockfs.store.Rule
+	81,  // 106: lockfs.store.PreviewRule.viewer:type_name -> lockfs.store.Viewer
+	6,   // 107: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	7,   // 108: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	12,  // 109: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
+	31,  // 110: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	81,  // 111: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	81,  // 112: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	0,   // 113: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	94,  // 114: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	95,  // 115: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	96,  // 116: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	97,  // 117: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	48,  // 118: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	114, // 119: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	12,  // 120: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
+	35,  // 121: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	102, // 122: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	99,  // 123: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	10,  // 124: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	100, // 125: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	34,  // 126: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	55,  // 127: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
+	58,  // 128: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
+	61,  // 129: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
+	40,  // 130: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
+	47,  // 131: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
+	11,  // 132: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	94,  // 133: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	34,  // 134: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	9,   // 135: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	100, // 136: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	109, // 137: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	110, // 138: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	113, // 139: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	114, // 140: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	115, // 141: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	48,  // 142: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	35,  // 143: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	102, // 144: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	100, // 145: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	108, // 146: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	34,  // 147: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	105, // 148: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
+	106, // 149: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
+	61,  // 150: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
+	107, // 151: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
+	40,  // 152: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
+	44,  // 153: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
+	55,  // 154: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
+	58,  // 155: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
+	94,  // 156: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	96,  // 157: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	11,  // 158: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	11,  // 159: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	111, // 160: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	112, // 161: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	4,   // 162: lockfs.store.EntryRecord.says:type_name -> lockfs.store.NameSays
+	4,   // 163: lockfs.store.EntryRecord.directory_says:type_name -> lockfs.store.NameSays
+	9,   // 164: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	10,  // 165: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	10,  // 166: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	98,  // 167: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	116, // 168: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	112, // 169: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	4,   // 170: lockfs.store.Undo.back_says:type_name -> lockfs.store.NameSays
+	171, // [171:171] is the sub-list for method output_type
+	171, // [171:171] is the sub-list for method input_type
+	171, // [171:171] is the sub-list for extension type_name
+	171, // [171:171] is the sub-list for extension extendee
+	0,   // [0:171] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -11028,9 +11377,10 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_ListAdmissions)(nil),
 		(*Query_ListAlarms)(nil),
 		(*Query_ListQuotas)(nil),
+		(*Query_PreviewRule)(nil),
 		(*Query_GetNote)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[94].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[95].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -11054,8 +11404,8 @@ func file_raftstore_storepb_store_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   107,
+			NumEnums:      9,
+			NumMessages:   108,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,73 @@
+package namespace
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/glob"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// previewRule answers the names that fit the pattern of a rule, with what the rule would do to each.
+func (r reader) previewRule(q *storepb.PreviewRule) *storepb.Result {
+	if q.GetViewer() == nil {
+		return nobody()
+	}
+	if message := CheckRule(q.GetRule()); message != "" {
+		return &storepb.Result{Code: storepb.Code_INVALID, Message: message}
+	}
+	under := &judge{r.judge.tables}
+	under.rules.preview = q.GetRule()
+	limit, view := page(q.GetLimit(), lockPage), reader{under}.viewOf(q.GetViewer())
+	var locks []*storepb.Lock
+	bytes := 0
+	from := &entry{parent: ids.Inode(q.GetAfterParent()), name: string(q.GetAfterName())}
+	r.tree.byName.Ascend(from, func(e *entry) bool {
+		if e.parent == from.parent && e.name == from.name || !glob.Match(q.GetRule().GetPattern(), r.tree.path(e)) {
+			return true
+		}
+		in, found := r.tree.inode(e.ino)
+		if !found || in.unlisted || under.ruleFor(e) != q.GetRule() {
+			return true // another rule has a longer pattern
+		}
+		if lock := view.lock(e, in); lock != nil {
+			before, after := r.outcome(e, in), under.outcome(e, in)
+			lock.Outcome, lock.Removed = after.text, after.removed && after != before
+			locks = append(locks, lock)
+			bytes += proto.Size(lock)
+		}
+		return len(locks) < limit && bytes < lockPageBytes
+	})
+	return &storepb.Result{Locks: locks}
+}
+
+// outcome is what becomes of a name.
+type outcome struct {
+	text    string // for people
+	removed bool   // lockfs removes it, at once or later
+}
+
+func (j *judge) outcome(e *entry, in *inode) outcome {
+	again := *e
+	j.judgeEntry(&again, in)
+	g := j.govern(&again, in)
+	stale := j.staleNow(&again, g)
+	switch removes := g.OnStale == lockfact.Remove; {
+	case j.groundOf(&again, in) == isData:
+		return outcome{text: "stays: it is data"}
+	case stale != nil && removes && !j.tree.isFull(in):
+		return outcome{"is removed at once: " + stale.reason, true}
+	case stale != nil:
+		return outcome{text: "is stale, and stays: " + stale.reason}
+	case g.ExpiresAt != 0 && removes:
+		return outcome{fmt.Sprintf("is removed at %s unless it is renewed", timestamp(g.ExpiresAt)), true}
+	case g.ExpiresAt != 0:
+		return outcome{text: fmt.Sprintf("is stale at %s unless it is renewed, and stays", timestamp(g.ExpiresAt))}
+	case g.ByProcess() && g.process != nil && removes:
+		return outcome{fmt.Sprintf("is removed once process %d on %s has ended", g.PID, g.Host), true}
+	}
+	return outcome{text: "stays"}
+}
