@@ -401,3 +401,67 @@ func TestWhatMayBeTheBeginningOfALock(t *testing.T) {
 		require.Equal(t, row.may, mayBegin(row.format, []byte(row.content)), "%v: %q", row.format, row.content)
 	}
 }
+
+// TestRuleThatRemovesAppliesToLocksOnly, unless it says that it is for any file.
+func TestRuleThatRemovesAppliesToLocksOnly(t *testing.T) {
+	long := strings.Repeat("x", lockfact.Short+1)
+	const lock, nothing, data = storepb.NameSays_SAYS_LOCK, storepb.NameSays_SAYS_NOTHING, storepb.NameSays_SAYS_DATA
+	for name, row := range map[string]struct {
+		says      storepb.NameSays
+		exclusive bool
+		content   string
+		facts     *storepb.Facts
+		removed   bool
+	}{
+		"SoftFileLock, empty":                {lock, true, "", nil, true},
+		".gitkeep":                           {data, true, "", nil, false},
+		"an empty file":                      {nothing, true, "", nil, false},
+		"a copy of a list of dependencies":   {lock, true, long, nil, false},
+		"a short file":                       {lock, true, "taken", nil, false},
+		"the host under a name that says so": {lock, true, "web1", &storepb.Facts{Evidence: []string{"names its host"}}, true},
+		"the host under another name":        {nothing, true, "web1", &storepb.Facts{Evidence: []string{"names its host"}}, false},
+		"yarn.lock as yarn writes it":        {data, false, long, nil, false},
+		"touch of a lock":                    {lock, false, "", nil, false},
+		"a format":                           {nothing, false, long, factsFor(storepb.Format_SEMAPHORE, "1", 0), true},
+	} {
+		for _, anyFile := range []bool{false, true} {
+			for _, before := range []bool{false, true} {
+				tr := newDriver(t)
+				tr.says = row.says
+				rule := &storepb.Rule{Pattern: "name", StaleAfter: int64(time.Minute), OnStale: "remove", AnyFile: anyFile}
+				if before {
+					tr.rule(rule).ok()
+				}
+				ino := tr.do(here, createOp(RootIno, "name", row.exclusive)).ok().GetAttr().GetIno()
+				if row.content != "" {
+					tr.writeAs(here, ino, row.content, row.facts).ok()
+				}
+				tr.wait(time.Hour)
+				if !before {
+					preview := step{tr.ns.Query(&storepb.Query{Query: &storepb.Query_PreviewRule{
+						PreviewRule: &storepb.PreviewRule{Rule: rule, Viewer: root},
+					}}), t}.ok().GetLocks()
+					require.Len(t, preview, 1)
+					require.Equal(t, row.removed || anyFile, preview[0].GetRemoved(), "%s: %s", name, preview[0].GetOutcome())
+					tr.rule(rule).ok()
+				}
+				tr.tick(0)
+				require.Equal(t, row.removed || anyFile, tr.at(RootIno, "name") == 0, "%s, any file %v, set before %v", name, anyFile, before)
+				requireConsistent(t, tr.ns)
+			}
+		}
+	}
+}
+
+// TestDataThatItsCreatorLeftHasNoCreatorAnyMore: a program that empties it to write it again does not lose it.
+func TestDataThatItsCreatorLeftHasNoCreatorAnyMore(t *testing.T) {
+	tr := newDriver(t)
+	tr.rule(&storepb.Rule{Pattern: "x.lock", Holder: "creator"}).ok()
+	ino := tr.as(here, 1, createOp(RootIno, "x.lock", true), processOf(1)).ok().GetAttr().GetIno()
+	tr.writeAs(here, ino, strings.Repeat("x", lockfact.Short+1), nil).ok()
+	tr.ended(here, processOf(1), tr.now)
+	tr.restart()
+	tr.writeAs(there, ino, "", nil).ok()
+	tr.tick(time.Hour)
+	require.NotZero(t, tr.at(RootIno, "x.lock"))
+}

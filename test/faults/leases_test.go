@@ -144,7 +144,7 @@ var errStillListed = errors.New("a mount lists what others know to be removed")
 func trialTick(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
 	const staleAfter = 3 * time.Second
 	n := c.Leader()
-	n.SetRule(t, filepath.Base(dir)+"/*", "--stale-after", staleAfter.String(), "--on-stale", "remove")
+	n.SetRule(t, filepath.Base(dir)+"/*", "--stale-after", staleAfter.String(), "--on-stale", "remove", "--any-file")
 	reader := startScripted(t, c, g.Host, dir, 1)
 	for round := range 10 {
 		before := time.Duration(round+1) * 40 * time.Millisecond

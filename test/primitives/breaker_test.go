@@ -73,7 +73,7 @@ func breakerRace(t *testing.T, c *suite.Cluster, before []string, format string,
 	case "semaphore":
 		c.Nodes[0].SetRule(t, format+"/*", "--stale-after", "1s")
 	case "creator":
-		c.Nodes[0].SetRule(t, format+"/*", "--holder", "creator")
+		c.Nodes[0].SetRule(t, format+"/*", "--holder", "creator", "--any-file")
 	}
 	refused := c.Nodes[0].Refusals(t)
 	b = suite.StartBreakers(t, before, format, dir, disk+".witness", on...)

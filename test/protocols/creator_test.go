@@ -106,7 +106,7 @@ func TestScriptIsTheCreator(t *testing.T) {
 	g.Start(t)
 	everywhere := []*hosts.Host{a.Host, g.Host}
 	for _, pattern := range []string{"*.lock", "*.lock/*"} {
-		a.SetRule(t, pattern, "--holder", "creator")
+		a.SetRule(t, pattern, "--holder", "creator", "--any-file")
 	}
 	scripts := make(map[string]*suite.Shell)
 	for kind, step := range scriptLocks {

@@ -74,7 +74,7 @@ func TestWhySaysWhatARemovalIsTold(t *testing.T) {
 	a := c.Nodes[0]
 	g := c.AddGuest(t, "m")
 	g.Start(t)
-	a.SetRule(t, "*.made", "--holder", "creator")
+	a.SetRule(t, "*.made", "--holder", "creator", "--any-file")
 	a.SetRule(t, "*.closed", "--guard", "host")
 	a.SetRule(t, "*.open", "--guard", "anyone")
 	s := suite.StartShell(t, g.Host, c.Mount)

@@ -81,7 +81,7 @@ func (c *Cluster) AwaitGone(t testing.TB, lock string, on ...*hosts.Host) {
 // SetRule sets a rule.
 func (n *Node) SetRule(t testing.TB, pattern string, flags ...string) {
 	t.Helper()
-	_, err := n.Lockfs(append([]string{"rule", "set", pattern}, flags...)...)
+	_, err := n.Lockfs(append([]string{"rule", "set", "--yes", pattern}, flags...)...)
 	require.NoError(t, err)
 }
 

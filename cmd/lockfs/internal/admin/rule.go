@@ -26,6 +26,7 @@ type rule struct {
 	Guard       string  `json:"guard,omitempty"`
 	HostTimeout float64 `json:"host_timeout_seconds,omitempty"`
 	Holder      string  `json:"holder,omitempty"`
+	AnyFile     bool    `json:"any_file,omitempty"`
 }
 
 func ruleCommand() *cobra.Command {
@@ -78,6 +79,7 @@ func ruleSetCommand() *cobra.Command {
 		flags                   cli.ClusterFlags
 		set                     storepb.Rule
 		staleAfter, hostTimeout time.Duration
+		yes                     bool
 	)
 	cmd := &cobra.Command{
 		Use:   "set PATTERN",
@@ -99,10 +101,16 @@ lock's format has it. Durations are written like 90s, 10m or 24h; 0 is not set.
   --on-stale        keep: a stale lock stays, and whoever wants it next deals with it; remove: lockfs removes it
   --guard           while it lives, it can be removed or overwritten from its host only, or by anyone
   --host-timeout D  beads, pid and --holder creator: stale once its host has been silent for so long, instead of never.
-                    Its process may well be alive there: this trades safety for progress`,
-		Example: `  lockfs rule set '*.lock' --stale-after 10m --on-stale remove
-  lockfs rule set '*.lock' --holder creator     # those of filelock (SoftFileLock) and proper-lockfile
-  lockfs rule set lock --holder creator         # those of torch.utils.cpp_extension
+                    Its process may well be alive there: this trades safety for progress
+  --any-file        remove also what is data. Without it, a rule that removes (--on-stale remove, --holder creator)
+                    applies to locks only: names that were created exclusively and have two pieces of evidence
+                    (lockfs help locks), or a content in a format. So '*.lock' leaves yarn.lock alone
+
+The names that are there and fit are listed first, with what becomes of each. If the rule has any removed,
+nothing is changed without --yes.`,
+		Example: `  lockfs rule set 'jobs/*.lock' --stale-after 10m --on-stale remove
+  lockfs rule set 'cache/*.lock' --holder creator   # those of filelock (SoftFileLock) and proper-lockfile
+  lockfs rule set 'torch/**/lock' --holder creator  # those of torch.utils.cpp_extension
   lockfs rule set 'state/**' --format data`,
 		Args: cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -114,7 +122,15 @@ lock's format has it. Durations are written like 90s, 10m or 24h; 0 is not set.
 				fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: %s has no effect on %s locks\n", option, set.GetFormat())
 			}
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
-				err := change(ctx, admin, &storepb.Op{Op: &storepb.Op_SetRule{SetRule: &storepb.SetRule{Rule: &set}}})
+				removed, err := previewRule(ctx, admin, &set, cmd.ErrOrStderr())
+				if err != nil {
+					return fmt.Errorf("set rule %s: %w", cli.Word(set.GetPattern()), err)
+				}
+				if removed > 0 && !yes {
+					return fmt.Errorf("rule %s is not set: it would have %d of these names removed; if that is right, add --yes",
+						cli.Word(set.GetPattern()), removed)
+				}
+				err = change(ctx, admin, &storepb.Op{Op: &storepb.Op_SetRule{SetRule: &storepb.SetRule{Rule: &set}}})
 				if err != nil {
 					return fmt.Errorf("set rule %s: %w", cli.Word(set.GetPattern()), err)
 				}
@@ -131,6 +147,8 @@ lock's format has it. Durations are written like 90s, 10m or 24h; 0 is not set.
 	cmd.Flags().StringVar(&set.OnStale, "on-stale", "", "keep or remove")
 	cmd.Flags().StringVar(&set.Guard, "guard", "", "host or anyone")
 	cmd.Flags().DurationVar(&hostTimeout, "host-timeout", 0, "how long its host may be silent before a lock is stale")
+	cmd.Flags().BoolVar(&set.AnyFile, "any-file", false, "remove also what is data")
+	cmd.Flags().BoolVar(&yes, "yes", false, "set the rule also if it has names removed that are there")
 	flags.Add(cmd.Flags())
 	return cmd
 }
@@ -141,7 +159,7 @@ func ruleDeleteCommand() *cobra.Command {
 		Use:     "delete PATTERN",
 		Short:   "Delete the rule of a pattern",
 		Long:    "Delete the rule of a pattern, which is to be given as `lockfs rule list` shows it.",
-		Example: "  lockfs rule delete '*.lock'",
+		Example: "  lockfs rule delete 'jobs/*.lock'",
 		Args:    cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
@@ -225,7 +243,7 @@ func hasRule(rules []*storepb.Rule, pattern string) error {
 
 func describeRule(r *storepb.Rule) rule {
 	return rule{
-		Pattern: r.GetPattern(), Format: r.GetFormat(), OnStale: r.GetOnStale(), Guard: r.GetGuard(), Holder: r.GetHolder(),
+		Pattern: r.GetPattern(), Format: r.GetFormat(), OnStale: r.GetOnStale(), Guard: r.GetGuard(), Holder: r.GetHolder(), AnyFile: r.GetAnyFile(),
 		StaleAfter:  time.Duration(r.GetStaleAfter()).Seconds(),
 		HostTimeout: time.Duration(r.GetHostTimeout()).Seconds(),
 	}
@@ -235,8 +253,12 @@ func printRules(w io.Writer, rules []*storepb.Rule) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PATTERN\tHOLDER\tFORMAT\tSTALE AFTER\tON STALE\tGUARD\tHOST TIMEOUT")
 	for _, r := range rules {
+		onStale := orDash(r.GetOnStale())
+		if r.GetAnyFile() {
+			onStale += ", any file"
+		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Word(r.GetPattern()), orDash(r.GetHolder()), orDash(r.GetFormat()),
-			durationOrDash(r.GetStaleAfter()), orDash(r.GetOnStale()), orDash(r.GetGuard()), durationOrDash(r.GetHostTimeout()))
+			durationOrDash(r.GetStaleAfter()), onStale, orDash(r.GetGuard()), durationOrDash(r.GetHostTimeout()))
 	}
 	return table.Flush()
 }
