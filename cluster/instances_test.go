@@ -241,7 +241,7 @@ func TestOfTwoCopiesOneIsFollowed(t *testing.T) {
 			failed := make(chan struct{})
 			go func() {
 				select {
-				case <-twin.Failed():
+				case <-twin.Failed(): //nolint:errcheck // only that it came
 					close(failed)
 				case <-ctx.Done():
 				}

@@ -162,9 +162,9 @@ func TestKernelLocksThatMarkAFile(t *testing.T) {
 // TestAHolderThatLockedItsFileBefore it wrote its pid is guarded by that kernel lock, also in a file that was another process's.
 func TestAHolderThatLockedItsFileBefore(t *testing.T) {
 	tr := newDriver(t)
-	ino := tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(1)))
+	tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(1)))
 	tr.gone(here, processOf(1)).ok() // of an exclusive name
-	ino = tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(2)))
+	ino := tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(2)))
 	tr.do(here, opOf(&storepb.SetContent{Ino: ino, IfVersion: tr.attr(ino).GetVersion()})).ok()
 	tr.lockAs(here, nobodysUID, false, &storepb.TakeLock{Ino: ino, Kind: storepb.LockKind_RECORD, Owner: 1, Pid: 3}).ok()
 	tr.fill(here, RootIno, "lock", pidFacts(storepb.Format_PID, processOf(3))).ok()

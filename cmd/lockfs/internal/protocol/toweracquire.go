@@ -220,11 +220,11 @@ func answerBlocked(a *answer, w io.Writer, indent string, err error) error {
 		a.more = response.Response()
 		return err
 	}
-	print := cli.PrintJSON
+	show := cli.PrintJSON
 	if indent == "" {
-		print = cli.PrintJSONLine
+		show = cli.PrintJSONLine
 	}
-	if failed := print(w, response.Response()); failed != nil {
+	if failed := show(w, response.Response()); failed != nil {
 		return failed
 	}
 	return err
