@@ -17,7 +17,7 @@ func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 	if q.GetViewer() == nil {
 		return nobody()
 	}
-	limit, view := page(q.GetLimit(), lockPage), r.viewOf(q.GetViewer())
+	limit, view := page(q.GetLimit()), r.viewOf(q.GetViewer())
 	if len(q.GetOnly()) > 0 {
 		return r.onlyLock(string(q.GetOnly()), view)
 	}
@@ -120,7 +120,7 @@ func (r reader) listEvents(q *storepb.ListEvents) *storepb.Result {
 	if q.GetViewer() == nil {
 		return nobody()
 	}
-	limit, view := page(q.GetLimit(), eventPage), r.viewOf(q.GetViewer())
+	limit, view := page(q.GetLimit()), r.viewOf(q.GetViewer())
 	result := &storepb.Result{LastEvent: r.events.last}
 	if q.GetAfter() >= r.events.last {
 		return result

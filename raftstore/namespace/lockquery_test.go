@@ -34,7 +34,7 @@ func allLocks(tb testing.TB, ns *Namespace, page uint32) []string {
 	}
 }
 
-func page32(limit uint32) int { return page(limit, lockPage) }
+func page32(limit uint32) int { return page(limit) }
 
 func TestListLocksInPages(t *testing.T) {
 	tr := newDriver(t)
@@ -48,12 +48,12 @@ func TestListLocksInPages(t *testing.T) {
 	for _, page := range []uint32{1, 2, 3, 100, 0, math.MaxUint32} {
 		require.Equal(t, want, allLocks(t, tr.ns, page), "pages of %d", page)
 	}
-	for i := range lockPage + 10 {
+	for i := range answerPage + 10 {
 		tr.file(dir, nameOf(i))
 	}
-	require.Len(t, tr.ns.Query(listLocks(0, "", 0)).GetLocks(), lockPage)
-	require.Len(t, allLocks(t, tr.ns, 0), lockPage+15)
-	require.Len(t, allLocks(t, tr.ns, 7), lockPage+15)
+	require.Len(t, tr.ns.Query(listLocks(0, "", 0)).GetLocks(), answerPage)
+	require.Len(t, allLocks(t, tr.ns, 0), answerPage+15)
+	require.Len(t, allLocks(t, tr.ns, 7), answerPage+15)
 	require.Empty(t, tr.ns.Query(listLocks(math.MaxUint64, "", 0)).GetLocks())
 }
 
@@ -157,11 +157,11 @@ func TestListEvents(t *testing.T) {
 	require.Empty(t, numbers(math.MaxUint64, 0, 0))
 	require.Empty(t, numbers(math.MaxUint64, times[0], 0))
 	require.Empty(t, numbers(0, tr.now+1, 0))
-	for i := range eventPage {
+	for i := range answerPage {
 		tr.file(RootIno, nameOf(10+i))
 	}
-	require.Len(t, numbers(0, 0, 0), eventPage)
-	require.Len(t, numbers(0, 1, 1<<31), eventPage)
+	require.Len(t, numbers(0, 0, 0), answerPage)
+	require.Len(t, numbers(0, 1, 1<<31), answerPage)
 }
 
 // TestAnswersFitWhateverUsersHave: who has many advisory locks, or much to say of one lock, keeps nobody from a list of all.

@@ -19,9 +19,9 @@ func (r reader) previewRule(q *storepb.PreviewRule) *storepb.Result {
 	if message := CheckRule(q.GetRule()); message != "" {
 		return &storepb.Result{Code: storepb.Code_INVALID, Message: message}
 	}
-	under := &judge{r.judge.tables}
+	under := &judge{r.tables}
 	under.rules.preview = q.GetRule()
-	limit, view := page(q.GetLimit(), lockPage), reader{under}.viewOf(q.GetViewer())
+	limit, view := page(q.GetLimit()), reader{under}.viewOf(q.GetViewer())
 	var locks []*storepb.Lock
 	bytes := 0
 	from := &entry{parent: ids.Inode(q.GetAfterParent()), name: string(q.GetAfterName())}

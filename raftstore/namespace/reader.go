@@ -10,16 +10,16 @@ type reader struct{ *judge }
 
 // What one answer holds at most. That must be clearly less than what a frame takes (rpc.MaxAnswer), whatever users put into their locks.
 const (
-	lockPage         = 1000
+	answerPage       = 1000    // locks or events
 	lockPageBytes    = 1 << 20 // and one more lock
-	eventPage        = 1000
 	advisoryPage     = 10_000
 	advisoriesOfLock = 1000 // of each
 )
 
-func page(limit uint32, most int) int {
-	if limit == 0 || int(limit) > most {
-		return most
+// page returns how many locks or events one answer has at most.
+func page(limit uint32) int {
+	if limit == 0 || limit > answerPage {
+		return answerPage
 	}
 	return int(limit)
 }
