@@ -45,6 +45,8 @@ func Lives(lock *storepb.Lock, now int64) string {
 	byProcess := lock.GetByCreator() ||
 		lockfact.Facts{Format: lockfact.Format(facts.GetFormat()), PID: int(facts.GetPid())}.ByProcess()
 	switch {
+	case lock.GetStaysBecause() != "":
+		return "no more; it stays until a program removes it: " + lock.GetStaysBecause()
 	case lock.GetState() == string(lockfact.Stale):
 		return "no more; " + strings.TrimPrefix(then, "then ")
 	case byProcess && facts.GetProcess() == nil:

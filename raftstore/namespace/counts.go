@@ -95,6 +95,8 @@ func (k *keeper) judgeUnlocked() {
 		for _, e := range k.tree.namesOf(ino) {
 			if e.stale != nil {
 				k.judgeAgain(e)
+			} else {
+				k.judgeDirectoryOf(e, false)
 			}
 		}
 	}

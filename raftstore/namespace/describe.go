@@ -26,6 +26,7 @@ func (r reader) describe(e *entry, in *inode) *storepb.Lock {
 	switch {
 	case stale != nil:
 		lock.State, lock.Reason, lock.Since = string(lockfact.Stale), stale.reason, stale.since
+		lock.StaysBecause = r.staysBecause(e, in, g)
 		return lock
 	case g.ByProcess() && !r.reachable(g):
 		lock.State, lock.Reason = string(lockfact.Unreachable), fmt.Sprintf("host %s has no mount, so its processes cannot be seen", g.Host)

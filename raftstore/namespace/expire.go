@@ -49,10 +49,23 @@ func (k *keeper) markStale(e *entry, why *staleness) {
 	}
 }
 
+// removeStale removes a stale lock, and a directory with the locks in it (obstacle).
 func (k *keeper) removeStale(e *entry, in *inode) {
+	if in.isDir() {
+		for _, inside := range k.tree.entriesOf(in.ino) {
+			if file, found := k.tree.inode(inside.ino); found {
+				k.removeFor(inside, file, e.stale.reason)
+			}
+		}
+		in, _ = k.tree.inode(in.ino) // it has another time now
+	}
+	k.removeFor(e, in, e.stale.reason)
+}
+
+func (k *keeper) removeFor(e *entry, in *inode, reason string) {
 	if !in.unlisted {
-		event := k.lockEvent(eventRemoved, e, in, nil)
-		event.Reason = e.stale.reason
+		event := k.lockEvent(eventRemoved, k.announceBefore(e, in), in, nil)
+		event.Reason = reason
 		k.emit(event)
 	}
 	k.removeEntry(0, e, in)

@@ -11,18 +11,17 @@ func (k *keeper) putJudged(e *entry, in *inode) *entry {
 	judged := *e
 	k.judgeEntry(&judged, in)
 	k.tree.putEntry(&judged)
-	if judged.lock != e.lock {
-		k.judgeDirectoryOf(e)
-	}
+	k.judgeDirectoryOf(e, judged.lock != e.lock)
 	return &judged
 }
 
-// judgeDirectoryOf judges a directory again in which a file has become a lock or is none any more.
-func (k *keeper) judgeDirectoryOf(e *entry) {
+// judgeDirectoryOf judges a directory again in which a file has become a lock or is none any more; also a stale one in which a name
+// has changed otherwise, as lockfs may remove the directory with its entries.
+func (k *keeper) judgeDirectoryOf(e *entry, changed bool) {
 	if k.rules.byPattern.Len() == 0 {
 		return
 	}
-	if dir := k.tree.nameOf(e.parent); dir != nil {
+	if dir := k.tree.nameOf(e.parent); dir != nil && (changed || dir.stale != nil) {
 		k.judgeAgain(dir)
 	}
 }
@@ -39,10 +38,8 @@ func (k *keeper) judgeAgain(names ...*entry) {
 		judged := *e
 		if k.judgeEntry(&judged, in); judged.stale != e.stale || judged.due != e.due || judged.lock != e.lock || judged.format != e.format {
 			k.tree.putEntry(&judged)
-			if judged.lock != e.lock {
-				k.judgeDirectoryOf(e)
-			}
 		}
+		k.judgeDirectoryOf(e, judged.lock != e.lock)
 	}
 }
 

@@ -15,8 +15,8 @@ func (j *judge) judgeEntry(e *entry, in *inode) {
 
 func (j *judge) dueTime(e *entry, in *inode, g governed) int64 {
 	switch {
-	case e.stale != nil && g.OnStale == lockfact.Remove && !j.tree.isFull(in) && !j.hasAdvisories(in):
-		return atOnce // else a program waits for this inode, or is about to close it
+	case e.stale != nil && g.OnStale == lockfact.Remove && j.obstacle(e, in, g) == "":
+		return atOnce
 	case e.stale != nil:
 		return 0
 	case g.gone != nil && g.ByProcess():

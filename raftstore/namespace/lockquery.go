@@ -11,7 +11,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// listLocks leaves out directories with entries, which tell more, data without advisory locks, and names that
+// listLocks leaves out directories with entries, which tell more, unless the process that made the directory holds it; data without advisory locks, and names that
 // a lock has for a moment until it is given its own: whoever was killed in between left the name, and holds nothing by it.
 func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 	if q.GetViewer() == nil {
@@ -28,7 +28,7 @@ func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 		if e.parent == from.parent && e.name == from.name {
 			return true
 		}
-		if in, found := r.tree.inode(e.ino); found && !r.tree.isFull(in) && r.isListed(e, in) {
+		if in, found := r.tree.inode(e.ino); found && (!r.tree.isFull(in) || r.isHeldByCreator(e, in)) && r.isListed(e, in) {
 			if lock := view.lock(e, in); lock != nil {
 				locks = append(locks, lock)
 				bytes += proto.Size(lock)
@@ -61,6 +61,8 @@ func (r reader) onlyLock(path string, view *view) *storepb.Result {
 func (r reader) isListed(e *entry, in *inode) bool {
 	return r.hasAdvisories(in) || r.isLock(e, in) && !lockfact.IsTemporary(e.name)
 }
+
+func (r reader) isHeldByCreator(e *entry, in *inode) bool { return r.govern(e, in).byCreator }
 
 func (r reader) getLock(q *storepb.GetLock) *storepb.Result {
 	var e *entry

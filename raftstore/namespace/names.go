@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"math"
 	"strings"
 
 	"lockfs/raftstore/ids"
@@ -62,10 +63,13 @@ func (t *tree) path(e *entry) string {
 	return strings.Join(elements, "/")
 }
 
-func (t *tree) entriesOf(dir ids.Inode) []*entry {
+func (t *tree) entriesOf(dir ids.Inode) []*entry { return t.entriesUpTo(dir, math.MaxInt) }
+
+// entriesUpTo lists as many entries of a directory at most.
+func (t *tree) entriesUpTo(dir ids.Inode, most int) []*entry {
 	var entries []*entry
 	t.byName.Ascend(&entry{parent: dir}, func(e *entry) bool {
-		if e.parent != dir {
+		if e.parent != dir || len(entries) == most {
 			return false
 		}
 		entries = append(entries, e)

@@ -7806,6 +7806,7 @@ type Lock struct {
 	Evidence      string                 `protobuf:"bytes,20,opt,name=evidence,proto3" json:"evidence,omitempty"`                                // that an exclusive name is a lock, as far as there is any, for people
 	Removed       bool                   `protobuf:"varint,21,opt,name=removed,proto3" json:"removed,omitempty"`                                 // PreviewRule: lockfs removes it, at once or later, and would not without the rule
 	Outcome       string                 `protobuf:"bytes,22,opt,name=outcome,proto3" json:"outcome,omitempty"`                                  // PreviewRule: what becomes of it under the rule, for people
+	StaysBecause  string                 `protobuf:"bytes,23,opt,name=stays_because,json=staysBecause,proto3" json:"stays_because,omitempty"`    // why lockfs does not remove it although it is stale; empty: it is about to, or never removes such a lock
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7990,6 +7991,13 @@ func (x *Lock) GetRemoved() bool {
 func (x *Lock) GetOutcome() string {
 	if x != nil {
 		return x.Outcome
+	}
+	return ""
+}
+
+func (x *Lock) GetStaysBecause() string {
+	if x != nil {
+		return x.StaysBecause
 	}
 	return ""
 }
@@ -10665,7 +10673,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05index\x18\x14 \x01(\x04R\x05index\x12+\n" +
 	"\x06alarms\x18< \x03(\v2\x13.lockfs.store.AlarmR\x06alarms\x120\n" +
 	"\x06quotas\x18= \x03(\v2\x18.lockfs.store.QuotaUsageR\x06quotas\x12\x12\n" +
-	"\x04note\x18F \x01(\tR\x04note\"\xf3\x04\n" +
+	"\x04note\x18F \x01(\tR\x04note\"\x98\x05\n" +
 	"\x04Lock\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
@@ -10690,7 +10698,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\amade_by\x18\x13 \x01(\rR\x06madeBy\x12\x1a\n" +
 	"\bevidence\x18\x14 \x01(\tR\bevidence\x12\x18\n" +
 	"\aremoved\x18\x15 \x01(\bR\aremoved\x12\x18\n" +
-	"\aoutcome\x18\x16 \x01(\tR\aoutcome\"\xbf\x04\n" +
+	"\aoutcome\x18\x16 \x01(\tR\aoutcome\x12#\n" +
+	"\rstays_because\x18\x17 \x01(\tR\fstaysBecause\"\xbf\x04\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x14\n" +

@@ -1,0 +1,60 @@
+package namespace
+
+import (
+	"fmt"
+
+	"lockfs/formats/lockfact"
+)
+
+// maxLockEntries is how many entries a directory may have that lockfs removes with them.
+const maxLockEntries = 16
+
+// obstacle says why lockfs does not remove a stale lock that it is to remove. It is empty if there is no such reason.
+func (j *judge) obstacle(e *entry, in *inode, g governed) string {
+	if j.hasAdvisories(in) {
+		return "a program has or wants a flock or fcntl lock of it"
+	}
+	if !j.tree.isFull(in) {
+		return ""
+	}
+	if !g.byCreator || !e.stale.ofMaker {
+		return "it is a directory that has entries"
+	}
+	entries := j.tree.entriesUpTo(in.ino, maxLockEntries+1)
+	if len(entries) > maxLockEntries {
+		return fmt.Sprintf("it is a directory that has more than %d entries", maxLockEntries)
+	}
+	for _, inside := range entries {
+		file, found := j.tree.inode(inside.ino)
+		switch {
+		case !found || !j.isLockOf(inside, file, g.process):
+			return fmt.Sprintf("%q in it is not a lock of the process that made it", inside.name)
+		case j.hasAdvisories(file):
+			return fmt.Sprintf("a program has or wants a flock or fcntl lock of %q in it", inside.name)
+		}
+	}
+	return ""
+}
+
+// isLockOf reports whether a name is a file that is a lock of a process.
+func (j *judge) isLockOf(e *entry, in *inode, p *process) bool {
+	if in.isDir() || j.groundOf(e, in) == isData || p == nil {
+		return false
+	}
+	g := j.govern(e, in)
+	return g.ByProcess() && g.process != nil && g.process.processID == p.processID
+}
+
+// staysBecause says why a stale lock stays although its format or a rule removes stale locks. It is empty if lockfs is about to
+// remove it, or never removes such a lock.
+func (j *judge) staysBecause(e *entry, in *inode, g governed) string {
+	switch {
+	case e.stale == nil:
+		return ""
+	case g.OnStale == lockfact.Remove:
+		return j.obstacle(e, in, g)
+	case g.Format == lockfact.PID && !g.byCreator && g.gone != nil && !g.gone.byCrash && e.exclusive && in.facts.OnStale == lockfact.Remove:
+		return "its process may have left it on purpose: no signal is known to have ended the process"
+	}
+	return ""
+}
