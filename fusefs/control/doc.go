@@ -11,7 +11,8 @@
 //	force/PATH  the real tree, where removing a name removes the real one whatever its guard says
 //
 // why, kv, wait and force ask for the permissions that the real tree asks for, on all the way. In why, kv and wait, a
-// directory without entries is a file: it is the lock that mkdir(1) took. locks and events tell root of everything, and anybody else
+// directory without entries is a file: it is the lock that mkdir(1) took. A directory with entries is told of by the name .lockfs in
+// it, unless a real name hides that. locks and events tell root of everything, and anybody else
 // of what he could reach by its path and stat; of what he could not read, no more than stat would, and that it is a lock. That is
 // decided by user and groups of the one who opens them, with the permissions of the directories as they are then. Of an event
 // the file's permissions count as they were; if its directory is gone, or elsewhere, it is for root and for who did it. A

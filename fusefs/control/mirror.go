@@ -8,12 +8,13 @@ import (
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
 // why, kv and wait mirror the tree of the mount. What can be a lock is a file that tells of it: anything but a
-// directory that has entries, so that what mkdir(1) took can be asked for by its own name. Each name can be
-// found and read by whom the real one can.
+// directory that has entries, so that what mkdir(1) took can be asked for by its own name. Of a directory that has entries, the name
+// .lockfs in it tells. Each name can be found and read by whom the real one can.
 
 // view is a way to tell of a lock.
 type view string
@@ -48,6 +49,9 @@ func (d mirrorDir) attr(s *source) (*storepb.Attr, syscall.Errno) {
 
 func (d mirrorDir) lookup(s *source, name string) (node, *storepb.Attr, syscall.Errno) {
 	attr, errno := s.lookup(d.ino, name)
+	if errno == syscall.ENOENT && name == Name && d.ino != namespace.RootIno {
+		return d.self(s)
+	}
 	if errno == syscall.ENOENT && d.view == waitView {
 		return freeFile{}, s.fixed(fileMode), 0
 	}
@@ -67,6 +71,20 @@ func (d mirrorDir) lookup(s *source, name string) (node, *storepb.Attr, syscall.
 		return waitFile{d.ino, name}, likeReal(attr, tellingMode(attr), 1), 0
 	}
 	return mirrorFile{d.view, d.ino, name, ids.Inode(attr.GetIno())}, likeReal(attr, tellingMode(attr), 1), 0
+}
+
+// self is the file that tells of the directory itself, unless a real name hides it.
+func (d mirrorDir) self(s *source) (node, *storepb.Attr, syscall.Errno) {
+	result, errno := s.getLock(&storepb.GetLock{Ino: uint64(d.ino)})
+	if errno != 0 {
+		return nil, nil, errno
+	}
+	lock := result.GetLocks()[0]
+	attr, parent, name := lock.GetAttr(), ids.Inode(lock.GetParent()), string(lock.GetName())
+	if d.view == waitView {
+		return waitFile{parent, name}, likeReal(attr, tellingMode(attr), 1), 0
+	}
+	return mirrorFile{d.view, parent, name, d.ino}, likeReal(attr, tellingMode(attr), 1), 0
 }
 
 func (d mirrorDir) list(s *source, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {

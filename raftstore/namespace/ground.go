@@ -107,7 +107,8 @@ func (j *judge) mayRemove(e *entry, in *inode) bool {
 		return in.facts.Format != lockfact.PID || e.exclusive
 	}
 	if !e.exclusive || in.isDir() && j.tree.hasEntries(in.ino) {
-		return e.exclusive && j.tree.lockFiles[in.ino] > 0
+		// lockfs removes no directory that has anything but locks in it (obstacle), so its own name is evidence enough.
+		return e.exclusive && (j.tree.lockFiles[in.ino] > 0 || e.says.name == storepb.NameSays_SAYS_LOCK)
 	}
 	evidence := j.evidence(e, in)
 	if in.version > e.made {

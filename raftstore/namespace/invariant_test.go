@@ -179,6 +179,8 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 		isRemoved := g.OnStale == lockfact.Remove && !ns.locks.Locked(in.ino) && (!ns.tree.isFull(in) || holdsOnlyItsCreatorsLocks(ns, e, in))
 		gone := g.gone != nil && g.ByProcess()
 		switch {
+		case e.stale != nil && isRemoved && in.isDir() && in.ctime > e.stale.since:
+			require.Equal(t, in.ctime+int64(settling), e.due, "%q", e.name)
 		case e.stale != nil && isRemoved, e.stale == nil && gone:
 			require.EqualValues(t, math.MinInt64, e.due, "%q", e.name)
 		case e.stale != nil:
@@ -272,7 +274,7 @@ func mayRemoveByTheBook(ns *Namespace, e *entry, in *inode) bool {
 	case !e.exclusive:
 		return false
 	case ns.tree.hasEntries(in.ino) || holdsLocksByTheBook(ns, in):
-		return holdsLocksByTheBook(ns, in)
+		return holdsLocksByTheBook(ns, in) || e.says.name == storepb.NameSays_SAYS_LOCK
 	}
 	return pieces >= 2
 }

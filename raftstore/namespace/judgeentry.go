@@ -15,7 +15,10 @@ func (j *judge) judgeEntry(e *entry, in *inode) {
 
 func (j *judge) dueTime(e *entry, in *inode, g governed) int64 {
 	switch {
-	case e.stale != nil && g.OnStale == lockfact.Remove && j.obstacle(e, in, g) == "":
+	case e.stale != nil && g.OnStale == lockfact.Remove && j.obstacle(in, g, e.stale) == "":
+		if in.isDir() && in.ctime > e.stale.since {
+			return in.ctime + int64(settling) // a program may be removing it, such as rm -r
+		}
 		return atOnce
 	case e.stale != nil:
 		return 0

@@ -10,14 +10,14 @@ import (
 const maxLockEntries = 16
 
 // obstacle says why lockfs does not remove a stale lock that it is to remove. It is empty if there is no such reason.
-func (j *judge) obstacle(e *entry, in *inode, g governed) string {
+func (j *judge) obstacle(in *inode, g governed, stale *staleness) string {
 	if j.hasAdvisories(in) {
 		return "a program has or wants a flock or fcntl lock of it"
 	}
 	if !j.tree.isFull(in) {
 		return ""
 	}
-	if !g.byCreator || !e.stale.ofMaker {
+	if !g.byCreator || !stale.ofMaker {
 		return "it is a directory that has entries"
 	}
 	entries := j.tree.entriesUpTo(in.ino, maxLockEntries+1)
@@ -52,7 +52,7 @@ func (j *judge) staysBecause(e *entry, in *inode, g governed) string {
 	case e.stale == nil:
 		return ""
 	case g.OnStale == lockfact.Remove:
-		return j.obstacle(e, in, g)
+		return j.obstacle(in, g, e.stale)
 	case g.Format == lockfact.PID && !g.byCreator && g.gone != nil && !g.gone.byCrash && e.exclusive && in.facts.OnStale == lockfact.Remove:
 		return "its process may have left it on purpose: no signal is known to have ended the process"
 	}

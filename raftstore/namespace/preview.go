@@ -58,7 +58,7 @@ func (j *judge) outcome(e *entry, in *inode) outcome {
 	switch removes := g.OnStale == lockfact.Remove; {
 	case j.groundOf(&again, in) == isData:
 		return outcome{text: "stays: it is data"}
-	case stale != nil && removes && !j.tree.isFull(in):
+	case stale != nil && removes && (!j.tree.isFull(in) || j.obstacle(in, g, stale) == ""):
 		return outcome{"is removed at once: " + stale.reason, true}
 	case stale != nil:
 		return outcome{text: "is stale, and stays: " + stale.reason}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -36,9 +37,14 @@ reading .lockfs/why/PATH below the mount does.`,
 				}
 			}
 			text, err := os.ReadFile(filepath.Join(root, controlDir, "why", below))
+			if errors.Is(err, syscall.EISDIR) { // it has entries
+				text, err = os.ReadFile(filepath.Join(root, controlDir, "why", below, controlDir))
+			}
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				return fmt.Errorf("there is no %s on the mount at %s; see `lockfs locks`", cli.Word(below), cli.Word(root))
+			case errors.Is(err, syscall.EISDIR):
+				return fmt.Errorf("%s is the root of a mount, and no lock; see `lockfs locks`", cli.Word(args[0]))
 			case err != nil:
 				return err
 			case !asJSON:
@@ -51,7 +57,7 @@ reading .lockfs/why/PATH below the mount does.`,
 			}
 			at := slices.IndexFunc(locks, func(l lockjson.Lock) bool { return l.Path == below })
 			if at < 0 {
-				return fmt.Errorf("%s is no lock", cli.Word(args[0]))
+				return fmt.Errorf("no lock is listed at %s; see `lockfs why %[1]s` without --json, and `lockfs locks`", cli.Word(args[0]))
 			}
 			return cli.PrintJSON(cmd.OutOrStdout(), locks[at])
 		},
