@@ -68,7 +68,8 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"list_sessions":       ofUsers,
 		"list_rules":          ofUsers,
 		"list_hosts":          ofUsers,
-		"list_locks":          ofUsers, // which answers what its viewer may see, as the next two do
+		"list_locks":          ofUsers, // which answers what its viewer may see, as the next three do
+		"preview_rule":        ofUsers,
 		"list_advisory_locks": ofUsers,
 		"list_events":         ofUsers,
 		"get_lock":            ofMounts,

@@ -21,7 +21,7 @@ var (
 	strangersMay = []string{"Enroll"}
 	usersMay     = []string{
 		"Sessions", "Status", "query stat_fs", "query list_members", "query list_sessions", "query list_rules", "query list_hosts",
-		"query list_locks", "query list_advisory_locks", "query list_events", "query get_cluster", "query list_authorities",
+		"query list_locks", "query preview_rule", "query list_advisory_locks", "query list_events", "query get_cluster", "query list_authorities",
 		"query list_alarms", "query get_note",
 	}
 	mountsMay = []string{

@@ -160,7 +160,7 @@ func TestCreatorOfAMountThatFails(t *testing.T) {
 	a := c.Nodes[0]
 	g := c.AddGuest(t, "m")
 	g.Start(t)
-	a.SetRule(t, "*.lock", "--holder", "creator")
+	a.SetRule(t, "*.lock", "--holder", "creator", "--any-file") // touch creates no exclusive name
 	const toucher = "sh -c ': > %[1]s.lock; echo > /run/made-%[1]s; exec sleep 1000' & until [ -e /run/made-%[1]s ]; do sleep 0.01; done"
 
 	t.Run("killed", func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestCreatorOutlivesServers(t *testing.T) {
 	c := suite.StartCluster(t, 3, "--snapshot-entries", "100")
 	g := c.AddGuest(t, "m")
 	g.Start(t)
-	c.Nodes[0].SetRule(t, "*.lock", "--holder", "creator")
+	c.Nodes[0].SetRule(t, "*.lock", "--holder", "creator", "--any-file") // touch creates no exclusive name
 	script, other := suite.StartShell(t, g.Host, c.Mount), suite.StartShell(t, g.Host, c.Mount)
 	script.Must("touch touched.lock; mkdir made.lock")
 	other.Must("touch other.lock")

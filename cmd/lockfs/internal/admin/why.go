@@ -36,6 +36,9 @@ reading .lockfs/why/PATH below the mount does.`,
 					return fmt.Errorf("%s is on no mount of lockfs, and %w", cli.Word(args[0]), err)
 				}
 			}
+			if below == "" || below == "." {
+				return fmt.Errorf("%s is the root of a mount, and no lock; see `lockfs locks`", cli.Word(args[0]))
+			}
 			text, err := os.ReadFile(filepath.Join(root, controlDir, "why", below))
 			if errors.Is(err, syscall.EISDIR) { // it has entries
 				text, err = os.ReadFile(filepath.Join(root, controlDir, "why", below, controlDir))
@@ -43,8 +46,6 @@ reading .lockfs/why/PATH below the mount does.`,
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				return fmt.Errorf("there is no %s on the mount at %s; see `lockfs locks`", cli.Word(below), cli.Word(root))
-			case errors.Is(err, syscall.EISDIR):
-				return fmt.Errorf("%s is the root of a mount, and no lock; see `lockfs locks`", cli.Word(args[0]))
 			case err != nil:
 				return err
 			case !asJSON:
