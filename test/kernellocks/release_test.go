@@ -2,7 +2,9 @@ package kernellocks
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +75,13 @@ print(int(sum(all) * 1000))`))
 	})
 }
 
+// lastSteps returns how many commands a shell has traced, and the last of them.
+func lastSteps(trace string) string {
+	text, err := os.ReadFile(trace)
+	steps := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return fmt.Sprintf("%d steps (%v), the last:\n%s", len(steps), err, strings.Join(steps[max(0, len(steps)-12):], "\n"))
+}
+
 // TestRemovedLockFile has shells on three hosts lock a file that each removes, with the loop that the manual prints. A removal while a
 // program on another host has the lock is reported.
 func TestRemovedLockFile(t *testing.T) {
@@ -85,7 +94,13 @@ func TestRemovedLockFile(t *testing.T) {
 		outputs := make(chan string)
 		for _, n := range c.Nodes {
 			go func() {
-				output, err := n.Host.Run("bash", "-c", fmt.Sprintf("cd %s; for i in $(seq 20); do %s; done 2>&1", c.Mount, fmt.Sprintf(line, alone)))
+				trace := filepath.Join(c.Net.Dir(), n.Name+".trace")
+				output, err := n.Host.Run("bash", "-c", fmt.Sprintf(
+					"cd %s; exec 8>%s; BASH_XTRACEFD=8; set -x; for i in $(seq 20); do %s; done 2>&1", c.Mount, trace, fmt.Sprintf(line, alone),
+				))
+				if err != nil {
+					err = fmt.Errorf("%w\n%s", err, lastSteps(trace))
+				}
 				outputs <- output + fmt.Sprint(err)
 			}()
 		}
