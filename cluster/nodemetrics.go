@@ -72,7 +72,7 @@ var nodeFamilies = []struct {
 	{name: "hosts", help: "Hosts by state: mounted; silent, if they were given up on; left, if their mounts have ended.", kind: prometheus.GaugeValue, labels: []string{"state"}},
 	{name: "locks", help: "Files that are locks, by format and state: held, or stale.", kind: prometheus.GaugeValue, labels: []string{"format", "state"}},
 	{name: "locks_unreachable", help: "Locks of processes on hosts without a mount, which nobody can judge until these are back. They count as held too.", kind: prometheus.GaugeValue},
-	{name: "lock_directories", help: "Empty directories that were made exclusively, as scripts do that lock with mkdir.", kind: prometheus.GaugeValue},
+	{name: "lock_directories", help: "Empty directories that are locks: they were created exclusively, and their name, or that of their directory, says lock.", kind: prometheus.GaugeValue},
 	{name: "kernel_locks", help: "Locks of flock and fcntl that are held.", kind: prometheus.GaugeValue},
 	{name: "kernel_lock_waiters", help: "Requests that wait for a lock of flock or fcntl.", kind: prometheus.GaugeValue},
 	{name: "events_total", help: "Events of the audit trail that ever happened in the whole cluster, as far as this node knows.", kind: prometheus.CounterValue, labels: []string{"event"}},

@@ -9,11 +9,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Lock is how a lock is printed: by `lockfs locks --json`, and as a line of .lockfs/locks.jsonl. To whom may not read the lock
-// its path and age are all that is told.
+// StateExclusive is the state of a name that was created exclusively and is no lock: `lockfs locks PATH` alone shows such names.
+const StateExclusive = "exclusive"
+
+// Lock is how a lock is printed: by `lockfs locks --json`, and as a line of .lockfs/locks.jsonl. A user without read
+// permission gets the path and the age only.
 type Lock struct {
 	Path     string     `json:"path"`  // from the root of the mount; empty: the file was removed
-	State    string     `json:"state"` // held, stale, unreachable
+	State    string     `json:"state"` // held, stale, unreachable, exclusive
 	Reason   string     `json:"reason,omitempty"`
 	Format   string     `json:"format"`
 	Holder   string     `json:"holder,omitempty"`
@@ -53,6 +56,9 @@ func DescribeLock(l *storepb.Lock, now int64) Lock {
 	described := Lock{
 		Path: string(l.GetPath()), State: l.GetState(), Reason: l.GetReason(), Format: lockfact.Format(f.GetFormat()).String(), Holder: f.GetHolder(),
 		Host: f.GetHost(), PID: f.GetPid(), Token: l.GetToken(), Age: age(l.GetAcquired(), now),
+	}
+	if l.GetExclusive() && l.GetBecause() == "" && len(l.GetAdvisoryLocks()) == 0 {
+		described.State = StateExclusive
 	}
 	if expires := f.GetExpiresAt(); expires != 0 && l.GetState() != "" {
 		at := time.Unix(0, expires).UTC()

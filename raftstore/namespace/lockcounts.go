@@ -9,7 +9,7 @@ import (
 // from the rest when a state is restored.
 type lockCounts struct {
 	files map[lockKind]int // locks that are files or symbolic links
-	dirs  int              // empty directories that are locks by their names
+	dirs  int              // empty directories with a name, or in a directory with a name, that says lock
 }
 
 type lockKind struct {
@@ -62,12 +62,12 @@ func (ns *Namespace) LockCounts(visit func(format lockfact.Format, stale bool, c
 	}
 }
 
-// isLockDir tells whether a directory of this name is a lock while it is empty.
+// isLockDir reports whether a directory of this name is a lock while it is empty. Rules do not count.
 func (e *entry) isLockDir() bool {
 	return e.exclusive && lockfact.Evidence{Name: lockfact.NameSays(e.says.name), Directory: lockfact.NameSays(e.says.directory)}.IsEnough()
 }
 
-// LockDirectories is the number of empty directories that are locks by their names, as scripts make them that lock with mkdir.
+// LockDirectories is the number of empty directories that are locks by their names, such as those of scripts that lock with mkdir.
 func (ns *Namespace) LockDirectories() int { return ns.tree.lockCounts.dirs }
 
 // KernelLocks is the number of flock and fcntl locks that are held, and of the requests that wait for one.

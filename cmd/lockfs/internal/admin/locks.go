@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,11 +28,18 @@ func locksCommand() *cobra.Command {
 	watch := false
 	cmd := &cobra.Command{
 		Use:   "locks [PATH]",
-		Short: "List lock files, and who holds or waits for a flock or fcntl lock",
-		Long: `List the locks: every file, symbolic link and empty directory, with its holder as far as its content tells, and
-the flock and fcntl locks that are held on it and waited for, in the order in which they are served. With PATH,
-only that and what is below it: a path on a mount, or one from the root of the cluster's locks. With --watch the list is printed
-again, until Ctrl-C, whenever it is another one; with --json too, one array a line.
+		Short: "List locks with their holders and waiters",
+		Long: `List the locks: files, symbolic links and directories that are locks ("lockfs
+help locks"), with their holders. Below a file stand its flock and fcntl locks,
+then the requests that wait, in the order in which they are served.
+
+PATH is a path on a mount, or one from the root of the cluster's locks. With
+PATH the list has that name and everything below it. If there is no lock, but
+PATH was created exclusively, the list has PATH in the state "exclusive", with
+the token of its creation.
+
+With --watch the command prints the list again after each change, until Ctrl-C;
+with --json, one array a line.
 
 ` + whoSees,
 		Example: `  lockfs locks
@@ -84,8 +93,8 @@ func fromRoot(path string) (root, below string) {
 func locksFor(cmd *cobra.Command, flags *cli.ClusterFlags, root, below string) (locks []lockjson.Lock, err error) {
 	if root := lookThrough(cmd, root); root != "" {
 		locks, err = locksOn(root, below)
-		if err == nil && len(locks) == 0 {
-			_, err = os.Lstat(filepath.Join(root, below))
+		if err == nil && len(locks) == 0 && below != "" {
+			locks, err = exclusiveOn(root, below)
 		}
 		return locks, err
 	}
@@ -145,7 +154,36 @@ func locksOn(root, below string) ([]lockjson.Lock, error) {
 	}
 }
 
-// findLocks asks the cluster for the locks below a path, all if that is empty, for whom this process runs as.
+// exclusiveOn lists the name itself if it was created exclusively and is no lock.
+func exclusiveOn(root, path string) ([]lockjson.Lock, error) {
+	if _, err := os.Lstat(filepath.Join(root, path)); err != nil {
+		return nil, err
+	}
+	facts, err := os.ReadFile(filepath.Join(root, controlDir, "kv", path))
+	if err != nil {
+		return []lockjson.Lock{}, nil //nolint:nilerr // a directory with entries, removed meanwhile, or not readable for this user
+	}
+	lock := lockjson.Lock{Path: path, State: lockjson.StateExclusive, Format: "none"}
+	for line := range strings.Lines(string(facts)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		number, _ := strconv.ParseUint(value, 10, 64) // 0 for other values
+		switch key {
+		case "host":
+			lock.Host = value
+		case "token":
+			lock.Token = number
+		case "timestamp":
+			lock.Age = max(0, math.Floor(time.Since(time.Unix(int64(number), 0)).Seconds()))
+		}
+	}
+	if lock.Token == 0 {
+		return []lockjson.Lock{}, nil
+	}
+	return []lockjson.Lock{lock}, nil
+}
+
+// findLocks asks the cluster for the locks below a path, all if that is empty, for the user of this process. Without any
+// lock it answers the name itself, if that was created exclusively.
 func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]lockjson.Lock, error) {
 	result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{
 		ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Viewer: cli.Self()},
@@ -176,6 +214,16 @@ func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]lockj
 		}
 		last := page[len(page)-1]
 		next.AfterParent, next.AfterName = last.GetParent(), last.GetName()
+	}
+	if below != "" && len(locks) == 0 {
+		only := &storepb.ListLocks{Viewer: cli.Self(), Only: []byte(below)}
+		result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: only}})
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range result.GetLocks() {
+			locks = append(locks, lockjson.DescribeLock(l, now))
+		}
 	}
 	if below == "" {
 		for _, of := range unnamed { // of files that were removed and are still open

@@ -9,13 +9,14 @@ import (
 	"lockfs/fusefs/mountpoint"
 )
 
-// whoSees is for the help of commands that tell of many locks.
-const whoSees = `root asks the servers and sees all. Everybody else sees what he could stat himself, and of a lock that he could not
-read no more than its path and age, as a mount tells him: that which the working directory (or PATH) is on, else the only
-one there is. Where there is none, or with --servers, the servers are asked for the same.`
+// whoSees is for the help of commands that list locks.
+const whoSees = `root asks the servers and sees everything. Other users see the locks that they
+could stat; of a lock that they could not read, only its path and age. They ask
+the mount of the working directory (or of PATH), else the only mount of the
+host. Without a mount, or with --servers, they ask the servers for the same.`
 
-// lookThrough answers the mount through which a command looks for this user, who is not root; empty: the servers are to be asked.
-// root is the mount that he named, if any.
+// lookThrough returns the mount that a command asks for a user other than root, or "" if it asks the servers. root is the mount
+// that the command line names, if any.
 func lookThrough(cmd *cobra.Command, root string) string {
 	switch {
 	case os.Geteuid() == 0:
