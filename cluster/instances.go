@@ -30,6 +30,8 @@ import (
 //   - the process that was followed before is silent: it does not answer where it was, neither to this node nor to any other server. A process
 //     that answers at the address that the cluster has recorded needs no such question, so a restart in place takes one probe.
 //
+// A server that is far behind knows an early instance. So a data directory keeps many of its processes.
+//
 // The leader records the instance that it follows in the log (storepb.Member). What is recorded counts on all servers. A process that
 // learns of another one in its place ends.
 //
@@ -284,7 +286,7 @@ func (i *instances) judge(ctx context.Context, key trialKey) error {
 	if known && said == nil {
 		return fmt.Errorf("the process that says to be %s at %s does not answer there", key.id, key.at)
 	}
-	if known && !slices.Contains(before, base.instance) {
+	if known && !continues(before, base.instance) {
 		return i.conflictWith(key, sighting{string(base.at), processOf(base.instance, nil, "")}, seen)
 	}
 	if !isHome {
@@ -296,6 +298,12 @@ func (i *instances) judge(ctx context.Context, key trialKey) error {
 		}
 	}
 	return i.take(key, base, before)
+}
+
+// continues reports whether a data directory with earlier processes has been that of an instance. One that has had very many may have
+// forgotten it.
+func continues(before []ids.Instance, instance ids.Instance) bool {
+	return slices.Contains(before, instance) || len(before) >= consensus.MostStarts-1
 }
 
 // take follows a process in place of another one, unless something has been found out meanwhile.

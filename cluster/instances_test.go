@@ -225,6 +225,31 @@ func TestOldCopyOfADataDirectoryIsRefused(t *testing.T) {
 	requireInstances(t, nodes, nodes)
 }
 
+// TestServerThatIsFarBehindFollowsTheOthers has the others start again, and forget their logs, while it is stopped: it knows the instances
+// that they had before.
+func TestServerThatIsFarBehindFollowsTheOthers(t *testing.T) {
+	t.Parallel()
+	nodes, _ := startPausable(t)
+	behind := followersOf(t, nodes)[0]
+	at := slices.Index(nodes, behind)
+	takeSnapshot(t, behind) // with the instances of that time
+	require.NoError(t, behind.Close())
+	for range 3 {
+		for n := range nodes {
+			if n == at {
+				continue
+			}
+			require.NoError(t, nodes[n].Close())
+			nodes[n] = reopen(t, nodes[n].cfg)
+			awaitReady(t, nodes[n])
+			takeSnapshot(t, nodes[n])
+		}
+	}
+	nodes[at] = reopen(t, behind.cfg)
+	awaitReady(t, nodes[at])
+	requireInstances(t, nodes, nodes)
+}
+
 // TestOfTwoCopiesOneIsFollowed starts both at once, with a cluster that works without them.
 func TestOfTwoCopiesOneIsFollowed(t *testing.T) {
 	t.Parallel()

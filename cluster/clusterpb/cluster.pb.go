@@ -1801,8 +1801,8 @@ func (x *ProbeReply) GetProcess() *Process {
 type Process struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Instance uint64                 `protobuf:"varint,1,opt,name=instance,proto3" json:"instance,omitempty"` // drawn when the process starts
-	// The instances of the earlier processes of its data directory, at least from the last one that its state records. A process of a
-	// copied data directory does not have those that the original has started since.
+	// The instances of the earlier processes of its data directory, the newest last, at most 999 of them. A process of a copied data
+	// directory does not have those that the original has started since.
 	Before        []uint64 `protobuf:"varint,2,rep,packed,name=before,proto3" json:"before,omitempty"`
 	Host          string   `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"` // name of the machine, for people
 	unknownFields protoimpl.UnknownFields

@@ -21,7 +21,8 @@ type Instances interface {
 	Follow(id raft.ServerID, at raft.ServerAddress, instance ids.Instance) error
 }
 
-// MostStarts bounds the starts that a data directory keeps.
+// MostStarts bounds the starts that a data directory keeps. It keeps all of the newest: a server that is far behind may know an early one
+// only, and has to follow the present one to learn of those between.
 const MostStarts = 1000
 
 // Instance is the number of this process. It is drawn when raft starts.
@@ -35,18 +36,16 @@ func (d *Directory) Instance() ids.Instance {
 // Before returns the instances of earlier processes of this directory.
 func (d *Directory) Before() []ids.Instance { return d.Starts[:max(len(d.Starts)-1, 0)] }
 
-// Continues reports whether a process of this directory has, or had, an instance.
-func (d *Directory) Continues(instance ids.Instance) bool { return slices.Contains(d.Starts, instance) }
+// Continues reports whether a process of this directory has, or had, an instance. A directory that has had very many may have forgotten it.
+func (d *Directory) Continues(instance ids.Instance) bool {
+	return slices.Contains(d.Starts, instance) || len(d.Starts) >= MostStarts
+}
 
-// drawInstance draws the number of this process and returns an identity that has it. recorded is the instance that the state records:
-// no server follows an earlier one.
-func (d *Directory) drawInstance(recorded ids.Instance) Identity {
+// drawInstance draws the number of this process and returns an identity that has it.
+func (d *Directory) drawInstance() Identity {
 	next := d.Identity
-	next.Starts = slices.Clone(d.Starts[max(slices.Index(d.Starts, recorded), 0):])
-	if most := MostStarts - 1; len(next.Starts) > most {
-		next.Starts = slices.Delete(next.Starts, 1, len(next.Starts)-most+1)
-	}
-	next.Starts = append(next.Starts, newInstance())
+	kept := d.Starts[max(len(d.Starts)-(MostStarts-1), 0):]
+	next.Starts = append(slices.Clone(kept), newInstance())
 	return next
 }
 
@@ -62,10 +61,10 @@ func newInstance() ids.Instance {
 
 // startInstance draws the number of this process, and notes it before anything is said under it: the next process of the directory
 // proves by it that it continues this one.
-func (d *Directory) startInstance(recorded ids.Instance, persist func(func() error) error) error {
+func (d *Directory) startInstance(persist func(func() error) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	next := d.drawInstance(recorded)
+	next := d.drawInstance()
 	if err := persist(func() error { return next.save(d.Path) }); err != nil {
 		return fmt.Errorf("note the start of this process: %w", err)
 	}

@@ -44,7 +44,7 @@ func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
 	if err != nil {
 		return fmt.Errorf("note the version of the cluster: %w", err)
 	}
-	if err := dir.startInstance(ids.Instance(state.Member(dir.ID).GetInstance()), r.files.space.persist); err != nil {
+	if err := dir.startInstance(r.files.space.persist); err != nil {
 		return err
 	}
 	if r.cfg.Addresses == nil {
