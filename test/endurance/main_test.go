@@ -8,12 +8,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"lockfs/test/baddisk"
 	"lockfs/test/crowd"
+	"lockfs/test/harm"
 	"lockfs/test/history"
 	"lockfs/test/suite"
 )
@@ -29,6 +33,7 @@ var (
 	clients  = flag.Int("clients", 1, "of a history, on each host")
 	bundle   = flag.String("bundle", "", "directory for what a failure leaves; it is made")
 	secure   = flag.Bool("secure", true, "hosts have certificates, which are renewed all the time")
+	only     = flag.String("only", "", "regular expression for the kinds of faults to draw; empty: all")
 	each     = flag.Bool("each", false, "tell of each fault as it comes")
 )
 
@@ -40,11 +45,36 @@ func command(seed uint64) string {
 		case "soak", "seed", "bundle":
 		default:
 			if !strings.HasPrefix(f.Name, "test.") {
-				text += fmt.Sprintf(" -%s=%v", f.Name, f.Value)
+				text += fmt.Sprintf(" -%s=%s", f.Name, quoted(f.Value.String()))
 			}
 		}
 	})
 	return text
+}
+
+// quoted returns a value as a word of a shell.
+func quoted(value string) string {
+	if value != "" && !strings.ContainsAny(value, " '\"|*?$\\()[]{}&;<>") {
+		return value
+	}
+	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+}
+
+// kindsDrawn returns the kinds that -only names; nil: all.
+func kindsDrawn(t testing.TB) (names []string) {
+	t.Helper()
+	if *only == "" {
+		return nil
+	}
+	pattern, err := regexp.Compile(*only)
+	require.NoError(t, err, "-only")
+	for _, name := range harm.Kinds() {
+		if pattern.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	require.NotEmpty(t, names, "-only %s matches no kind of fault", *only)
+	return names
 }
 
 // say prints what the one who asked for the soak is to see.

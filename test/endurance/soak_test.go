@@ -103,6 +103,7 @@ func (s *soak) String() string {
 // play does a piece.
 func (s *soak) play(t *testing.T, seed uint64) {
 	t.Helper()
+	drawn := kindsDrawn(t)
 	s.told, s.site.Replaced, s.site.Unsettled = nil, nil, nil
 	on := s.site.Hosts()
 	begin := func(kind string) *bustle.Bustle {
@@ -122,7 +123,7 @@ func (s *soak) play(t *testing.T, seed uint64) {
 	for _, b := range []*bustle.Bustle{names, locks, holds} {
 		b.AwaitBegun(t)
 	}
-	s.site.Run(harm.Schedule(harm.Size{Seed: seed, Length: *piece, AtOnce: *atOnce, Term: term}))
+	s.site.Run(harm.Schedule(harm.Size{Seed: seed, Length: *piece, AtOnce: *atOnce, Term: term, Only: drawn}))
 	s.site.Settle(t)
 	for _, stop := range stops {
 		stop()

@@ -45,6 +45,7 @@ var kinds = []kind{
 	{"leader upgraded", leader, process, 0.2, 0.5, upgraded},
 	{"follower upgraded", follower, process, 0.2, 0.5, upgraded},
 	{"guest upgraded", guest, process, 0.2, 0.5, upgraded},
+	{"guest's mount is away", guest, process, 0.5, 2, mountAway},
 	{"guest upgraded and killed", guest, process, 0.02, 0.3, upgradedAndKilled},
 	{"leader upgraded to the next version", leader, process, 0.2, 0.5, toNextVersion},
 	{"follower upgraded to the next version", follower, process, 0.2, 0.5, toNextVersion},
@@ -94,6 +95,8 @@ var kinds = []kind{
 
 	{"follower demoted", follower, membership, 0.5, 2, demoted},
 	{"follower replaced", follower, membership | process | disk, 2, 4, replaced},
+	{"follower's disk lost", follower, membership | process | disk, 0.7, 2, diskLost},
+	{"follower's disk copied", follower, membership | process | network | disk, 1, 3, diskCopied},
 	{"authority rotated", leader, membership, 0.2, 1, rotated},
 }
 

@@ -52,17 +52,22 @@ func replaced(s *Site, g *target, _ Strike) func() {
 	if s.replacing != nil || g == s.servers[0] || g == s.spare() || s.spare() == nil {
 		return nil
 	}
-	r := &replacement{old: g, fresh: s.spare(), ended: make(chan error, 1)}
+	s.replace(g, s.spare())
+	return func() {}
+}
+
+// replace begins to replace a server with a fresh one. A nil fresh removes the server and leaves its place empty.
+func (s *Site) replace(old, fresh *target) {
+	r := &replacement{old: old, fresh: fresh, ended: make(chan error, 1)}
 	s.replacing = r
-	replace, create := s.run(s.leading(), "member", "replace", r.old.name, r.fresh.name), s.run(s.leading(), tokenFor(g)...)
+	change, create := s.run(s.leading(), r.change()...), s.run(s.leading(), tokenFor(old)...)
 	s.errands.Go(func() {
-		_, err := replace()
+		_, err := change()
 		if err == nil {
 			r.token, err = create()
 		}
 		r.ended <- err
 	})
-	return func() {}
 }
 
 // tokenFor is the command that lets a server in that was replaced.
@@ -72,9 +77,17 @@ func tokenFor(g *target) []string {
 
 // A replacement is under way until the old one is back without a vote.
 type replacement struct {
-	old, fresh *target
+	old, fresh *target // fresh is nil if no server takes the place of the old one
 	ended      chan error
 	token      string // with which the old one comes back
+}
+
+// change is the command that ends the membership of the old server.
+func (r *replacement) change() []string {
+	if r.fresh == nil {
+		return []string{"member", "remove", r.old.name}
+	}
+	return []string{"member", "replace", r.old.name, r.fresh.name}
 }
 
 // rotated has a new authority sign for the cluster. All daemons renew their certificates.
@@ -103,7 +116,7 @@ func (s *Site) settleMembers(t testing.TB) {
 		if err := <-r.ended; err != nil {
 			t.Logf("%s was not replaced before: %v", r.old.name, err)
 		}
-		s.command(t, "member", "replace", r.old.name, r.fresh.name)
+		s.command(t, r.change()...)
 		r.token = s.command(t, tokenFor(r.old)...)
 		s.comeBack(t, r)
 		r.old.node.AwaitReady(t)
@@ -162,10 +175,12 @@ func (s *Site) comeBack(t testing.TB, r *replacement) {
 	if daemon.Wait() != nil || !g.ready() || strings.Contains(daemon.Log(), "closed before the outcome of a call was settled") {
 		s.Unsettled = append(s.Unsettled, g.name) // its mount was cut off, or killed and never came back, and what it knew goes now
 	}
-	g.host.MustRun(t, "sh", "-c", `rm -rf "$1"/* "$1"/.[!.]*`, "sh", g.node.Data)
+	g.wipe(t)
 	g.node.Flags = []string{"--nonvoter", "--token", strings.TrimSpace(r.token)}
 	s.install(g.name, s.Next) // all others may have it, and the cluster be of that version since
-	r.fresh.voter, g.voter = true, false
+	if r.fresh != nil {
+		r.fresh.voter, g.voter = true, false
+	}
 	s.replacing, s.Replaced = nil, append(s.Replaced, g.name)
 	g.launch(t)
 }

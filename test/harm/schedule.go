@@ -3,6 +3,7 @@ package harm
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -12,6 +13,7 @@ type Size struct {
 	Length time.Duration
 	AtOnce int           // strikes at a time
 	Term   time.Duration // of sessions: most strikes last about as long
+	Only   []string      // kinds that are drawn; nil: all
 }
 
 // A Strike is one harm.
@@ -35,9 +37,16 @@ func Schedule(size Size) (strikes []Strike) {
 	between := func(from, to float64) time.Duration {
 		return time.Duration((from + (to-from)*random.Float64()) * float64(size.Term))
 	}
+	drawn := slices.Clone(kinds)
+	if size.Only != nil {
+		drawn = slices.DeleteFunc(drawn, func(k kind) bool { return !slices.Contains(size.Only, k.name) })
+	}
+	if len(drawn) == 0 {
+		return nil
+	}
 	free := make([]time.Duration, size.AtOnce) // when each lane has ended its last strike
 	for {
-		for _, i := range random.Perm(len(kinds)) {
+		for _, i := range random.Perm(len(drawn)) {
 			lane := 0
 			for other := range free {
 				if free[other] < free[lane] {
@@ -45,8 +54,8 @@ func Schedule(size Size) (strikes []Strike) {
 				}
 			}
 			strike := Strike{
-				Number: len(strikes) + 1, Kind: kinds[i].name, At: free[lane] + between(0.05, 0.5),
-				For: between(kinds[i].from, kinds[i].to), Pick: random.Uint64(), Amount: random.Float64(),
+				Number: len(strikes) + 1, Kind: drawn[i].name, At: free[lane] + between(0.05, 0.5),
+				For: between(drawn[i].from, drawn[i].to), Pick: random.Uint64(), Amount: random.Float64(),
 			}
 			if strike.At+strike.For > size.Length {
 				return strikes

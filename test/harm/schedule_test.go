@@ -50,6 +50,20 @@ func TestAScheduleIsFair(t *testing.T) {
 	require.Len(t, kindsByName, len(kinds), "names are different")
 }
 
+func TestAScheduleDrawsOnlyTheKindsAskedFor(t *testing.T) {
+	t.Parallel()
+	only := []string{"follower's disk lost", "guest's mount is away"}
+	count := make(map[string]int)
+	for _, s := range Schedule(Size{Seed: 1, Length: time.Minute, AtOnce: 2, Term: 3 * time.Second, Only: only}) {
+		count[s.Kind]++
+	}
+	require.Len(t, count, len(only))
+	for _, name := range only {
+		require.Positive(t, count[name], name)
+	}
+	require.Empty(t, Schedule(Size{Seed: 1, Length: time.Minute, AtOnce: 2, Term: 3 * time.Second, Only: []string{"no such kind"}}))
+}
+
 func TestCoverageCounts(t *testing.T) {
 	t.Parallel()
 	c := NewCoverage()

@@ -337,11 +337,15 @@ func (s *Site) isReplaced(g *target) bool { return s.replacing != nil && s.repla
 
 // fault is what a daemon said at its end for which there was no good reason.
 func (g *target) fault() string {
-	log := g.daemon().Log()
-	if time.Since(g.excused) < excuseLasts || g.guest != nil && !strings.Contains(log, g.readyLine()) {
+	if time.Since(g.excused) < excuseLasts || g.guest != nil && !strings.Contains(g.daemon().Log(), g.readyLine()) {
 		return ""
 	}
-	lines := strings.Split(strings.TrimSpace(log), "\n")
+	return tailOf(g.daemon())
+}
+
+// tailOf is the last lines that a process wrote.
+func tailOf(p *hosts.Process) string {
+	lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
 

@@ -97,12 +97,12 @@ func (g *target) isOld() bool {
 }
 
 func (g *target) ended() bool {
-	daemon := g.daemon()
-	if daemon == nil {
-		return true
-	}
+	return g.daemon() == nil || hasEnded(g.daemon())
+}
+
+func hasEnded(p *hosts.Process) bool {
 	select {
-	case <-daemon.Ended():
+	case <-p.Ended():
 		return true
 	default:
 		return false
