@@ -1,6 +1,7 @@
 package harm
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -76,4 +77,19 @@ func (s *Site) startCopy(of, at *target, data string) *hosts.Process {
 	server := at.host.Start("env", slices.Concat(environment, []string{of.node.Other}, args, s.Cluster.Flags)...)
 	s.Cluster.Started = append(s.Cluster.Started, server)
 	return server
+}
+
+// clearAlarms clears the alarms that copies have raised, so that the next piece begins without.
+func (s *Site) clearAlarms(t testing.TB) {
+	t.Helper()
+	var alarms []struct {
+		Number uint64 `json:"number"`
+		Kind   string `json:"kind"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(s.command(t, "alarm", "list", "--json")), &alarms))
+	for _, a := range alarms {
+		if a.Kind == "two_processes" { // one that went with its server meanwhile is no error
+			_, _ = s.run(s.leading(), "alarm", "clear", fmt.Sprint(a.Number))()
+		}
+	}
 }

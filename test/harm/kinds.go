@@ -96,7 +96,7 @@ var kinds = []kind{
 	{"follower demoted", follower, membership, 0.5, 2, demoted},
 	{"follower replaced", follower, membership | process | disk, 2, 4, replaced},
 	{"follower's disk lost", follower, membership | process | disk, 0.7, 2, diskLost},
-	{"follower's disk copied", follower, membership | process | network | disk, 1, 3, diskCopied},
+	{"follower's disk copied", follower, membership | process | network | disk, 2, 4, diskCopied},
 	{"authority rotated", leader, membership, 0.2, 1, rotated},
 }
 

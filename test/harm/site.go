@@ -386,4 +386,5 @@ func (s *Site) Settle(t testing.TB) {
 		return fmt.Sprintf("%d follow one, %d lead", follow, leads), follow == len(s.servers) && leads == 1
 	})
 	s.settleMembers(t)
+	s.clearAlarms(t)
 }
