@@ -57,7 +57,7 @@ func Examine(dir string) (*Bare, error) {
 
 // examine also returns the directory, opened; nil if it is protected without it.
 func examine(dir string) (*Bare, *os.File, error) {
-	path, _, err := inspect(dir)
+	path, err := resolve(dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -84,6 +84,29 @@ func examine(dir string) (*Bare, *os.File, error) {
 		return bare, nil, err
 	}
 	return bare, directory, bare.look(directory)
+}
+
+// resolve returns a path without symbolic links. It asks nothing of a mount at its end, which may not answer.
+func resolve(dir string) (path string, err error) {
+	fd, err := unix.Open(filepath.Clean(dir), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return pathOf(fd)
+}
+
+// IsMounted reports whether the table of mounts has lockfs at a directory, dead or alive. It asks nothing of the mount.
+func IsMounted(dir string) (bool, error) {
+	path, err := resolve(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	stack, err := mountsAt(path)
+	return slices.ContainsFunc(stack, func(m mountEntry) bool { return m.isOurs() }), err
 }
 
 // isCover reports whether a mount is what [Protect] mounts.

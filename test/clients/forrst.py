@@ -27,7 +27,7 @@ def request(ident):
 
 def send(url, body):
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, body), timeout=90) as response:
+        with urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": "application/json"}), timeout=90) as response:
             return json.load(response)
     except urllib.error.HTTPError as error:
         return json.load(error)

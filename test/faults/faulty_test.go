@@ -89,6 +89,13 @@ func startFaulty(t testing.TB, mistake string, flags ...string) (*suite.Cluster,
 	return c, g
 }
 
+// cutFromServers has a guest hear nothing of any server.
+func cutFromServers(c *suite.Cluster, g *suite.Guest) {
+	for _, n := range c.Nodes {
+		g.Host.CutFrom(n.Host)
+	}
+}
+
 func makeTrialDir(t testing.TB, c *suite.Cluster, trial trial) string {
 	t.Helper()
 	return strings.TrimSpace(c.Leader().Host.MustRun(t, "mktemp", "--directory", c.Path(trial.mistake+".XXXXXX")))
@@ -104,7 +111,7 @@ func trialLostReply(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) 
 	leader := c.Leader()
 	writer := startScripted(t, c, g.Host, dir, 1)
 	writer.do("create log")
-	g.Host.CutFrom(leader.Host)
+	cutFromServers(c, g) // else another server would forward the reply
 	writer.tell("append log once")
 	hosts.Eventually(t, "the append is done", func() (string, bool) {
 		content := leader.Host.MustRun(t, "cat", filepath.Join(dir, "log"))
@@ -125,7 +132,7 @@ func trialCancel(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) err
 		makers = startMakers(t, g, filepath.Join(dir, fmt.Sprint(attempt)))
 		release := holdCommits(t, leader)
 		awaitStandstill(t, makers)
-		g.Host.CutFrom(leader.Host)
+		cutFromServers(c, g)
 		release()
 		for _, maker := range makers {
 			if err := maker.worker.Wait(); err != nil {

@@ -99,7 +99,7 @@ func (m *Match) Play(sequence []Step) (*Difference, error) {
 	m.sequences++
 	for _, side := range [][]*Worker{m.Mount, m.Disk, {m.Observer}} {
 		for _, w := range side {
-			if _, err := w.must(Call{Op: enter, Path: fmt.Sprintf("%s-%d", m.Mode, m.sequences)}); err != nil {
+			if _, err := w.must(Call{Op: enter, Path: fmt.Sprintf("%.1s-%d", m.Mode, m.sequences)}); err != nil {
 				return nil, err
 			}
 		}

@@ -472,20 +472,20 @@ func TestWhatWasSeenOutlivesAKill(t *testing.T) {
 	here, there := suite.StartShell(t, h, c.Mount), suite.StartShell(t, c.Nodes[0].Host, c.Mount)
 	there.Must("set -C; date > lock; set +C")
 	here.Must("cat lock > /dev/null")
-	here.Must("(set -C; date > own)")
+	here.Must("(set -C; date > own.lock)")
 	there.Must("cat lock > /dev/null; rm lock; set -C; echo new $(date) > lock; set +C")
-	there.Must("set -C; date > opened; set +C")
-	here.Must("exec 7< opened") // and is read only after the kill
+	there.Must("set -C; date > opened.lock; set +C")
+	here.Must("exec 7< opened.lock") // and is read only after the kill
 	for n := range 2 {
 		killMount(t, h)
 		awaitUpgrade(t, p, n+1)
 	}
 	here.Fails("rm lock", "No such file or directory")
 	require.Contains(t, there.Must("cat lock"), "new")
-	here.Must("rm own")
+	here.Must("rm own.lock")
 	here.Must("cat <&7 > /dev/null")
-	there.Must("cat opened > /dev/null; rm opened; set -C; echo new > opened; set +C")
-	here.Fails("rm opened", "No such file or directory")
-	require.Equal(t, "new", strings.TrimSpace(there.Must("cat opened")))
+	there.Must("cat opened.lock > /dev/null; rm opened.lock; set -C; echo new > opened.lock; set +C")
+	here.Fails("rm opened.lock", "No such file or directory")
+	require.Equal(t, "new", strings.TrimSpace(there.Must("cat opened.lock")))
 	h.MustRun(t, "kill", processes(h, mountProcess)[0])
 }

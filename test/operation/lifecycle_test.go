@@ -88,7 +88,7 @@ func TestTwoDevs(t *testing.T) {
 		return dev
 	}
 	first, second := start("first"), start("second")
-	host.MustRun(t, "mkdir", "/mnt/first/one", "/mnt/second/two")
+	host.MustRun(t, "mkdir", "/mnt/first/one.lock", "/mnt/second/two.lock")
 	locksAt := func(socket string) string {
 		return host.MustRun(t, program, "locks", "--socket", "/run/lockfs/"+socket)
 	}

@@ -24,7 +24,7 @@ func TestLocksAreListed(t *testing.T) {
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	holder, waiter := suite.StartShell(t, a.Host, c.Mount), suite.StartShell(t, g.Host, c.Mount)
-	holder.Must("mkdir jobs; (set -C; echo $$ > jobs/lock); echo x > data; (set -C; date > other); exec 9<> jobs/lock; flock 9")
+	holder.Must("mkdir jobs; (set -C; echo $$ > jobs/lock); echo x > data; (set -C; date > other.lock); exec 9<> jobs/lock; flock 9")
 	waiter.Must("flock -s jobs/lock true 2> /dev/null & echo begun")
 
 	type advisory struct {

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"path/filepath"
@@ -26,7 +28,12 @@ func newReader(t testing.TB, c *suite.Cluster, h *hosts.Host) *reader {
 	at, login := startUI(t, c, h)
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
-	r := &reader{t: t, http: http.Client{Jar: jar}, at: "http://" + at}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) { // what a browser makes of the name
+		_, port, err := net.SplitHostPort(address)
+		require.NoError(t, err)
+		return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+port)
+	}
+	r := &reader{t: t, http: http.Client{Jar: jar, Transport: &http.Transport{DialContext: dial}}, at: "http://" + at}
 	t.Cleanup(r.http.CloseIdleConnections)
 	answer, err := r.http.Get(login)
 	require.NoError(t, err)

@@ -82,7 +82,7 @@ func (c *forrstCluster) begin(t testing.TB, n *suite.Node, body string) (ended f
 	const post = `
 import sys, urllib.error, urllib.request
 try:
-    response = urllib.request.urlopen(urllib.request.Request(sys.argv[1], sys.argv[2].encode()), timeout=60)
+    response = urllib.request.urlopen(urllib.request.Request(sys.argv[1], sys.argv[2].encode(), {"Content-Type": "application/json"}), timeout=60)
 except urllib.error.HTTPError as error:
     response = error
 print(response.headers.get("Forrst-Replay") == "true")

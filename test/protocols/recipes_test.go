@@ -41,7 +41,7 @@ func TestOneAcquisitionIsOneEvent(t *testing.T) {
 	s := suite.StartShell(t, g.Host, c.Mount)
 	for _, wait := range []bool{false, true} {
 		for recipe, take := range recipes {
-			lock := fmt.Sprintf("%x-%v", recipe, wait)
+			lock := fmt.Sprintf("%x-%v.lock", recipe, wait)
 			since := a.Events(t)
 			s.Must(strings.ReplaceAll(take, "LOCK", lock))
 			if wait {

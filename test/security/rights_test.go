@@ -152,11 +152,11 @@ func TestAMountIsNoOtherHost(t *testing.T) {
 	require.NoError(t, p.mount.Daemon.Stop()) // it would be another boot of the same host
 	said := own.ask(t, p.addresses(), methodExecute, command(78, 0, open("m")))
 	require.Zero(t, said.result(executeResult).numberOf(1), "%v", said)
-	said = own.ask(t, p.addresses(), methodExecute, command(78, 1, create("forged")))
+	said = own.ask(t, p.addresses(), methodExecute, command(78, 1, create("forged.lock")))
 	require.Zero(t, said.result(executeResult).numberOf(1), "%v", said)
 	hosts.Eventually(t, "the event of the lock", func() (string, bool) {
 		for _, e := range p.Nodes[0].Events(t) {
-			if e.Name == "forged" {
+			if e.Name == "forged.lock" {
 				require.Equal(t, "m", e.By.Host, "who made it, by his certificate")
 				return "", true
 			}

@@ -145,8 +145,8 @@ func (c *Cluster) Hosts() []*hosts.Host {
 // RequireService requires that exclusive creation works on a node.
 func (c *Cluster) RequireService(t testing.TB, n *Node) {
 	t.Helper()
-	n.Host.MustRun(t, "mkdir", c.Path("probe"))
-	n.Host.MustRun(t, "rmdir", c.Path("probe"))
+	n.Host.MustRun(t, "mkdir", c.Path("probe.lock"))
+	n.Host.MustRun(t, "rmdir", c.Path("probe.lock"))
 }
 
 // StartInMemory starts a node whose data is in memory: what is asked here is not how it is kept, and every

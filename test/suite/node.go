@@ -51,7 +51,7 @@ func (n *Node) Init(t testing.TB) {
 	if !n.cluster.Secure {
 		args = append(args, "--insecure")
 	}
-	n.Host.MustRun(t, "env", slices.Concat(n.command(cmp.Or(n.Other, n.cluster.Program)), args)...)
+	n.Host.MustRun(t, "env", slices.Concat(n.Environment, n.command(cmp.Or(n.Other, n.cluster.Program)), args)...)
 }
 
 // Launch starts the server and does not wait for it. The cluster is made before its first server starts, and never again.

@@ -11,7 +11,11 @@ import (
 // Protect keeps programs from creating files in the bare directory of a mount point, which it makes if it is missing, and records that
 // lockfs did so. See [mountpoint.Protect].
 func Protect(dir string) (bare *mountpoint.Bare, changed bool, err error) {
-	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+	mounted, err := mountpoint.IsMounted(dir)
+	if err != nil {
+		return nil, false, err
+	}
+	if !mounted { // a mount of lockfs may not answer
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, false, fmt.Errorf("mount point: %w", err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/mountpoints"
+	"lockfs/fusefs/mountpoint"
 )
 
 // protect keeps programs from creating files in the mount point while lockfs is not mounted. A host without that protection still works,
@@ -53,6 +54,10 @@ func MountPointCommand() *cobra.Command {
 				return err
 			}
 			for _, p := range points {
+				// A mount of lockfs that waits for its next process does not answer, and that process starts after this command.
+				if mounted, err := mountpoint.IsMounted(p.Dir); mounted || err != nil {
+					continue
+				}
 				if _, err := os.Lstat(p.Dir); err != nil {
 					continue // it may be on a disk that is not there yet
 				}
