@@ -184,6 +184,9 @@ func (q *releaseQuestions) fetch(ctx context.Context, session ids.Session) []*cl
 	s.waiting++
 	defer func() { s.waiting-- }()
 	for {
+		if ctx.Err() != nil {
+			return nil // the mount may be gone: its next request fetches the questions
+		}
 		var fetched []*clusterpb.ReleaseQuestion
 		for holder, question := range s.open {
 			if !question.fetched {
@@ -191,7 +194,7 @@ func (q *releaseQuestions) fetch(ctx context.Context, session ids.Session) []*cl
 				fetched = append(fetched, &clusterpb.ReleaseQuestion{Number: question.number, Holder: holder.message()})
 			}
 		}
-		if len(fetched) > 0 || ctx.Err() != nil {
+		if len(fetched) > 0 {
 			return fetched
 		}
 		if s.news == nil {

@@ -50,7 +50,14 @@ func TestReleaseQuestions(t *testing.T) {
 	cancel()
 	require.Empty(t, q.fetch(ended, 1), "the question is over")
 	late := ask(testWait)
+	require.Eventually(t, func() bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return len(q.of(1).open) == 1
+	}, testWait, time.Millisecond)
+	require.Empty(t, q.fetch(ended, 1), "a request that is over takes no question from the next one")
 	questions = q.fetch(t.Context(), 1)
+	require.Len(t, questions, 1)
 	q.answer(1, questions[0].GetNumber(), false)
 	require.False(t, <-late)
 	require.Empty(t, q.sessions[1].open)
