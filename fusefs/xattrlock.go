@@ -55,7 +55,7 @@ func (fs *fileSystem) getLock(by thread.Request, which *storepb.GetLock) (*store
 	return fs.query(by, &storepb.Query{Query: &storepb.Query_GetLock{GetLock: which}})
 }
 
-// describeLock leaves out what is not known; data has no attributes of a lock, an exclusive name has them whatever its content. The VFS lets only files and directories have
+// describeLock leaves out unknown values. Locks and exclusive names have these attributes, other data has none. The VFS lets only files and directories have
 // user attributes.
 func (fs *fileSystem) describeLock(lock *storepb.Lock) []*storepb.Xattr {
 	if kind := lock.GetAttr().GetMode() & syscall.S_IFMT; lock.GetBecause() == "" && !lock.GetExclusive() || kind != syscall.S_IFREG && kind != syscall.S_IFDIR {
