@@ -119,7 +119,7 @@ func harmed(c *Call, met []Met) (all []Named) {
 
 // busy tells whether a file is somebody's who may not be disturbed.
 func (g *guards) busy(family int, n Named) bool {
-	if n.Ino == 0 || n.Kind != "-" {
+	if n.Ino == 0 || n.Kind == "d" {
 		return false
 	}
 	l, seen := g.looks[family][n.Place]
@@ -128,13 +128,20 @@ func (g *guards) busy(family int, n Named) bool {
 
 // foreign tells whether a file may be a live lock of another host, or of nobody's that can be told from its host.
 func (g *guards) foreign(family int, n Named) bool {
-	if !g.isLock(n.Content) {
+	if !g.isLock(n.Content) && !g.namesProcess(n.Content) {
 		return false
 	}
 	others := slices.ContainsFunc(g.writers, func(w writer) bool {
 		return w.family != g.writers[family].family && strings.Contains(n.Content, w.family.Host)
 	})
 	return g.wrote[n.Ino] != family || others || strings.Contains(n.Content, "urn:forrst")
+}
+
+// namesProcess reports whether a content or the target of a link names a process with its host, which makes an exclusive name a pid lock.
+func (g *guards) namesProcess(content string) bool {
+	return slices.ContainsFunc(g.writers, func(w writer) bool {
+		return strings.Contains(content, w.family.Host) && strings.Contains(content, strconv.Itoa(w.family.PID))
+	})
 }
 
 // isLock tells whether a content may be a lock by itself.

@@ -59,7 +59,7 @@ func TestMachinesOfOneName(t *testing.T) {
 func testMachinesOfOneName(t *testing.T, idOfFirst, idOfSecond string) {
 	c := suite.StartCluster(t, 1, suite.ShortTerm...)
 	a := c.Nodes[0]
-	a.SetRule(t, "*.lock", "--holder", "creator")
+	a.SetRule(t, "*.lock", "--holder", "creator", "--any-file")
 	first := addMachine(t, c, "first", "debian", idOfFirst, bootA1)
 	second := addMachine(t, c, "second", "debian", idOfSecond, bootB1)
 	first.guest.Start(t)
@@ -111,7 +111,7 @@ func TestMachineBootsAgain(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 1, suite.ShortTerm...)
 	a := c.Nodes[0]
-	a.SetRule(t, "*.lock", "--holder", "creator")
+	a.SetRule(t, "*.lock", "--holder", "creator", "--any-file")
 	for name, id := range map[string]string{"known": machineA, "unknown": ""} {
 		t.Run(name, func(t *testing.T) {
 			m := addMachine(t, c, name, "debian-"+name, id, bootA1)

@@ -78,7 +78,7 @@ func TestRulesGovernLocks(t *testing.T) {
 	s := suite.StartShell(t, a.Host, c.Mount)
 
 	t.Run("a script without stale logic", func(t *testing.T) {
-		a.SetRule(t, "*.lock", "--stale-after", "1s", "--on-stale", "remove")
+		a.SetRule(t, "*.lock", "--stale-after", "1s", "--on-stale", "remove", "--any-file")
 		s.Must("set -C; echo > touched.lock; touch -d '+1 hour' touched.lock; echo > crashed.lock; set +C")
 		b.Host.MustRun(t, "sh", "-c", `set -C; cd "$1"; until echo mine > crashed.lock; do sleep 0.1; done`, "sh", c.Mount)
 		hosts.Eventually(t, "the events tell", func() (string, bool) {

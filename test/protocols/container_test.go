@@ -30,7 +30,7 @@ func TestContainers(t *testing.T) {
 	a := c.Nodes[0]
 	g := c.AddGuest(t, "m")
 	g.Start(t)
-	a.SetRule(t, "*.lock", "--holder", "creator")
+	a.SetRule(t, "*.lock", "--holder", "creator", "--any-file")
 	outside := suite.StartShell(t, g.Host, c.Mount)
 	other := startContained(t, g.Host, c.Mount, "other", 2000)
 	const busy = "Device or resource busy"

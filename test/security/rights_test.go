@@ -78,8 +78,8 @@ func TestAMountIsNoServer(t *testing.T) {
 		{"list_tokens", methodExecute, query(queryListTokens)},
 		{"get_admission", methodExecute, query(queryGetAdmission)},
 		{"list_admissions", methodExecute, query(queryListAdmissions)},
-		{"Status with hash or confirm", methodStatus, message{}.number(1, 1)},
-		{"Status with hash or confirm", methodStatus, message{}.number(2, 1)},
+		{"Status with hash, confirm or reached", methodStatus, message{}.number(1, 1)},
+		{"Status with hash, confirm or reached", methodStatus, message{}.number(2, 1)},
 	} {
 		labels := fmt.Sprintf(`{method=%q,role="client"}`, asked.what)
 		before := p.count(t, "lockfs_refused_calls_total", labels)
@@ -125,7 +125,7 @@ func TestAMountIsNoOtherHost(t *testing.T) {
 		return message{}.bytes(opOpenSession, message{}.text(1, host).text(2, "boot"))
 	}
 	create := func(name string) message {
-		return message{}.bytes(opCreate, message{}.number(1, 1).text(2, name).number(3, 0o100644).number(5, 1))
+		return message{}.bytes(opCreate, message{}.number(1, 1).text(2, name).number(3, 0o100644).number(5, 1).number(9, 1))
 	}
 	caller := message{}.text(1, "a") // root of the host a
 	command := func(session, number uint64, op message) message {
