@@ -100,7 +100,7 @@ attempt() {
 
 number=0
 until [ -e "$witness/stop" ]; do
-	number=$((number + 1)) me=$worker-$number lock=$directory/$((RANDOM % locks)).lock
+	number=$((number + 1)) me=$worker-$number lock=$directory/$((RANDOM % locks))
 	end=leave
 	[ $((RANDOM % 2)) = 0 ] || end=crash
 	if [ "$format" = creator ]; then setsid bash -c attempt; else (attempt); fi

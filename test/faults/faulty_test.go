@@ -263,10 +263,13 @@ func trialLateKeepalive(t testing.TB, c *suite.Cluster, g *suite.Guest, dir stri
 		return len(s) == 1 && s[0].Silent > 0.6*trialTerm.Seconds()
 	})
 	g.Daemon.Thaw()
-	n.AwaitSession(t, "m", "the keepalive is counted, or the session is another", func(s []suite.Session) bool {
+	after := n.AwaitSession(t, "m", "the keepalive is counted, or the session is another", func(s []suite.Session) bool {
 		return len(s) == 1 && (s[0].ID != before[0].ID || s[0].Silent < 0.5)
 	})
 	user.do("write file afterwards", "read file")
+	if after[0].ID != before[0].ID {
+		return errors.New("the session ended although its keepalive came in time")
+	}
 	return verdict(&history.History{Calls: recorded(t, user), SessionsLast: true})
 }
 

@@ -146,7 +146,7 @@ func (g *guards) namesProcess(content string) bool {
 
 // isLock tells whether a content may be a lock by itself.
 func (g *guards) isLock(content string) bool {
-	number, err := strconv.Atoi(strings.TrimSpace(content))
+	number, err := strconv.Atoi(strings.Trim(content, " \t\r\n\x00"))
 	return err == nil && g.isPID(number) || slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(content, mark) })
 }
 

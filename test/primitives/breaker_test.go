@@ -67,13 +67,13 @@ func breakerRace(t *testing.T, c *suite.Cluster, before []string, format string,
 	})
 	b.Stop(t)
 
-	dir := c.Path(format)
+	dir := c.Path(format + ".locks") // names in it are locks
 	on[0].MustRun(t, "mkdir", dir)
 	switch format {
 	case "semaphore":
-		c.Nodes[0].SetRule(t, format+"/*", "--stale-after", "1s")
+		c.Nodes[0].SetRule(t, format+".locks/*", "--stale-after", "1s")
 	case "creator":
-		c.Nodes[0].SetRule(t, format+"/*", "--holder", "creator", "--any-file")
+		c.Nodes[0].SetRule(t, format+".locks/*", "--holder", "creator", "--any-file")
 	}
 	refused := c.Nodes[0].Refusals(t)
 	b = suite.StartBreakers(t, before, format, dir, disk+".witness", on...)
