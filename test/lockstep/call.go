@@ -130,6 +130,7 @@ type Answer struct {
 // Met is what is under a path, with the directories on the way to it.
 type Met struct {
 	Way   []Named `json:"way"`   // from the top; the last is the path itself
+	Links []Named `json:"links"` // symbolic links that were followed at its end
 	Below []Named `json:"below"` // in a directory, with all that is below that
 }
 

@@ -331,6 +331,15 @@ func (g *guards) saw(family int, way []Named, step int, made bool) {
 	}
 }
 
+// walked follows a call along its paths, done or not: the kernel reads the symbolic links on them for the program.
+func (g *guards) walked(family int, met []Met) {
+	for _, m := range met {
+		for _, link := range m.Links {
+			g.saw(family, []Named{link}, g.step, false)
+		}
+	}
+}
+
 // gone is for a name that is no more; what it was may have no other.
 func (g *guards) gone(family int, n Named, removed bool) {
 	if n.Ino == 0 {

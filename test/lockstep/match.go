@@ -175,6 +175,9 @@ func (m *Match) call(family int, call Call) (d *Difference, over bool, err error
 	if !reflect.DeepEqual(mount, disk) {
 		return &Difference{Family: family, Call: call, Mount: mount, Disk: disk, Reason: "not the same"}, false, nil
 	}
+	if m.Mode == Locks {
+		m.guards.walked(family, before)
+	}
 	if disk.Errno != "" {
 		return nil, false, nil
 	}

@@ -368,7 +368,8 @@ func (w *worker) meet(of *Call) []Met {
 
 // meetAt is what a path leads to. There is no way if a directory on it is missing.
 func (w *worker) meetAt(path string, follow bool) (m Met) {
-	path, ok := w.resolve(path, follow)
+	path, links, ok := w.resolve(path, follow)
+	m.Links = links
 	if !ok {
 		return m
 	}
@@ -393,22 +394,26 @@ func (w *worker) meetAt(path string, follow bool) (m Met) {
 	return m
 }
 
-// resolve is a path without symbolic links, but for one that it names, if that is not followed.
-func (w *worker) resolve(path string, follow bool) (string, bool) {
+// resolve is a path without symbolic links, but for one that it names, if that is not followed; and the links at its end that are followed.
+func (w *worker) resolve(path string, follow bool) (resolved string, links []Named, ok bool) {
 	const linksMost = 8
 	for range linksMost {
 		parent, err := w.real(filepath.Dir(path))
 		if err != nil {
-			return "", false
+			return "", links, false
 		}
 		path = filepath.Join(parent, filepath.Base(path))
 		n, err := w.stat(path)
 		if err != nil || n.Kind != "l" || !follow {
-			return path, true
+			return path, links, true
+		}
+		if dir, err := w.stat(parent); err == nil {
+			n.Place = Place{dir.Ino, filepath.Base(path)}
+			links = append(links, n)
 		}
 		path = filepath.Join(parent, n.Content)
 	}
-	return "", false
+	return "", links, false
 }
 
 // real is the path of a directory that is there.
