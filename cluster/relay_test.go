@@ -34,7 +34,7 @@ func TestARelayKnowsWhoAsks(t *testing.T) {
 	mount := mountAt(t, web)
 	require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"))
 	mutate(t, mount.Client, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
-		Parent: 1, Name: []byte("hidden"), Mode: 0o100600, Exclusive: true,
+		Parent: 1, Name: []byte("hidden.lock"), Mode: 0o100600, Exclusive: true,
 	}}})
 	onMount := NewRelay("web1", web.Servers(), mount.keeper.Security(), quietLogger())
 	defer onMount.Close()
@@ -65,7 +65,7 @@ func TestARelayKnowsWhoAsks(t *testing.T) {
 			}
 			return names
 		}
-		require.Equal(t, []string{"hidden", "lock"}, seen(asUser(t, 0)), name)
+		require.Equal(t, []string{"hidden.lock", "lock"}, seen(asUser(t, 0)), name)
 		require.Equal(t, []string{"lock"}, seen(asUser(t, 1000)), name)
 		_, err = ask.Execute(asUser(t, 1000), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{
 			Query: &storepb.Query{Query: &storepb.Query_Read{Read: &storepb.Read{Ino: 2}}},

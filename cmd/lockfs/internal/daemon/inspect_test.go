@@ -70,7 +70,7 @@ func TestInspectShowsEntriesOfARunningServer(t *testing.T) {
 	require.Equal(t, uint64(1), made.Command.Seq)
 	require.Equal(t, map[string]any{"host": "here", "uid": 7.0, "gid": 8.0, "pid": 9.0}, made.Command.Caller)
 	require.Equal(t, map[string]any{
-		"parent": 1.0, "name": "my lock", "mode": float64(syscall.S_IFREG | 0o644), "exclusive": true, "content_base64": "cGlkPTQ3MTEK/w==",
+		"parent": 1.0, "name": "my lock", "mode": float64(syscall.S_IFREG | 0o644), "exclusive": true, "content_base64": "cGlkPTQ3MTEK/w==", "says": "SAYS_LOCK",
 	}, made.Command.Fields)
 
 	shown := inspect(strconv.FormatUint(made.Index, 10))
