@@ -22,7 +22,7 @@ const answerTime = 2 * time.Second
 // Source answers the source, as /proc/mounts has it, of a mount of lockfs at a directory, of which the process is alive. found is
 // false if there is none.
 func Source(dir string) (source string, found bool, err error) {
-	_, there, err := inspect(dir)
+	there, err := inspect(dir)
 	if err != nil || there == nil || there.stale {
 		return "", false, err
 	}
@@ -32,7 +32,7 @@ func Source(dir string) (source string, found bool, err error) {
 // State tells whether the process of a mount of lockfs has ended. The error is why that cannot be told, such as that it does not
 // answer.
 func State(dir string) (dead bool, err error) {
-	_, there, err := inspect(dir)
+	there, err := inspect(dir)
 	switch {
 	case err != nil:
 		return false, err
@@ -48,13 +48,13 @@ type lockfsMount struct {
 	stale  bool // its process is dead
 }
 
-// inspect is inspectOpen without the descriptor.
-func inspect(dir string) (path string, there *lockfsMount, err error) {
-	fd, path, there, err := inspectOpen(dir)
+// inspect returns the mount of lockfs at a directory, nil if there is none.
+func inspect(dir string) (there *lockfsMount, err error) {
+	fd, _, there, err := inspectOpen(dir)
 	if err == nil {
 		err = unix.Close(fd)
 	}
-	return path, there, err
+	return there, err
 }
 
 // inspectOpen returns the mount of lockfs at a directory, nil if there is none, and a descriptor that names what is seen there, which no
