@@ -1,6 +1,8 @@
 package fusefs
 
 import (
+	"bufio"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,20 +106,26 @@ func TestWorkingDirectoryRemovedElsewhere(t *testing.T) {
 	here, s := mountFor(t, c)
 	require.NoError(t, os.Mkdir(filepath.Join(here, "d"), 0o755))
 	gone := lstat(t, filepath.Join(here, "d")).Ino
-	script := exec.Command("sh", "-c", "read go; exec 2>&1; cat x; mkdir z; mv a b; stat .; ls")
-	script.Dir = filepath.Join(here, "d")
-	output := new(strings.Builder)
-	script.Stdout = output
+	// The script goes there by itself: this process serves the mount, and stands still while a child of it has not begun its program.
+	script := exec.Command("sh", "-c", `cd "$1"; echo there; read go; exec 2>&1; cat x; mkdir z; mv a b; stat .; ls`, "sh", filepath.Join(here, "d"))
+	stdout, err := script.StdoutPipe()
+	require.NoError(t, err)
 	begin, err := script.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, script.Start())
+	said := bufio.NewReader(stdout)
+	line, err := said.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "there\n", line)
 	s.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
 		return &storepb.Result{Code: storepb.Code_NOT_FOUND}, query.GetGetAttr().GetIno() == gone, nil
 	})
 	_, err = begin.Write([]byte("go\n"))
 	require.NoError(t, err)
+	output, err := io.ReadAll(said)
+	require.NoError(t, err)
 	_ = script.Wait()
-	require.Equal(t, 5, strings.Count(output.String(), "No such file or directory"), output.String())
+	require.Equal(t, 5, strings.Count(string(output), "No such file or directory"), string(output))
 }
 
 func requireContent(t *testing.T, f *os.File, want string) {
