@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
@@ -104,36 +103,42 @@ func TestAMountOfTwoClustersIsRefused(t *testing.T) {
 }
 
 // TestServerInitIsRepeatedWhereItWasKilled kills it at each call that makes something durable, or gives it its name. A server that is started
-// on what is left makes no cluster. The next attempt makes one, and its server works.
+// on an incomplete directory makes no cluster. The next attempt makes one, and its server works. After the last such call the cluster is
+// complete.
 func TestServerInitIsRepeatedWhereItWasKilled(t *testing.T) {
 	t.Parallel()
 	net := hosts.New(t)
 	h, program := net.Host("a"), suite.Program(t)
-	complete, interrupted := 0, 0
-	for n := 1; complete == 0; n++ {
+	const ready = "lockfs: a ready\n"
+	refused := 0
+	for n, killed := 1, true; killed; n++ {
 		data := filepath.Join(net.Dir(), fmt.Sprint("data", n))
 		of := []string{"--name", "a", "--data", data, "--addr", h.Addr() + ":7420"}
 		server := append([]string{"server", "--http-addr", ""}, of...)
 		init := append([]string{program, "server", "init", "--json"}, of...)
 		kill := fmt.Sprintf("inject=fsync,fdatasync,rename,renameat,renameat2,mkdirat:signal=SIGKILL:when=%d", n)
-		if _, err := h.Run("strace", append([]string{"-f", "-qq", "-o", "/dev/null", "-e", kill}, init...)...); err == nil {
-			complete++
-		} else if _, err := h.Run(program, server...); assert.Error(t, err) {
-			interrupted++
-			require.Regexp(t, "`lockfs server init`", err.Error(), n)
+		_, err := h.Run("strace", append([]string{"-f", "-qq", "-o", "/dev/null", "-e", kill}, init...)...)
+		killed = err != nil
+		left := h.Start(program, server...)
+		complete := left.WaitOutput(ready) == nil
+		if complete {
+			require.NoError(t, left.Stop())
+		} else {
+			refused++
+			require.True(t, killed)
+			require.Error(t, left.Wait(), n)
+			require.Contains(t, left.Log(), "`lockfs server init`", n)
 		}
-		made, err := h.Run("sh", append([]string{"-c", `"$@" || [ $? = 3 ]`, "sh"}, init...)...)
+		made, err := h.Run("sh", append([]string{"-c", `"$@"; e=$?; [ $e = 0 ] || { [ $e = 3 ] && echo complete; }`, "sh"}, init...)...)
 		require.NoError(t, err, n)
-		if complete == 0 && made != "" {
-			require.Contains(t, made, `"cluster": "`)
-		}
+		require.Contains(t, made, map[bool]string{true: "complete", false: `"cluster": "`}[complete], n)
 		p := h.Start(program, server...)
-		require.NoError(t, p.WaitOutput("lockfs: a ready\n"), n)
+		require.NoError(t, p.WaitOutput(ready), n)
 		hosts.Eventually(t, "the first token", func() (string, bool) { // once the authority is in the state
 			out, err := h.Run(program, "token", "create", "--role", "client", "--servers", h.Addr()+":7420", "--identity", filepath.Join(data, "identity"))
 			return fmt.Sprint(err), strings.HasPrefix(out, "lockfs-client-")
 		})
 		require.NoError(t, p.Stop())
 	}
-	require.Greater(t, interrupted, 5)
+	require.Greater(t, refused, 5)
 }

@@ -54,12 +54,11 @@ func MountPointCommand() *cobra.Command {
 				return err
 			}
 			for _, p := range points {
-				// A mount of lockfs that waits for its next process does not answer, and that process starts after this command.
-				if mounted, err := mountpoint.IsMounted(p.Dir); mounted || err != nil {
-					continue
-				}
-				if _, err := os.Lstat(p.Dir); err != nil {
-					continue // it may be on a disk that is not there yet
+				// A mount that waits for its next process does not answer, and that process starts after this command.
+				if mounted, err := mountpoint.IsMounted(p.Dir); err == nil && !mounted {
+					if _, err := os.Lstat(p.Dir); err != nil {
+						continue // it may be on a disk that is not there yet
+					}
 				}
 				if _, _, err := mountpoints.Protect(p.Dir); err != nil {
 					cmd.PrintErrf("lockfs: %s is not protected while lockfs is not mounted: %v\n", p.Dir, err)
