@@ -16,8 +16,9 @@ import (
 type Acquisition struct {
 	Lock     *Lock
 	Path     string
-	Token    uint64 // on a mount of lockfs: larger than every earlier holder's
-	Previous []byte // the content of the stale lock that was stolen; nil if there was none
+	File     fs.FileInfo // of the file that was made for the lock; nil where the file system has no hard links
+	Token    uint64      // on a mount of lockfs: larger than every earlier holder's
+	Previous []byte      // the content of the stale lock that was stolen; nil if there was none
 }
 
 // Events are the audit events of the acquisition: lock_stolen before lock_acquired if it was stolen, for
@@ -58,7 +59,7 @@ func (d Dir) withToken(taken *Acquisition) (*Acquisition, error) {
 		return taken, nil
 	}
 	var lost *LostError
-	if _, _, err := d.own(taken.Lock.LockName, taken.Lock.RequestID); errors.As(err, &lost) {
+	if _, _, _, err := d.own(taken.Lock.LockName, taken.Lock.RequestID); errors.As(err, &lost) {
 		return nil, err
 	}
 	taken.Token = token
@@ -70,21 +71,22 @@ func (d Dir) acquire(l *Lock, force bool) (*Acquisition, error) {
 	taken := *l
 	taken.CreatedAt, taken.LastHeartbeatAt = now, now
 	current, content, err := d.Read(l.LockName)
+	var file fs.FileInfo
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = d.create(&taken)
+		file, err = d.create(&taken)
 	case err != nil:
 		return nil, err
 	default:
 		if err := d.blocks(current, force); err != nil {
 			return nil, err
 		}
-		err = d.steal(&taken, current, content)
+		file, err = d.steal(&taken, current, content)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Acquisition{Lock: &taken, Path: d.LockPath(l.LockName), Previous: content}, nil
+	return &Acquisition{Lock: &taken, Path: d.LockPath(l.LockName), File: file, Previous: content}, nil
 }
 
 func (d Dir) blocks(current *Lock, force bool) error {
@@ -97,36 +99,50 @@ func (d Dir) blocks(current *Lock, force bool) error {
 
 // create gives a complete file its name, so that nobody ever sees half a lock (section 4.2 with what
 // both its methods mean: mv -n of older coreutils tells the loser that it has won).
-func (d Dir) create(l *Lock) error {
+func (d Dir) create(l *Lock) (file fs.FileInfo, err error) {
 	content, err := l.Render()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = lockfile.CreateFrom(d.tempPath(l.LockName), d.LockPath(l.LockName), content, fileMode, d.link)
+	err = lockfile.CreateFrom(d.tempPath(l.LockName), d.LockPath(l.LockName), content, fileMode, func(from, to string) error {
+		written, err := os.Lstat(from)
+		if err != nil {
+			return err
+		}
+		if err := d.link(from, to); err != nil {
+			return err
+		}
+		file = written
+		return nil
+	})
 	if errors.Is(err, fs.ErrExist) {
-		return errChanged
+		err = errChanged
 	}
-	return err
+	return file, err
 }
 
 // steal replaces a stale lock, if it is still that lock.
-func (d Dir) steal(l, previous *Lock, content []byte) error {
+func (d Dir) steal(l, previous *Lock, content []byte) (fs.FileInfo, error) {
 	text, err := l.Render()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	temp, err := d.writeTemp(l.LockName, text, fileMode)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = os.Remove(temp) }()
+	file, err := os.Lstat(temp)
+	if err != nil {
+		return nil, err
+	}
 	err = d.unchanged(l.LockName, content, func() error {
 		return d.rename(temp, d.LockPath(l.LockName))
 	})
 	if errors.Is(err, syscall.EBUSY) { // a live lock of another host, whatever this host's clock says
-		return &BlockedError{Lock: previous, At: d.Now(), Err: err}
+		err = &BlockedError{Lock: previous, At: d.Now(), Err: err}
 	}
-	return err
+	return file, err
 }
 
 // pollInterval counts only where nothing tells that the lock has changed.

@@ -102,54 +102,61 @@ func (d Dir) Exposed() string {
 // Read gives a lock and its content as it stands in the file. The error is fs.ErrNotExist when nobody
 // has the lock, and an [InvalidError] when what is there is not a valid lock of that name (section 12.2).
 func (d Dir) Read(lockName string) (*Lock, []byte, error) {
+	l, content, _, err := d.read(lockName)
+	return l, content, err
+}
+
+// read is Read, and returns the file that it read.
+func (d Dir) read(lockName string) (*Lock, []byte, fs.FileInfo, error) {
 	if err := ValidateName(lockName); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	path := d.LockPath(lockName)
-	content, err := readRegular(path)
+	content, file, err := readRegular(path)
 	if err != nil {
 		var field *lockfact.FieldError
 		if errors.As(err, &field) {
 			err = &InvalidError{LockName: lockName, Path: path, Err: err}
 		}
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	l, err := Parse(content)
 	if err == nil && l.LockName != lockName {
 		err = &lockfact.FieldError{Field: "lock_name", Problem: fmt.Sprintf("is %q in the file of %q", l.LockName, lockName)}
 	}
 	if err != nil {
-		return nil, content, &InvalidError{LockName: lockName, Path: path, Err: err}
+		return nil, content, file, &InvalidError{LockName: lockName, Path: path, Err: err}
 	}
-	return l, content, nil
+	return l, content, file, nil
 }
 
 // staleRetries is how often a file is opened again that was replaced from elsewhere while it was read.
 const staleRetries = 5
 
-func readRegular(path string) (content []byte, err error) {
+func readRegular(path string) (content []byte, file fs.FileInfo, err error) {
 	for range staleRetries {
-		content, err = readOnce(path)
+		content, file, err = readOnce(path)
 		if !errors.Is(err, syscall.ESTALE) {
 			break
 		}
 	}
-	return content, err
+	return content, file, err
 }
 
-func readOnce(path string) ([]byte, error) {
+func readOnce(path string) ([]byte, fs.FileInfo, error) {
 	file, content, err := lockfile.Open(path)
 	if errors.Is(err, lockfile.ErrNotRegular) {
-		return nil, &lockfact.FieldError{Field: "file", Problem: "not a regular file"}
+		return nil, nil, &lockfact.FieldError{Field: "file", Problem: "not a regular file"}
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { _ = file.Close() }()
 	if err := lockfile.CheckSize(content, file); err != nil {
-		return content, &lockfact.FieldError{Field: "file", Problem: err.Error()}
+		return nil, nil, &lockfact.FieldError{Field: "file", Problem: err.Error()}
 	}
-	return content, nil
+	info, err := file.Stat()
+	return content, info, err
 }
 
 // stale goes by section 6.1, on the clock of the cluster where there is one.

@@ -595,7 +595,7 @@ func TestKeepEndsWhenTheLockIsLost(t *testing.T) {
 	// A data file has the name.
 	taken = take(t, d, "c", "req_1")
 	var file tower.LockFile
-	file.Note(taken.Path)
+	file.Note(taken.File)
 	require.NoError(t, os.WriteFile(taken.Path+".data", []byte("data"), 0o600))
 	require.NoError(t, os.Rename(taken.Path+".data", taken.Path))
 	require.True(t, file.Replaced(taken.Path))

@@ -10,9 +10,14 @@ import (
 // last_heartbeat_at and nothing else, and has its mode. It gives the lock as it is now. A [LostError]
 // says that the request does not have the lock; any other failure may pass.
 func (d Dir) Heartbeat(lockName, requestID string) (*Lock, error) {
+	return d.HeartbeatFile(lockName, requestID, new(LockFile))
+}
+
+// HeartbeatFile is Heartbeat, and notes the file.
+func (d Dir) HeartbeatFile(lockName, requestID string, file *LockFile) (*Lock, error) {
 	var renewed *Lock
 	err := untilSettled(d.LockPath(lockName), func() (err error) {
-		renewed, err = d.heartbeat(lockName, requestID)
+		renewed, err = d.heartbeat(lockName, requestID, file)
 		return err
 	})
 	if err != nil {
@@ -21,11 +26,12 @@ func (d Dir) Heartbeat(lockName, requestID string) (*Lock, error) {
 	return renewed, nil
 }
 
-func (d Dir) heartbeat(lockName, requestID string) (*Lock, error) {
-	current, content, err := d.own(lockName, requestID)
+func (d Dir) heartbeat(lockName, requestID string, file *LockFile) (*Lock, error) {
+	current, content, read, err := d.own(lockName, requestID)
 	if err != nil {
 		return nil, err
 	}
+	file.Note(read)
 	path := d.LockPath(lockName)
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,9 +52,14 @@ func (d Dir) heartbeat(lockName, requestID string) (*Lock, error) {
 	if err := os.Chmod(temp, info.Mode().Perm()); err != nil {
 		return nil, err
 	}
+	written, err := os.Lstat(temp)
+	if err != nil {
+		return nil, err
+	}
 	if err := d.unchanged(lockName, content, func() error { return d.rename(temp, path) }); err != nil {
 		return nil, err
 	}
+	file.Note(written)
 	renewed, err := Parse(text)
 	if err != nil {
 		return nil, err
@@ -57,24 +68,24 @@ func (d Dir) heartbeat(lockName, requestID string) (*Lock, error) {
 	return current, nil
 }
 
-// own reads the lock if the request has it.
-func (d Dir) own(lockName, requestID string) (*Lock, []byte, error) {
+// own reads the lock if the request has it, and returns its file.
+func (d Dir) own(lockName, requestID string) (*Lock, []byte, fs.FileInfo, error) {
 	if err := ValidateRequestID(requestID); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	l, content, err := d.Read(lockName)
+	l, content, file, err := d.read(lockName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, gone := os.Stat(d.Path); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
-			return nil, nil, gone
+			return nil, nil, nil, gone
 		}
-		return nil, nil, &LostError{LockName: lockName, RequestID: requestID}
+		return nil, nil, nil, &LostError{LockName: lockName, RequestID: requestID}
 	case err != nil:
-		return nil, nil, err
+		return nil, nil, nil, err
 	case l.RequestID != requestID:
-		return nil, nil, &LostError{LockName: lockName, RequestID: requestID, Lock: l}
+		return nil, nil, nil, &LostError{LockName: lockName, RequestID: requestID, Lock: l}
 	}
-	return l, content, nil
+	return l, content, file, nil
 }
 
 // lostOr tells a refusal that somebody else's lock caused from one of the request's own lock.
@@ -83,7 +94,7 @@ func (d Dir) lostOr(err error, lockName, requestID string) error {
 	if errors.As(err, &lost) {
 		return err
 	}
-	if _, _, now := d.own(lockName, requestID); errors.As(now, &lost) {
+	if _, _, _, now := d.own(lockName, requestID); errors.As(now, &lost) {
 		return lost
 	}
 	return err
@@ -95,7 +106,7 @@ func (d Dir) Release(lockName, requestID string) (*Lock, error) {
 	var released *Lock
 	path := d.LockPath(lockName)
 	err := untilSettled(path, func() error {
-		current, content, err := d.own(lockName, requestID)
+		current, content, _, err := d.own(lockName, requestID)
 		if err != nil {
 			return err
 		}

@@ -23,12 +23,12 @@ func (d Dir) Keep(ctx context.Context, l *Lock, renewed time.Time, every time.Du
 	return d.KeepFile(ctx, l, renewed, every, failed, new(LockFile))
 }
 
-// LockFile is the file in which a request's lock was last seen.
+// LockFile is the file in which a request's lock was last read, or written.
 type LockFile struct{ info atomic.Pointer[fs.FileInfo] }
 
-// Note remembers the file that has the name now.
-func (f *LockFile) Note(path string) {
-	if info, err := os.Lstat(path); err == nil {
+// Note remembers a file that has the request's lock; nil changes nothing.
+func (f *LockFile) Note(info fs.FileInfo) {
+	if info != nil {
 		f.info.Store(&info)
 	}
 }
@@ -55,12 +55,9 @@ func (d Dir) KeepFile(
 	ctx context.Context, l *Lock, renewed time.Time, every time.Duration, failed func(failures int, err error), file *LockFile,
 ) error {
 	path := d.LockPath(l.LockName)
-	seen := func(act func(lockName, requestID string) (*Lock, error)) func(lockName, requestID string) (*Lock, error) {
+	seen := func(act func(string, string, *LockFile) (*Lock, error)) func(lockName, requestID string) (*Lock, error) {
 		return func(lockName, requestID string) (*Lock, error) {
-			current, err := act(lockName, requestID)
-			if err == nil {
-				file.Note(path)
-			}
+			current, err := act(lockName, requestID, file)
 			return current, file.lost(path, l, err)
 		}
 	}
@@ -70,13 +67,13 @@ func (d Dir) KeepFile(
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for failures := 0; ; {
-		act, beats := d.Own, false
+		act, beats := d.ownIn, false
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
 		case <-ticker.C:
-			act, beats = d.Heartbeat, true
+			act, beats = d.HeartbeatFile, true
 		}
 		began := time.Now()
 		// Whichever is over first, as the clock of the lock's times may be set back.
@@ -117,7 +114,15 @@ func (d Dir) changes(ctx context.Context, lockName string) <-chan struct{} {
 
 // Own gives the lock of a request. A [LostError] says that the request does not have it.
 func (d Dir) Own(lockName, requestID string) (*Lock, error) {
-	l, _, err := d.own(lockName, requestID)
+	return d.ownIn(lockName, requestID, new(LockFile))
+}
+
+// ownIn is Own, and notes the file.
+func (d Dir) ownIn(lockName, requestID string, file *LockFile) (*Lock, error) {
+	l, _, info, err := d.own(lockName, requestID)
+	if err == nil {
+		file.Note(info)
+	}
 	return l, err
 }
 
@@ -161,7 +166,7 @@ func (d Dir) unseen(err error, l *Lock) error {
 	if errors.As(err, &lost) {
 		return err
 	}
-	if _, _, unread := d.own(l.LockName, l.RequestID); unread == nil {
+	if _, _, _, unread := d.own(l.LockName, l.RequestID); unread == nil {
 		return err
 	}
 	return &LostError{LockName: l.LockName, RequestID: l.RequestID, Err: err}

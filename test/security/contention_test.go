@@ -116,14 +116,19 @@ func TestRenewalsInterruptNobody(t *testing.T) {
 	m.Start(t)
 	x := startContest(t, c, append(c.Hosts(), m.Host)...)
 	before := c.Nodes[0].AwaitSession(t, "m", "a session", suite.OneSession)
+	refusals := func() (n int) {
+		for _, daemon := range daemonsOf(c, m) {
+			n += strings.Count(daemon.Log(), "a connection is refused")
+		}
+		return n
+	}
+	known := refusals() // by servers that learned later than others of a host that had just enrolled
 	requireRenewals(t, 3, func() {}, daemonsOf(c, m)...)
 	x.goOn(t)
 	x.end(t)
 	after := c.Nodes[0].AwaitSession(t, "m", "a session", suite.OneSession)
 	require.Equal(t, before[0].ID, after[0].ID)
-	for _, daemon := range daemonsOf(c, m) {
-		require.NotContains(t, daemon.Log(), "a connection is refused")
-	}
+	require.Equal(t, known, refusals())
 }
 
 // A shownAuthority is one in `lockfs ca list --json`.

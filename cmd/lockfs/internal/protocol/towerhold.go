@@ -175,14 +175,15 @@ nor read for longer than its ttl, for then anybody may have stolen it. So end it
 				return err
 			}
 			asked := time.Now()
-			lock, err := dir.Heartbeat(name, requestID)
+			var file tower.LockFile
+			lock, err := dir.HeartbeatFile(name, requestID, &file)
 			if err != nil || !cmd.Flags().Changed("every") {
 				return explainBusy(err)
 			}
 			if err := checkEvery(every, lock.TTLSeconds); err != nil {
 				return err
 			}
-			return keepTower(cmd.Context(), cmd.ErrOrStderr(), dir, lock, asked, every, &audit, new(tower.LockFile))
+			return keepTower(cmd.Context(), cmd.ErrOrStderr(), dir, lock, asked, every, &audit, &file)
 		}),
 	}
 	answer.add(cmd.Flags())

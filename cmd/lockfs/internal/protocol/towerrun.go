@@ -156,7 +156,7 @@ func (r *towerRun) acquire(ctx context.Context) (string, error) {
 		return "", answerBlocked(r.answer, r.stderr, "", err)
 	}
 	r.taken, r.since = taken.Lock, asked
-	r.file.Note(r.locks.LockPath(r.name))
+	r.file.Note(taken.File)
 	if err := r.outlive(); err != nil {
 		return "", errors.Join(fmt.Errorf("not acquired: %w", err), r.giveBack(ctx))
 	}
@@ -173,7 +173,7 @@ func (r *towerRun) outlive() error {
 	if asked-r.since < r.every {
 		return nil
 	}
-	renewed, err := r.locks.Heartbeat(r.name, r.requestID)
+	renewed, err := r.locks.HeartbeatFile(r.name, r.requestID, &r.file)
 	if err != nil {
 		return fmt.Errorf("the lock cannot be renewed before the command begins: %w", err)
 	}
