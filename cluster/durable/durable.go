@@ -22,6 +22,14 @@ func Replace(path string, content []byte) error {
 	})
 }
 
+// ReplaceForAll is Replace for a file that all users may read.
+func ReplaceForAll(path string, content []byte) error {
+	return ReplaceWith(path, func(file *os.File) error {
+		_, err := file.Write(content)
+		return errors.Join(err, file.Chmod(0o644))
+	})
+}
+
 // ReplaceWith is Replace with a content that write writes to an empty file, which it may also read. If write fails, the file at path stays as it
 // is. Nothing that another user puts into the directory is followed or written to: neither a link nor a file under the temporary name.
 func ReplaceWith(path string, write func(*os.File) error) error {

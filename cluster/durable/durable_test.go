@@ -57,6 +57,17 @@ func TestReplaceFollowsNothing(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode(), "it is a file")
 }
 
+func TestReplaceForAll(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, ReplaceForAll(path, []byte("open")))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o644), info.Mode())
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "open", string(content))
+}
+
 func TestReplaceWithKeepsTheFileWhenWritingFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, Replace(path, []byte("first")))

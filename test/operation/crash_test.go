@@ -123,11 +123,69 @@ func TestSupervisedMountIsKilled(t *testing.T) {
 	}
 	u.requireUnnoticed(t)
 	require.NoError(t, p.Stop())
-	require.Empty(t, h.MustRun(t, "sh", "-c", "ls /run/lockfs"), "session files")
 	hosts.Eventually(t, "the guard ends too", func() (string, bool) {
 		left := processes(h, guardProcess)
 		return fmt.Sprint(left), len(left) == 0
 	})
+	require.Empty(t, h.MustRun(t, "ls", "/run/lockfs"), "session files, and the socket of the guard")
+}
+
+// guardIntruder connects to each socket of a guard and tries to take its name, as any user may try on each host.
+const guardIntruder = `
+import glob, os, socket
+abstract = [line.split()[7] for line in open("/proc/net/unix") if "@" in line and "lockfs" in line]
+assert not abstract, abstract
+paths = glob.glob("/run/lockfs/guard-*")
+assert paths
+for path in paths:
+    for attempt in (lambda s: s.connect(path), lambda s: s.bind(path + ".new")):
+        try:
+            attempt(socket.socket(socket.AF_UNIX))
+        except PermissionError:
+            continue
+        raise Exception("done: " + path)
+    try:
+        os.remove(path)
+    except PermissionError:
+        continue
+    raise Exception("removed: " + path)
+`
+
+// TestNoOtherUserReachesTheGuard of a mount, or takes the name of its socket. A socket that is left of a killed guard is replaced.
+func TestNoOtherUserReachesTheGuard(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	start := func() *hosts.Process {
+		args := append([]string{"LOCKFS_SUPERVISED=1", c.Program, "mount", c.Mount}, c.MountFlags(t, "m", c.Servers())...)
+		return h.Start("env", args...)
+	}
+	p := start()
+	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
+	intrude := func() {
+		t.Helper()
+		h.MustRun(t, "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/python3", "-c", guardIntruder)
+	}
+	intrude()
+	p.Kill()
+	intrude() // while the guard waits for the next process
+	p = start()
+	require.NoError(t, p.WaitOutput(goneOn))
+
+	h.MustRun(t, "pkill", "-9", "-f", mountProcess+"|"+guardProcess)
+	require.Error(t, p.Wait())
+	hosts.Eventually(t, "no guard is left", func() (string, bool) {
+		left := processes(h, guardProcess)
+		return fmt.Sprint(left), len(left) == 0
+	})
+	require.NotEmpty(t, h.MustRun(t, "find", "/run/lockfs", "-name", "guard-*"))
+	p = start()
+	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
+	p.Kill()
+	p = start()
+	require.NoError(t, p.WaitOutput(goneOn))
+	require.Equal(t, "600\n", h.MustRun(t, "sh", "-c", "stat -c %a /run/lockfs/guard-*"))
+	require.NoError(t, p.Stop())
 }
 
 // TestServerIsKilled kills a server with a mount, which has a majority without it, and starts it as systemd does.

@@ -39,6 +39,12 @@ func DebugSocket(kind, of string) string {
 	return path
 }
 
+// GuardSocket is the path of the socket of the guard of a mount. It is not among the [Sockets].
+func GuardSocket(of string) string {
+	sum := sha256.Sum256([]byte(of))
+	return filepath.Join(OwnSocketDir(), "guard-"+hex.EncodeToString(sum[:8])+socketSuffix)
+}
+
 // longestPID is what a process adds to a socket's name until it is ready.
 const longestPID = len(".4194304")
 

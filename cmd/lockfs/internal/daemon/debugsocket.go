@@ -34,24 +34,34 @@ func serveDebug(about cli.Daemon, registry *prometheus.Registry, logger *slog.Lo
 
 // listenDebug takes the place of the socket of a process that has ended.
 func listenDebug(path string) (net.Listener, error) {
-	if err := cli.MakeSocketDir(); err != nil {
-		return nil, err
-	}
-	// Nobody may connect before its mode is what it should be, so it gets its name last.
-	making := fmt.Sprintf("%s.%d", path, os.Getpid())
-	_ = os.Remove(making)
-	listener, err := net.Listen("unix", making)
+	listener, err := listenAlone(path)
 	if err != nil {
 		return nil, err
 	}
-	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	return &namedListener{listener, path, inodeOf(path)}, nil
+}
+
+// listenAlone listens on a socket to which only this user and root can connect. It takes the place of a socket of that name. The file stays when
+// the listener is closed.
+func listenAlone(path string) (*net.UnixListener, error) {
+	if err := cli.MakeSocketDir(); err != nil {
+		return nil, err
+	}
+	// The socket gets its name once its mode is set: no other user can connect in between.
+	making := fmt.Sprintf("%s.%d", path, os.Getpid())
+	_ = os.Remove(making)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: making})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false)
 	if err = os.Chmod(making, 0o600); err == nil {
 		err = os.Rename(making, path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, listener.Close(), os.Remove(making))
 	}
-	return &namedListener{listener, path, inodeOf(path)}, nil
+	return listener, nil
 }
 
 // namedListener removes its socket at its end, unless another process has put its own there meanwhile.

@@ -69,7 +69,12 @@ func startGuard(client *session.Client, mounted *fusefs.Mounted, before *inherit
 	}
 	guard := func() (*guardProcess, error) {
 		listening := socket
-		socket = nil
+		if socket = nil; listening == nil {
+			var err error
+			if listening, err = listenFor(client.SessionFile(), mounted.Connection().Dir); err != nil {
+				logger.Warn("the mount ends if this process is killed, as the next one could not take it over", "error", err)
+			}
+		}
 		return newGuard(client.SessionFile(), mounted, keeper.token, listening)
 	}
 	running, _, err := keeper.start(guard)
@@ -162,7 +167,7 @@ type guardProcess struct {
 	over   chan struct{} // closed when it has ended
 }
 
-// newGuard is one with a socket that is there, or one of its own if somebody is to ask for what is left.
+// newGuard starts a guard with the socket that the next process of the mount connects to; nil: there is none.
 func newGuard(journal *os.File, mounted *fusefs.Mounted, token, socket *os.File) (*guardProcess, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -181,9 +186,6 @@ func newGuard(journal *os.File, mounted *fusefs.Mounted, token, socket *os.File)
 	}
 	defer func() { _ = alive.Close() }()
 	connection := mounted.Connection()
-	if socket == nil {
-		socket, _ = listenFor(journal, connection.Dir) // if somebody has taken the name, the mount ends with this process
-	}
 	// The very program that runs now, though another may have taken its place.
 	guard := exec.Command("/proc/self/exe", append([]string{"guard", strconv.Itoa(os.Getpid()),
 		strconv.FormatUint(uint64(connection.Number), 10), connection.Dir, "--"}, os.Args...)...)
@@ -298,6 +300,7 @@ func (g *guard) run() error {
 		}
 		err = g.finishAfter(hostinfo.BootTime() - left)
 	}
+	g.removeSocket()
 	if g.told {
 		err = errors.Join(err, g.connection.Detach(true))
 	}

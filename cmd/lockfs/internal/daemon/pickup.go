@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/cluster/session"
+	"lockfs/cmd/lockfs/internal/cli"
 )
 
 const (
@@ -22,29 +22,20 @@ const (
 	pickUpPatience = 2 * time.Second
 )
 
-// guardSocket is where a guard hands over what a mount's process has left, in the abstract namespace: it is known by the session
-// file, which no other mount has, and the directory.
-func guardSocket(sessionFile *os.File, dir string) (*net.UnixAddr, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(sessionFile.Fd()), &st); err != nil {
-		return nil, os.NewSyscallError("fstat", err)
-	}
-	return socketOf(&st, dir), nil
+// guardSocket is the path of the socket on which the guard of a mount hands over the mount. The device and inode of the session file, which no
+// other mount uses, and the directory identify the mount.
+func guardSocket(sessionFile *unix.Stat_t, dir string) string {
+	return cli.GuardSocket(fmt.Sprintf("%x-%x-%s", sessionFile.Dev, sessionFile.Ino, dir))
 }
 
-func socketOf(sessionFile *unix.Stat_t, dir string) *net.UnixAddr {
-	sum := sha256.Sum256([]byte(dir))
-	return &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("@lockfs-guard-%x-%x-%x", sessionFile.Dev, sessionFile.Ino, sum[:8])}
-}
-
-// pickUp asks for what a process has left that was killed, and goes on with the mount of a directory then; nil if there is nothing.
+// pickUp takes over the mount of a directory from the guard of a process that was killed; nil if there is no such guard.
 func pickUp(sessionPath, dir string) *inheritance {
 	for _, path := range session.Files(sessionPath) {
 		var st unix.Stat_t
 		if unix.Stat(path, &st) != nil {
 			continue
 		}
-		conn, err := net.DialUnix("unix", nil, socketOf(&st, dir))
+		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: guardSocket(&st, dir)})
 		if err != nil {
 			continue
 		}
@@ -114,17 +105,17 @@ func isOurs(conn *net.UnixConn) error {
 	return nil
 }
 
-// listenFor lets the next process of a mount ask before the guard runs that is to answer it, or knows that this process has ended. It
-// answers nil where nobody starts one.
+// listenFor listens on the guard's socket before the guard runs, so that the next process of the mount can connect at any time. The socket
+// takes the place of the one of an earlier guard. It returns nil if no supervisor starts a next process.
 func listenFor(sessionFile *os.File, dir string) (*os.File, error) {
 	if sessionFile == nil || !isSupervised() {
 		return nil, nil
 	}
-	address, err := guardSocket(sessionFile, dir)
-	if err != nil {
-		return nil, err
+	var st unix.Stat_t
+	if err := unix.Fstat(int(sessionFile.Fd()), &st); err != nil {
+		return nil, os.NewSyscallError("fstat", err)
 	}
-	listener, err := net.ListenUnix("unix", address)
+	listener, err := listenAlone(guardSocket(&st, dir))
 	if err != nil {
 		return nil, err
 	}
@@ -132,35 +123,32 @@ func listenFor(sessionFile *os.File, dir string) (*os.File, error) {
 	return file, errors.Join(err, listener.Close())
 }
 
-// giveToNext hands what is left to the next process that asks, until one has a guard of its own; false: none does in time.
+// giveToNext hands the mount to the next process that connects, until one has a guard of its own. It reports false if none does in time.
 func (l *leaving) giveToNext() bool {
 	for l.socket != nil {
-		conn, err := acceptAt(l.socket)
+		conn, err := l.giveToOne()
 		if err != nil {
 			return false
 		}
-		err = l.give(conn)
-		if err == nil {
+		err = hear(conn)
+		if err = errors.Join(err, conn.Close()); err == nil {
 			return true
 		}
 		if l.told = errors.Is(err, errToldToEnd); l.told {
 			return false
 		}
-		// The guard of a process that has not lived to be served by it may have the name yet, for a moment.
-		for range 10 {
-			if l.socket, err = listenFor(l.journal, l.connection.Dir); err == nil {
-				break
-			}
-			time.Sleep(pickUpPatience / 20)
+		// The process may have put the socket of its own guard in the place of this one before it ended.
+		if l.socket, err = listenFor(l.journal, l.connection.Dir); err != nil {
+			return false
 		}
 	}
 	return false
 }
 
-// acceptAt accepts one connection, and then listens no more: the next guard does.
-func acceptAt(socket *os.File) (*net.UnixConn, error) {
-	generic, err := net.FileListener(socket)
-	if err = errors.Join(err, socket.Close()); err != nil {
+// giveToOne sends the mount to the first process that takes it, closes the socket, and returns the connection to that process.
+func (l *leaving) giveToOne() (*net.UnixConn, error) {
+	generic, err := net.FileListener(l.socket)
+	if err = errors.Join(err, l.socket.Close()); err != nil {
 		return nil, err
 	}
 	listener := generic.(*net.UnixListener)
@@ -168,12 +156,28 @@ func acceptAt(socket *os.File) (*net.UnixConn, error) {
 	if err := listener.SetDeadline(time.Now().Add(pickUpLimit)); err != nil {
 		return nil, err
 	}
-	return listener.AcceptUnix()
+	for {
+		conn, err := listener.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		if err = l.give(conn); err == nil {
+			return conn, nil
+		}
+		_ = conn.Close() // its process connected while the mount was served, and has given up since
+	}
 }
 
-// give hands it to a process, and hears whether that has a guard of its own.
+// removeSocket removes the guard's socket once no process can take the mount any more.
+func (l *leaving) removeSocket() {
+	var st unix.Stat_t
+	if l.journal != nil && isSupervised() && unix.Fstat(int(l.journal.Fd()), &st) == nil {
+		_ = os.Remove(guardSocket(&st, l.connection.Dir))
+	}
+}
+
+// give sends the files of the mount to a process of this user.
 func (l *leaving) give(conn *net.UnixConn) error {
-	defer func() { _ = conn.Close() }()
 	if err := isOurs(conn); err != nil {
 		return err
 	}
@@ -186,8 +190,6 @@ func (l *leaving) give(conn *net.UnixConn) error {
 		}
 		which, fds = append(which, 1), append(fds, int(file.Fd()))
 	}
-	if _, _, err := conn.WriteMsgUnix(which, unix.UnixRights(fds...), nil); err != nil {
-		return err
-	}
-	return hear(conn)
+	_, _, err := conn.WriteMsgUnix(which, unix.UnixRights(fds...), nil)
+	return err
 }

@@ -79,10 +79,7 @@ func changeRecord(file, dir string, change func(*entry)) error {
 	if after == "" {
 		return errors.Join(os.Remove(file), durable.SyncDir(folder))
 	}
-	if err := durable.Replace(file, []byte(after)); err != nil {
-		return err
-	}
-	return os.Chmod(file, 0o644) // all users' commands read it
+	return durable.ReplaceForAll(file, []byte(after)) // all users' commands read it
 }
 
 func render(entries []entry) string {

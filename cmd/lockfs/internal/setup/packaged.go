@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockfs/cluster/durable"
 	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/cli"
 )
@@ -25,11 +26,11 @@ uses units in ` + packagedDir + ` that are for the program which it is itself, a
 				return err
 			}
 			for _, role := range []identity.Role{identity.Server, identity.Client} {
-				if err := os.WriteFile(filepath.Join(args[0], unitName(role)), []byte(unitText(role, program)), 0o644); err != nil {
+				if err := durable.ReplaceForAll(filepath.Join(args[0], unitName(role)), []byte(unitText(role, program))); err != nil {
 					return err
 				}
 			}
-			return os.WriteFile(filepath.Join(args[0], filepath.Base(settingsFile)), []byte(settingsHead), 0o600)
+			return durable.Replace(filepath.Join(args[0], filepath.Base(settingsFile)), []byte(settingsHead))
 		},
 	}
 	cmd.Flags().StringVar(&program, "program", "/usr/bin/lockfs", "where the program will be")

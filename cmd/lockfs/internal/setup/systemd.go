@@ -41,10 +41,10 @@ func (s *systemd) install() (changed bool, err error) {
 	if err == nil && bytes.Equal(there, text) {
 		return false, nil
 	}
-	if err := durable.Replace(s.file(), text); err != nil {
+	if err := durable.ReplaceForAll(s.file(), text); err != nil {
 		return false, fmt.Errorf("install %s: %w", unitName(s.role), err)
 	}
-	return true, os.Chmod(s.file(), 0o644)
+	return true, nil
 }
 
 // removeOwn removes the unit of this host.
