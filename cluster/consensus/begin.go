@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/hashicorp/raft"
 
@@ -17,29 +18,29 @@ import (
 )
 
 // Found makes a data directory of a new cluster of one, whose first state that of the namespace is; term is that which it was in.
-// The directory must be empty, or not there yet. furnish, which may be nil, puts into it what else the node has of a
-// secure cluster, and into the state what that has to know of it. What is
-// left of the directory after an error is empty again.
+// The directory must be empty, not there yet, or left by an interrupted Found, which it removes. furnish, which may be nil, puts into it what else
+// the node has of a secure cluster, and into the state what that has to know of it. After an error the directory is empty again.
 func Found(
 	path string, claim Claim, state *namespace.Namespace, term ids.Term, furnish func() error, logger *slog.Logger,
 ) (err error) {
 	if !ValidName(claim.Name) {
 		return fmt.Errorf("node name %q: it takes 1 to 63 letters, digits, '.', '_' and '-'; give another with --name", claim.Name)
 	}
-	if err := requireEmpty(path); err != nil {
+	if err := requireEmpty(path); err != nil { // before anything is written
 		return err
 	}
 	lock, err := lockDirectory(path)
 	if err != nil {
 		return err
 	}
+	if err := beginFound(path); err != nil {
+		return errors.Join(err, lock.Close())
+	}
 	d := &Directory{Path: path, Identity: newIdentity(claim.Name, claim.Address), lock: lock, versions: version.Own()}
 	d.Cluster = state.Cluster()
 	defer func() {
 		if err != nil {
-			for _, made := range []string{IdentityFile, votesFile, logDir, snapshotDir, CredentialsDir, SealKeyFile, lockFile} {
-				_ = os.RemoveAll(filepath.Join(path, made))
-			}
+			_ = errors.Join(removeFound(path), os.Remove(filepath.Join(path, incompleteFile)), os.Remove(filepath.Join(path, lockFile)))
 		}
 		err = errors.Join(err, d.Close())
 	}()
@@ -64,7 +65,46 @@ func Found(
 	if err := errors.Join(err, log.Close(), votes.Close(), durable.SyncDir(path)); err != nil {
 		return fmt.Errorf("make the data directory %s: %w", path, err)
 	}
-	return d.SetJoined() // from here on it is a node's
+	if err := d.SetJoined(); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(path, incompleteFile)); err != nil {
+		return err
+	}
+	return durable.SyncDir(path) // from here on it is a node's
+}
+
+// incompleteFile is in a directory until Found has made all of it.
+const incompleteFile = "incomplete"
+
+// foundNames are what Found makes in a directory, besides the lock and incompleteFile.
+var foundNames = []string{
+	IdentityFile, IdentityFile + durable.Unfinished, votesFile, logDir, snapshotDir, CredentialsDir, SealKeyFile, SealKeyFile + durable.Unfinished,
+}
+
+// beginFound marks a directory as incomplete, once it is empty.
+func beginFound(path string) error {
+	if err := requireEmpty(path); err != nil { // another process may have used it until it was locked
+		return err
+	}
+	if err := durable.Replace(filepath.Join(path, incompleteFile), []byte("lockfs restore makes this directory\n")); err != nil {
+		return err
+	}
+	return removeFound(path)
+}
+
+// removeFound removes all that Found makes in a directory but the mark.
+func removeFound(path string) (err error) {
+	for _, name := range foundNames {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(path, name)))
+	}
+	return err
+}
+
+// isIncomplete reports whether Found was interrupted in a directory.
+func isIncomplete(path string) bool {
+	_, err := os.Lstat(filepath.Join(path, incompleteFile))
+	return err == nil
 }
 
 // Bootstrap makes the node of a directory that was opened for it (Claim.Bootstrap) the only voter of a new cluster. It can be
@@ -108,14 +148,18 @@ func (d *Directory) onlyVoter() raft.Configuration {
 	return raft.Configuration{Servers: []raft.Server{{Suffrage: raft.Voter, ID: raft.ServerID(d.ID), Address: address}}}
 }
 
-// requireEmpty passes over what a file system has by itself.
+// requireEmpty returns an error if a directory has anything but what a file system has by itself, or an interrupted Found has left.
 func requireEmpty(path string) error {
+	passed := []string{"lost+found", lockFile, incompleteFile, incompleteFile + durable.Unfinished}
+	if isIncomplete(path) {
+		passed = append(passed, foundNames...)
+	}
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	for _, entry := range entries {
-		if entry.Name() != "lost+found" {
+		if !slices.Contains(passed, entry.Name()) {
 			return fmt.Errorf("%s is not empty (it has %q): name a directory that is, or is not there yet", path, entry.Name())
 		}
 	}

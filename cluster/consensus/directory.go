@@ -67,6 +67,9 @@ func OpenDirectory(path string, claim Claim) (*Directory, error) {
 		return nil, err
 	}
 	d := &Directory{Path: path, lock: lock, versions: claim.versions()}
+	if isIncomplete(path) {
+		return nil, errors.Join(fmt.Errorf("data directory %s is incomplete: `lockfs restore` was interrupted; run it again with this --data", path), d.Close())
+	}
 	if err := d.identify(claim); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}

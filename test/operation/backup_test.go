@@ -225,3 +225,45 @@ func TestALostMajorityIsRecovered(t *testing.T) {
 	jobs.Finish(t, c)
 	c.RequireSameState(t)
 }
+
+// TestRestoreThatWasKilledIsRepeated kills lockfs restore at each file that it makes. A server does not start in what is left, and the next
+// restore makes all of it.
+func TestRestoreThatWasKilledIsRepeated(t *testing.T) {
+	t.Parallel()
+	c := suite.StartSecureCluster(t, 1)
+	a := c.Nodes[0]
+	a.Host.MustRun(t, "sh", "-c", "set -C; > "+c.Path("held"))
+	held, file := tokenOf(t, a.Host, c.Path("held")), filepath.Join(c.Net.Dir(), "killed.backup")
+	_, err := a.Lockfs("backup", file)
+	require.NoError(t, err)
+	restore := []string{"restore", file, "--data", a.Data + ".new", "--name", a.Name, "--addr", a.Addr(), "--ca-key", filepath.Join(a.Data, "ca.key")}
+	a.Kill()
+	a.Data += ".new"
+	kills := 0
+	for _, made := range []string{"lock", "incomplete", "ca.key", "identity", "snapshots", "votes.db", "log", "node.json"} {
+		p := a.Host.Start(c.Program, restore...)
+		hosts.Eventually(t, "restore makes "+made, func() (string, bool) {
+			_, err := os.Lstat(filepath.Join(a.Data, made))
+			return fmt.Sprint(err), err == nil
+		})
+		p.Kill()
+		if _, err := os.Lstat(filepath.Join(a.Data, "incomplete")); err != nil && made != "lock" {
+			continue // it was done before
+		}
+		kills++
+		if made != "lock" {
+			_, err := a.Host.Run(c.Program, "server", "--data", a.Data, "--name", a.Name, "--addr", a.Addr())
+			require.ErrorContains(t, err, "`lockfs restore` was interrupted; run it again")
+		}
+	}
+	require.Positive(t, kills)
+	t.Logf("killed %d times", kills)
+	if _, err := os.Lstat(filepath.Join(a.Data, "incomplete")); err != nil {
+		require.NoError(t, os.RemoveAll(a.Data))
+	}
+	a.Host.MustRun(t, c.Program, restore...)
+	require.NoFileExists(t, filepath.Join(a.Data, "incomplete"))
+	a.Start(t)
+	awaitMembers(t, a.Lockfs, a.Name)
+	require.Equal(t, held, tokenOf(t, a.Host, c.Path("held")))
+}

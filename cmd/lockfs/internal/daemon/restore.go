@@ -49,7 +49,8 @@ func restoreCommand() *cobra.Command {
 		Use:   "restore FILE|- --data DIR --name NAME --addr HOST:PORT [--ca-key FILE]",
 		Short: "Make the data directory of a new cluster from a backup",
 		Long: `Make the data directory of a new cluster of one server from a backup. The directory must be empty, or not there yet. Start the
-server then with the same --name, --data and --addr (or --advertise); others join it with empty directories.
+server then with the same --name, --data and --addr (or --advertise); others join it with empty directories. If the
+command is interrupted, run it again.
 
 With --ca-key, the file ca.key of any server of the old cluster, the authority goes on and mounts come back with the certificates that
 they have. Without it there is a new authority, and all hosts need new tokens. With --insecure there are no certificates.
