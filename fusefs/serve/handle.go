@@ -9,38 +9,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// begin notes a request that was read, and counted.
+// begin notes a request that was read, and counted. It is called with the mutex held.
 func (s *Server) begin(request []byte) *call {
 	c := &call{header: headerOf(request)}
 	if c.header.Opcode == opInterrupt && len(request) >= headerSize+8 {
-		s.noteInterrupt(binary.NativeEndian.Uint64(request[headerSize:]))
+		if ended := s.underway[binary.NativeEndian.Uint64(request[headerSize:])]; ended != nil {
+			ended.interrupted = true
+		}
 	}
 	if s.mayWait(&c.header) {
 		c.raw = bytes.Clone(request)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if waitsForAnswer(&c.header) {
 		s.underway[c.header.Unique] = c
 	}
 	return c
 }
 
-func (s *Server) noteInterrupt(unique uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.underway[unique]; c != nil {
-		c.interrupted = true
-	}
-}
-
 // handle answers a request, unless it was ended to be given back and has no answer.
-func (s *Server) handle(c *call, b *buffers, n int) {
+func (s *Server) handle(c *call, request []byte) {
+	out, done := s.roomForAnswer(c, request)
+	defer done()
 	var answer []byte
-	if isAskedAgain(&c.header) && s.onlyOnce(b.in[:n]) {
+	if isAskedAgain(&c.header) && s.onlyOnce(request) {
 		answer = refusal(c.header.Unique, unix.EIO)
 	} else {
-		answer = s.ask(c, b, n)
+		answer = s.ask(c, request, out)
 	}
 	if !s.toGiveBack(c, answer) && len(answer) > 0 {
 		if err := s.write(answer); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENODEV) {
@@ -54,13 +48,33 @@ func (s *Server) handle(c *call, b *buffers, n int) {
 	}
 }
 
-func (s *Server) ask(c *call, b *buffers, n int) (answer []byte) {
+// roomForAnswer returns a buffer for the answer to a request, and the function that gives it back. A request that may wait asks for
+// little data from now on, and has a buffer of its own.
+func (s *Server) roomForAnswer(c *call, request []byte) (out []byte, done func()) {
+	data := dataAsked(request)
+	if c.raw != nil {
+		size := waitingRoom
+		if data != nil {
+			*data = min(*data, waitingData)
+			size += int(*data)
+		}
+		return make([]byte, size), func() {}
+	}
+	pool := &s.small
+	if data != nil && *data > answerRoom/2 {
+		pool = &s.large
+	}
+	b := take(pool)
+	return *b, func() { pool.Put(b) }
+}
+
+func (s *Server) ask(c *call, request, out []byte) (answer []byte) {
 	s.asks(&c.header)
-	length, status := s.protocol.HandleRequest([][]byte{b.in[:n]}, [][]byte{b.out})
+	length, status := s.protocol.HandleRequest([][]byte{request}, [][]byte{out})
 	if !status.Ok() && waitsForAnswer(&c.header) {
 		return refusal(c.header.Unique, unix.EIO)
 	}
-	return b.out[:length]
+	return out[:length]
 }
 
 // toGiveBack tells whether a request was ended that has no answer. If the server was not stopped after all, it is handled once more.
@@ -111,11 +125,8 @@ func (s *Server) interrupt(which func(*call) bool) {
 
 // again handles a request that was read before, and counted again.
 func (s *Server) again(request []byte) {
-	b := s.take()
-	n := copy(b.in, request)
-	c := s.begin(b.in[:n])
-	go func() {
-		defer s.give(b)
-		s.handle(c, b, n)
-	}()
+	s.mu.Lock()
+	c := s.begin(request)
+	s.mu.Unlock()
+	go s.handle(c, request)
 }

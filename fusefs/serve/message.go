@@ -10,13 +10,25 @@ import (
 
 const (
 	opForget      = 2
+	opRead        = 15
+	opGetXAttr    = 22
+	opListXAttr   = 23
 	opInit        = 26
+	opReadDir     = 28
 	opInterrupt   = 36
+	opIoctl       = 39
 	opBatchForget = 42
+	opReadDirPlus = 44
 )
 
-// answerRoom is for what an answer has besides data.
-const answerRoom = 4096
+const (
+	// answerRoom is for an answer that has no more data than the target of a symbolic link.
+	answerRoom = 8192
+	// waitingRoom is for the answer to a request that may wait, besides data: there may be ten thousand.
+	waitingRoom = 256
+	// waitingData is as much data as the answer to a request that may wait can have.
+	waitingData = 64 << 10
+)
 
 var headerSize = int(unsafe.Sizeof(fuse.InHeader{}))
 
@@ -35,6 +47,25 @@ func isAskedAgain(header *fuse.InHeader) bool {
 
 func waitsForAnswer(header *fuse.InHeader) bool {
 	return header.Opcode != opForget && header.Opcode != opBatchForget && header.Opcode != opInterrupt
+}
+
+// dataAsked returns a pointer to the size of the data that a request asks for, in the request; nil if its answer has a size of its own.
+func dataAsked(request []byte) *uint32 {
+	var at uintptr
+	switch header := headerOf(request); header.Opcode {
+	case opRead, opReadDir, opReadDirPlus:
+		at = unsafe.Offsetof(fuse.ReadIn{}.Size)
+	case opGetXAttr, opListXAttr:
+		at = unsafe.Offsetof(fuse.GetXAttrIn{}.Size)
+	case opIoctl:
+		at = unsafe.Offsetof(fuse.IoctlIn{}.OutSize)
+	default:
+		return nil
+	}
+	if uintptr(len(request)) < at+unsafe.Sizeof(uint32(0)) {
+		return nil
+	}
+	return (*uint32)(unsafe.Pointer(&request[at]))
 }
 
 func refusal(unique uint64, errno unix.Errno) []byte {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"errors"
 	"os"
 
@@ -51,18 +52,32 @@ func (s *Server) loop() {
 		if r == nil {
 			return
 		}
-		b := s.take()
-		n, err := r.read(s.fd, b.in)
-		if !s.stopReading(r, b.in[:max(n, 0)], err) {
-			s.give(b)
+		b := take(&s.large)
+		n, err := r.read(s.fd, *b)
+		c, goesOn := s.stopReading(r, (*b)[:max(n, 0)], err)
+		if !goesOn {
+			s.large.Put(b)
 			return
 		}
-		if err == nil {
-			s.handle(s.begin(b.in[:n]), b, n)
+		switch {
+		case c == nil:
+			s.large.Put(b)
+		case n <= smallRequest: // it may wait long, and many others with it
+			request := c.raw
+			if request == nil {
+				request = bytes.Clone((*b)[:n])
+			}
+			s.large.Put(b)
+			s.handle(c, request)
+		default:
+			s.handle(c, (*b)[:n])
+			s.large.Put(b)
 		}
-		s.give(b)
 	}
 }
+
+// smallRequest is the size of a request up to which it keeps no large buffer while it is handled.
+const smallRequest = 8192
 
 // startReading answers nil if enough others read, or nobody is to.
 func (s *Server) startReading() *reader {
@@ -76,29 +91,29 @@ func (s *Server) startReading() *reader {
 	return r
 }
 
-// stopReading answers whether to go on. A request that was read counts as being handled before its reader is gone: what nobody
-// counts would be answered by nobody after a Stop.
-func (s *Server) stopReading(r *reader, request []byte, err error) bool {
+// stopReading returns the request that was read, if there is one, and whether to go on. The request counts as being handled before its
+// reader is gone, and an interruption is noted by then: a Stop would miss them.
+func (s *Server) stopReading(r *reader, request []byte, err error) (c *call, goesOn bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.tellEnding()
 	delete(s.reading, r)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EINTR):
-		return true // the request was withdrawn
+		return nil, true // the request was withdrawn
 	case errors.Is(err, unix.EAGAIN):
-		return !s.stopping
+		return nil, !s.stopping
 	case err != nil:
 		s.isGone = true
 		if !errors.Is(err, unix.ENODEV) {
 			s.logger.Error("requests cannot be read any more", "error", err)
 		}
-		return false
+		return nil, false
 	}
 	s.handled++
 	// Those that tell what was forgotten wait for no answer: who sends many is not to have many handled at once.
 	if opcode := headerOf(request).Opcode; len(s.reading) == 0 && !s.stopping && opcode != opForget && opcode != opBatchForget {
 		go s.loop()
 	}
-	return true
+	return s.begin(request), true
 }

@@ -20,7 +20,8 @@ type Server struct {
 	mayWait  func(header *fuse.InHeader) bool
 	onlyOnce func(request []byte) bool
 
-	buffers sync.Pool // of *buffers
+	large sync.Pool // of *[]byte, for the largest request or answer
+	small sync.Pool // of *[]byte, for answers without much data
 
 	mu       sync.Mutex
 	underway map[uint64]*call // that wait for an answer, by the kernel's numbers
@@ -35,14 +36,11 @@ type Server struct {
 // call is a request that is being handled.
 type call struct {
 	header fuse.InHeader
-	raw    []byte // of one that may wait; nil: it may not
+	raw    []byte // the request, if it may wait; nil: it may not
 	back   bool   // it was ended here, to be given back
 
 	interrupted bool // by the kernel
 }
-
-// buffers are those of one request.
-type buffers struct{ in, out []byte }
 
 // New is for a connection that was opened as init says. asks is called before each request is handled. mayWait tells of requests that may
 // wait as long as they like: their handlers return
@@ -57,9 +55,8 @@ func New(
 		asks: asks, mayWait: mayWait, onlyOnce: onlyOnce,
 		underway: make(map[uint64]*call), reading: make(map[*reader]struct{}),
 	}
-	s.buffers.New = func() any {
-		return &buffers{in: make([]byte, kernel.MaxWrite+kernel.BlockSize), out: make([]byte, kernel.MaxWrite+answerRoom)}
-	}
+	s.large.New = func() any { return new(make([]byte, kernel.MaxWrite+answerRoom)) }
+	s.small.New = func() any { return new(make([]byte, answerRoom)) }
 	s.changed = sync.NewCond(&s.mu)
 	return s, init.tell(s.protocol)
 }
@@ -79,5 +76,4 @@ func (s *Server) awaitIdle() {
 	}
 }
 
-func (s *Server) take() *buffers  { return s.buffers.Get().(*buffers) }
-func (s *Server) give(b *buffers) { s.buffers.Put(b) }
+func take(from *sync.Pool) *[]byte { return from.Get().(*[]byte) }
