@@ -117,12 +117,15 @@ func (j *judge) mayRemove(e *entry, in *inode) bool {
 	return evidence.MayRemove()
 }
 
-// isLock tells whether a name is a lock.
+// isLock reports whether a name is a lock. A lock that was emptied stays one for as long as its guard is what it was.
 func (j *judge) isLock(e *entry, in *inode) bool {
-	if in.isDir() {
-		return j.groundOf(e, in) != isData
-	}
-	return e.lock
+	return e.lock || in.isDir() && j.groundOf(e, in) != isData || j.isEmptiedLock(e, in)
+}
+
+// isEmptiedLock follows from the time, on which nothing that is kept of a name may depend.
+func (j *judge) isEmptiedLock(e *entry, in *inode) bool {
+	before := j.emptied(e, in)
+	return before != nil && j.groundOf(e, before) != isData
 }
 
 // because says for people what makes a name a lock; empty: it is none.
@@ -136,6 +139,9 @@ func (j *judge) because(e *entry, in *inode) string {
 		return fmt.Sprintf("it was created exclusively, %v", j.evidence(e, in))
 	case byLockInIt:
 		return "it was created exclusively and has a lock in it"
+	}
+	if j.isEmptiedLock(e, in) {
+		return fmt.Sprintf("its content was of format %s, and is being replaced", e.known.Format)
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -237,6 +238,39 @@ func TestGuardOutlastsTruncation(t *testing.T) {
 			tr.do(there, way.op(tr, there)).ok()
 		})
 	}
+}
+
+// TestEmptiedLockIsALockWhileItIsGuarded: as long as another host may not remove it, every inspection tells of a lock and of its format.
+func TestEmptiedLockIsALockWhileItIsGuarded(t *testing.T) {
+	for _, exclusive := range []bool{true, false} {
+		for _, facts := range []*storepb.Facts{keptFacts(processOf(1)), factsFor(storepb.Format_SEMAPHORE, "x", 0), towerFacts("x")} {
+			t.Run(fmt.Sprintf("%v, exclusive: %v", facts.GetFormat(), exclusive), func(t *testing.T) {
+				tr := newDriver(t)
+				tr.says = storepb.NameSays_SAYS_NOTHING
+				tr.do(here, createOp(RootIno, "f", exclusive)).ok()
+				tr.fill(here, RootIno, "f", facts).ok()
+				tr.requireLock(true, RootIno, "f")
+				tr.fill(here, RootIno, "f", nil).ok()
+				tr.requireLock(true, RootIno, "f")
+				require.Equal(t, facts.GetFormat(), tr.lock("f").GetFacts().GetFormat())
+				tr.requireRefused(there, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("f")}), storepb.Code_BUSY)
+				tr.tick(settling + time.Second)
+				tr.requireLock(false, RootIno, "f")
+				require.Empty(t, tr.lock("f").GetRemover())
+				tr.unlink(there, RootIno, "f").ok()
+			})
+		}
+	}
+}
+
+// TestEmptiedLockThatIsRemovedIsNoData: its holder is about to write to it, and has to learn that the lock is gone.
+func TestEmptiedLockThatIsRemovedIsNoData(t *testing.T) {
+	tr := newDriver(t)
+	ino := tr.take(here, "f", factsFor(storepb.Format_SWARM, "x", 0))
+	tr.fill(here, RootIno, "f", nil).ok()
+	tr.unlink(there, RootIno, "f").ok()
+	tr.pin(here, ino).ok()
+	require.Equal(t, storepb.Code_STALE, tr.write(here, ino, "x").GetCode())
 }
 
 // TestBeadsAreOverwrittenByTheirOwnProcesses, and removed by any of their host.

@@ -13,16 +13,26 @@ const settling = 5 * time.Second
 
 func (j *judge) isSettling(in *inode) bool { return j.time-in.ctime < int64(settling) }
 
+// emptied returns the inode of a lock that was emptied just now, with the facts from before. Its holder is about to write to it. Nil: the
+// name is no such lock.
+func (j *judge) emptied(e *entry, in *inode) *inode {
+	if in.facts != nil || e.known == nil || !j.isSettling(in) {
+		return nil
+	}
+	before := *in
+	before.facts = e.known
+	return &before
+}
+
 // guardOf is the guard of a lock, with the host that it speaks of. While its content is being replaced, the
 // guard is what it was before, and the host is that which replaces it: the holder's, or that of one who
 // takes a stale lock over.
 func (j *judge) guardOf(e *entry, in *inode) governed {
-	if in.facts != nil || e.known == nil || !j.isSettling(in) {
+	before := j.emptied(e, in)
+	if before == nil {
 		return j.govern(e, in)
 	}
-	before := *in
-	before.facts = e.known
-	g := j.govern(e, &before)
+	g := j.govern(e, before)
 	if g.byCreator {
 		return g
 	}

@@ -8,7 +8,7 @@ import (
 // lockCounts are kept with every change, so that nobody has to walk a million names to know them. They are worked out again
 // from the rest when a state is restored.
 type lockCounts struct {
-	files map[lockKind]int // locks that are files or symbolic links
+	files map[lockKind]int // locks that are files or symbolic links, without those that were emptied for a moment
 	dirs  int              // empty directories with a name, or in a directory with a name, that says lock
 }
 

@@ -19,7 +19,7 @@ func requireLocksCounted(t require.TestingT, ns *Namespace) {
 		switch {
 		case in.isDir() && e.exclusive && isNamedByTheBook(e) && !ns.tree.hasEntries(e.ino):
 			dirs++
-		case !in.isDir() && ns.isLock(e, in) && !lockfact.IsTemporary(e.name):
+		case !in.isDir() && ns.groundOf(e, in) != isData && !lockfact.IsTemporary(e.name):
 			files[lockKind{ns.govern(e, in).Format, e.stale != nil}]++
 		}
 		return true

@@ -4,13 +4,14 @@ import "lockfs/raftstore/ids"
 
 // removeEntry takes a name away. It answers the inode's number if that was its last one.
 func (k *keeper) removeEntry(session ids.Session, e *entry, in *inode) (removed ids.Inode) {
+	data := !k.isLock(e, in)
 	k.tree.deleteEntry(e)
 	subdirs := 0
 	if in.isDir() {
 		subdirs = -1
 	}
 	k.touchDir(e.parent, subdirs)
-	removed = k.dropLink(session, in, !e.lock)
+	removed = k.dropLink(session, in, data)
 	if removed != 0 {
 		k.removed = append(k.removed, Removal{Session: session, Parent: e.parent, Name: e.name, Ino: removed})
 	}

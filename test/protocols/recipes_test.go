@@ -106,8 +106,7 @@ func TestWhySaysWhatARemovalIsTold(t *testing.T) {
 				_, err = h.Run("rm", "-d", c.Path(lock))
 				remover, _, _ := strings.Cut(strings.SplitAfter(why+"may be removed by: ", "may be removed by: ")[1], "\n")
 				switch {
-				case strings.Contains(why, "lock: no") && strings.Contains(kind, "emptied"): // its writer may be about to write it anew
-				case remover == "anyone", strings.Contains(why, "lock: no") && !strings.Contains(kind, "emptied"), h == g.Host && strings.HasPrefix(remover, "programs on host m"):
+				case remover == "anyone", strings.Contains(why, "lock: no"), h == g.Host && strings.HasPrefix(remover, "programs on host m"):
 					if err != nil {
 						require.ErrorContains(t, err, "No such file", "%s%s on %s:\n%s", kind, suffix, h.Name(), why)
 					}
