@@ -129,6 +129,7 @@ func (l *locker) ask(kind history.Kind, lock *storepb.TakeLock) (done bool) {
 		l.w.playing.Go(func() { l.dropLater(client, gen, lock) })
 	}
 	call.Errno = lockErrno(result, err)
+	call.Lapsed = call.Errno == syscall.EINTR && uint64(client.Session()) != lock.GetSession()
 	for thaw := m.h.thawed(); thaw != nil && m.generation() == gen; thaw = m.h.thawed() {
 		<-thaw
 	}
@@ -211,7 +212,7 @@ func (w *world) lockAll() {
 }
 
 func (w *world) checkLocks() error {
-	h := &history.LockHistory{Calls: w.locked.calls, OpTimeout: w.opTimeout, Prompt: patience} // who is told of an interrupt has no lock
+	h := &history.LockHistory{Calls: w.locked.calls, OpTimeout: w.opTimeout, Prompt: patience} // a wait that was interrupted has no lock (Lapsed)
 	return h.Check(checkTime)
 }
 

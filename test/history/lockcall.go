@@ -70,6 +70,10 @@ type LockCall struct {
 	Range  Range  `json:"range"`
 	Wait   bool   `json:"wait,omitempty"`
 
+	// Lapsed says that a wait was interrupted, and that its session had ended before it returned. The request may have become a lock of
+	// that session, which stays for the lock delay. Simulated mounts can tell; a program cannot.
+	Lapsed bool `json:"lapsed,omitempty"`
+
 	Got LockSeen `json:"got"`
 }
 

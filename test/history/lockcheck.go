@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -50,11 +51,23 @@ func (h *LockHistory) Check(within time.Duration) error {
 		})
 		for _, space := range lockSpaces {
 			if err := linear.Check(lockModel, h.operations(calls, space), within); err != nil {
-				failed = append(failed, fmt.Errorf("%s/%s, %v: %w", f.dir, f.name, space, err))
+				failed = append(failed, fmt.Errorf("%s/%s, %v: %w%s", f.dir, f.name, space, err, h.interrupted(calls, space)))
 			}
 		}
 	}
 	return errors.Join(append(failed, refused...)...)
+}
+
+// interrupted lists the waits that were interrupted and have no operation: in the order that is looked for they never had the lock.
+func (h *LockHistory) interrupted(calls []*LockCall, space []Kind) string {
+	first := slices.MinFunc(calls, func(a, b *LockCall) int { return cmp.Compare(a.Start, b.Start) }).Start
+	var b strings.Builder
+	for _, c := range calls {
+		if slices.Contains(space, c.Kind) && c.Errno == syscall.EINTR && len(h.verbsOf(c)) == 0 {
+			fmt.Fprintf(&b, "\n  no lock %10.6f %11.6f %v", float64(c.Start-first)/1e9, float64(c.End-first)/1e9, c)
+		}
+	}
+	return b.String()
 }
 
 // allowed tells whether there is a reason at all for a call to fail so. EDEADLK is none: clients have several

@@ -431,3 +431,25 @@ func TestLockHistories(t *testing.T) {
 		})
 	}
 }
+
+// TestAnInterruptedWaitWhoseSessionEndedMayHaveHadTheLock: the request became a lock while the host was cut off, and the lock stays
+// for the lock delay.
+func TestAnInterruptedWaitWhoseSessionEndedMayHaveHadTheLock(t *testing.T) {
+	for _, lapsed := range []bool{true, false} {
+		h := LockHistory{OpTimeout: handTimeout * time.Second, Prompt: handTimeout * time.Second}
+		for i, made := range []locked{
+			{client: 0, start: 1, end: 5, kind: OFD, mode: ReadLock, in: Range{0, 3}, wait: true, errno: interrupted},
+			{client: 2, start: 3, end: 4, kind: TestOFD, mode: WriteLock, in: Range{2, 2}, got: LockSeen{ReadLock, Range{0, 3}, -1}},
+			{client: 2, start: 6, end: 7, kind: OFD, mode: WriteLock, in: Range{3, 3}, errno: again},
+			{client: 2, start: 8, end: 9, kind: OFD, mode: WriteLock, in: Range{3, 3}},
+		} {
+			h.Calls = append(h.Calls, made.call(i))
+		}
+		h.Calls[0].Lapsed = lapsed
+		if err := h.Check(time.Minute); lapsed {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, linear.ErrImpossible)
+		}
+	}
+}

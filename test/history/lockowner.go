@@ -177,7 +177,7 @@ func (h *LockHistory) inDoubt(c *LockCall) bool {
 	// Who is interrupted while the cluster cannot be asked may have the lock for a moment, or until the session ends. He is told late, or
 	// at once if others have waited for nothing before.
 	unasked := c.Errno == syscall.EINTR && (c.End-c.Start >= int64(h.Prompt) || h.maybeSilent(c))
-	return c.locks() && (c.Orphaned() || c.Errno == syscall.ETIMEDOUT || unasked)
+	return c.locks() && (c.Orphaned() || c.Errno == syscall.ETIMEDOUT || unasked || c.Lapsed)
 }
 
 // maybeSilent tells whether the cluster may not have answered the host of a call then: another call there had waited in vain by then, or
