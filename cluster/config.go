@@ -42,6 +42,11 @@ type Config struct {
 	MaxInodesPerUser uint64
 	MaxBytesPerUser  uint64
 	MaxSessions      uint64
+	// MaxLocksPerUser and MaxLocksPerFile bound the flock and fcntl locks of a user on a host, and in one file; MaxSessionsPerHost the
+	// sessions of a host. This node changes them in the cluster when it leads; 0 leaves them.
+	MaxLocksPerUser    uint64
+	MaxLocksPerFile    uint64
+	MaxSessionsPerHost uint64
 	// LockDelay changes for how long nobody gets an advisory lock of a mount that was given up on, when this
 	// node leads; nil leaves it (namespace.DefaultLockDelay).
 	LockDelay *time.Duration
@@ -143,6 +148,7 @@ func (c *Config) limits(fsm *raftstore.FSM) *storepb.SetLimits {
 		MaxInodes: c.MaxInodes, MaxInodesPerUser: c.MaxInodesPerUser,
 		MaxBytes: c.MaxBytes, MaxBytesPerUser: c.MaxBytesPerUser,
 		MaxSessions: c.MaxSessions, LockDelay: (*int64)(c.LockDelay),
+		MaxLocksPerUser: c.MaxLocksPerUser, MaxLocksPerFile: c.MaxLocksPerFile, MaxSessionsPerHost: c.MaxSessionsPerHost,
 	}
 	fsm.View(func(ns *namespace.Namespace) {
 		if limits.GetMaxBytes() == 0 && !ns.BytesLimited() {

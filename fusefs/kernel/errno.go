@@ -71,6 +71,9 @@ type refusal interface {
 func Outcome(result *storepb.Result, err error, logger *slog.Logger) (*storepb.Result, syscall.Errno) {
 	switch {
 	case err == nil:
+		if exceedsBudget(result.GetCode()) && result.GetMessage() != "" && refusals.isNew(result.GetMessage()) {
+			logger.Warn("operation refused", "errno", Errno(result.GetCode()), "reason", result.GetMessage())
+		}
 		return result, Errno(result.GetCode())
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, syscall.ETIMEDOUT

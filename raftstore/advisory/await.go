@@ -1,6 +1,7 @@
 package advisory
 
 import (
+	"lockfs/raftstore/budget"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -41,7 +42,7 @@ func (t *Table) Interrupt(session ids.Session, op *storepb.InterruptLock) storep
 // whetherHeld answers OK if an owner has what a command of it asked for, else NOT_FOUND. It may have got it
 // by another command since: its threads may all ask for the same.
 func (t *Table) whetherHeld(session ids.Session, seq ids.Sequence, op *storepb.TakeLock) storepb.Code {
-	want, valid := Want(session, seq, op)
+	want, valid := Want(session, seq, budget.User{}, op)
 	if !valid {
 		return storepb.Code_INVALID
 	}

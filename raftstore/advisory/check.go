@@ -1,10 +1,6 @@
 package advisory
 
-import (
-	"fmt"
-
-	"lockfs/raftstore/ids"
-)
+import "fmt"
 
 // Check tells what is wrong with a table: indexes that disagree, an owner that has a byte twice, locks that exclude each other. It takes
 // time in the square of the number of locks, and is there for tests of those who use a table.
@@ -24,10 +20,10 @@ func (t *Table) Check() error {
 }
 
 func (t *Table) checkIndexes() error {
-	counts := make(map[ids.Session]int)
+	var want counts
 	delayed, interrupted := 0, 0
 	for _, a := range t.held.Items() {
-		counts[a.session]++
+		want.add(a, +1)
 		if a.until == 0 {
 			continue
 		}
@@ -37,7 +33,7 @@ func (t *Table) checkIndexes() error {
 		}
 	}
 	for _, w := range t.waiters.Items() {
-		counts[w.session]++
+		want.add(&w.lock, +1)
 		if same, found := t.requests.Get(w); !found || same != w || w.position == 0 || w.position > t.index {
 			return fmt.Errorf("%+v is not among the requests of its session", w)
 		}
@@ -49,14 +45,12 @@ func (t *Table) checkIndexes() error {
 			return fmt.Errorf("%+v is not among those that were interrupted", w)
 		}
 	}
-	if delayed != t.delayed.Len() || interrupted != t.interrupted.Len() || t.waiters.Len() != t.requests.Len() || len(counts) != t.counts.Len() {
+	if delayed != t.delayed.Len() || interrupted != t.interrupted.Len() || t.waiters.Len() != t.requests.Len() {
 		return fmt.Errorf("%d, %d and %d in indexes of %d, %d and %d", t.delayed.Len(), t.interrupted.Len(), t.requests.Len(),
 			delayed, interrupted, t.waiters.Len())
 	}
-	for session, count := range counts {
-		if t.locksOf(session) != count {
-			return fmt.Errorf("session %d has %d, not %d", session, count, t.locksOf(session))
-		}
+	if !want.equal(&t.counts) {
+		return fmt.Errorf("the counts are %+v, not %+v", t.counts, want)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package advisory
 import (
 	"math"
 
+	"lockfs/raftstore/budget"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -24,6 +25,7 @@ type lock struct {
 	pid        uint32
 	since      int64
 	seq        ids.Sequence // of the command in the session that it comes from
+	user       budget.User  // in whose budget it counts
 	until      int64        // its owner has lost it: it stays until then; 0: it is held
 }
 
@@ -60,12 +62,12 @@ type Wanted struct {
 	byProcess bool // the owner is a process, not an open file description
 }
 
-// Want reads what a command of a session asks for. ok is false for what no kernel asks for.
-func Want(session ids.Session, seq ids.Sequence, op *storepb.TakeLock) (want *Wanted, ok bool) {
+// Want reads what a command of a session asks for, on behalf of a user. ok is false for what no kernel asks for.
+func Want(session ids.Session, seq ids.Sequence, by budget.User, op *storepb.TakeLock) (want *Wanted, ok bool) {
 	want = &Wanted{unlock: op.GetType() == storepb.LockType_UNLOCK, wait: op.GetWait(), byProcess: op.GetByProcess()}
 	want.lock = lock{
 		ino: ids.Inode(op.GetIno()), kind: op.GetKind(), session: session, owner: ids.Owner(op.GetOwner()),
-		start: op.GetStart(), end: op.GetEnd(), exclusive: op.GetType() == storepb.LockType_EXCLUSIVE, pid: op.GetPid(), seq: seq,
+		start: op.GetStart(), end: op.GetEnd(), exclusive: op.GetType() == storepb.LockType_EXCLUSIVE, pid: op.GetPid(), seq: seq, user: by,
 	}
 	switch want.kind {
 	case storepb.LockKind_FLOCK:

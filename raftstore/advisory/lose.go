@@ -23,7 +23,7 @@ func (t *Table) Drop(session ids.Session, op *storepb.DropLocks, delay int64) {
 
 // DropAll ends what a session has and wants. For so long (nanoseconds) nobody else gets the locks.
 func (t *Table) DropAll(session ids.Session, delay int64) {
-	if t.locksOf(session) == 0 {
+	if !t.Has(session) {
 		return
 	}
 	var released files

@@ -1,6 +1,7 @@
 package advisory
 
 import (
+	"lockfs/raftstore/budget"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -41,14 +42,14 @@ func (t *Table) Each(visit func(*storepb.AdvisoryLock) bool) {
 	}
 }
 
-// Restore puts what Each visited into its place.
-func (t *Table) Restore(m *storepb.AdvisoryLock) {
+// Restore puts what Each visited into its place. host is that of the session.
+func (t *Table) Restore(m *storepb.AdvisoryLock, host string) {
 	if m.GetPosition() == 0 {
-		t.putLock(lockFrom(m))
+		t.putLock(lockFrom(m, host))
 		return
 	}
 	t.putWaiter(&waiter{
-		lock: *lockFrom(m), position: ids.Index(m.GetPosition()), byProcess: m.GetByProcess(), interrupted: m.GetInterrupted(),
+		lock: *lockFrom(m, host), position: ids.Index(m.GetPosition()), byProcess: m.GetByProcess(), interrupted: m.GetInterrupted(),
 	})
 }
 
@@ -65,7 +66,7 @@ func (w *waiter) Record() *storepb.Record {
 func (a *lock) message() *storepb.AdvisoryLock {
 	message := &storepb.AdvisoryLock{
 		Ino: uint64(a.ino), Kind: a.kind, Type: storepb.LockType_SHARED, Session: uint64(a.session), Owner: uint64(a.owner),
-		Start: a.start, End: a.end, Pid: a.pid, Since: a.since, Seq: uint64(a.seq), Until: a.until,
+		Start: a.start, End: a.end, Pid: a.pid, Since: a.since, Seq: uint64(a.seq), Until: a.until, Uid: a.user.UID,
 	}
 	if a.exclusive {
 		message.Type = storepb.LockType_EXCLUSIVE
@@ -79,10 +80,11 @@ func (w *waiter) message() *storepb.AdvisoryLock {
 	return message
 }
 
-func lockFrom(m *storepb.AdvisoryLock) *lock {
+func lockFrom(m *storepb.AdvisoryLock, host string) *lock {
 	return &lock{
 		ino: ids.Inode(m.GetIno()), kind: m.GetKind(), session: ids.Session(m.GetSession()), owner: ids.Owner(m.GetOwner()),
 		start: m.GetStart(), end: m.GetEnd(), exclusive: m.GetType() == storepb.LockType_EXCLUSIVE, pid: m.GetPid(),
 		since: m.GetSince(), seq: ids.Sequence(m.GetSeq()), until: m.GetUntil(),
+		user: budget.User{Host: host, UID: m.GetUid()},
 	}
 }

@@ -20,9 +20,6 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// MaxLocks is how many locks and requests a session may have.
-const MaxLocks = 100_000
-
 // InterruptPatience is how long a request keeps its place for a caller that was interrupted: a signal's
 // handler runs, and the call is made again.
 const InterruptPatience = 2 * time.Second
@@ -40,12 +37,12 @@ type Table struct {
 	ended   []Request   // see Ended
 	changed []ids.Inode // see Changed
 
-	held        *digest.Tree[*lock]          // by file and owner
-	delayed     *btree.BTreeG[*lock]         // those that their owners have lost, by when they go
-	waiters     *digest.Tree[*waiter]        // by file, in the order in which they are served
-	requests    *btree.BTreeG[*waiter]       // by session, seq
-	interrupted *btree.BTreeG[*waiter]       // by since when
-	counts      *btree.Map[ids.Session, int] // locks and requests of each session
+	held        *digest.Tree[*lock]    // by file and owner
+	delayed     *btree.BTreeG[*lock]   // those that their owners have lost, by when they go
+	waiters     *digest.Tree[*waiter]  // by file, in the order in which they are served
+	requests    *btree.BTreeG[*waiter] // by session, seq
+	interrupted *btree.BTreeG[*waiter] // by since when
+	counts      counts
 }
 
 // New makes an empty table, whose locks and requests are in a digest.
@@ -57,7 +54,6 @@ func New(d *digest.Digest) *Table {
 		waiters:     digest.NewTree(d, lessWaiter, nil),
 		requests:    btree.NewBTreeGOptions(lessRequest, options),
 		interrupted: btree.NewBTreeGOptions(lessInterrupted, options),
-		counts:      new(btree.Map[ids.Session, int]),
 	}
 }
 
@@ -133,9 +129,10 @@ func (t *Table) change(ino ids.Inode) {
 
 func (t *Table) putLock(a *lock) {
 	t.change(a.ino)
-	if _, replaced := t.held.Set(a); !replaced {
-		t.count(a.session, +1)
+	if old, replaced := t.held.Set(a); replaced {
+		t.counts.add(old, -1)
 	}
+	t.counts.add(a, +1)
 	if a.until != 0 {
 		t.delayed.Set(a)
 	}
@@ -143,8 +140,8 @@ func (t *Table) putLock(a *lock) {
 
 func (t *Table) deleteLock(a *lock) {
 	t.change(a.ino)
-	if _, found := t.held.Delete(a); found {
-		t.count(a.session, -1)
+	if old, found := t.held.Delete(a); found {
+		t.counts.add(old, -1)
 	}
 	t.delayed.Delete(a)
 }
@@ -153,7 +150,7 @@ func (t *Table) putWaiter(w *waiter) {
 	t.change(w.ino)
 	t.waiters.Set(w)
 	t.requests.Set(w)
-	t.count(w.session, +1)
+	t.counts.add(&w.lock, +1)
 	if w.interrupted != 0 {
 		t.interrupted.Set(w)
 	}
@@ -163,26 +160,9 @@ func (t *Table) deleteWaiter(w *waiter) {
 	t.change(w.ino)
 	t.waiters.Delete(w)
 	t.requests.Delete(w)
-	t.count(w.session, -1)
+	t.counts.add(&w.lock, -1)
 	t.interrupted.Delete(w)
 	t.ended = append(t.ended, Request{w.session, w.seq})
-}
-
-func (t *Table) count(session ids.Session, by int) {
-	count := t.locksOf(session) + by
-	if count == 0 {
-		t.counts.Delete(session)
-	} else {
-		t.counts.Set(session, count)
-	}
-}
-
-// Has reports whether a session has locks or requests.
-func (t *Table) Has(session ids.Session) bool { return t.locksOf(session) > 0 }
-
-func (t *Table) locksOf(session ids.Session) int {
-	count, _ := t.counts.Get(session)
-	return count
 }
 
 // Others counts those who rely on the locks of a file besides a session that is about to remove it: locks of other sessions, and requests

@@ -8,28 +8,21 @@ import "lockfs/raftstore/storepb"
 //	WAITING      it is in the queue
 //	WOULD_BLOCK  it was not to wait; then also a lock that is in the way
 //	DEADLOCK     it would wait for itself
-//	NO_LOCKS     the session has too many
 //
-// With NO_LOCKS nothing has changed. An flock that was to become one of the other type is given up in any other case.
+// An flock that was to become one of the other type is given up in any case.
 func (t *Table) Take(want *Wanted) (storepb.Code, *storepb.AdvisoryLock) {
 	if want.unlock {
-		return t.release(&want.lock), nil
-	}
-	if t.locksOf(want.session) >= MaxLocks {
-		return storepb.Code_NO_LOCKS, nil
+		t.release(&want.lock)
+		return storepb.Code_OK, nil
 	}
 	asked := want.lock
 	asked.since = t.now
 	return t.grantOrQueue(&asked, want)
 }
 
-func (t *Table) release(want *lock) storepb.Code {
-	if t.locksOf(want.session) >= MaxLocks && t.splits(want) {
-		return storepb.Code_NO_LOCKS
-	}
+func (t *Table) release(want *lock) {
 	t.setRange(want, false)
 	t.serveQueue(want.ino, want.kind)
-	return storepb.Code_OK
 }
 
 func (t *Table) grantOrQueue(want *lock, how *Wanted) (storepb.Code, *storepb.AdvisoryLock) {

@@ -35,7 +35,7 @@ func (g *lockGenerator) next() *storepb.Command {
 		if s != nil {
 			started = s.started + pick[int64](g.generator, -1, 0, 0, 1, 1)
 		}
-		return g.command(session, opOf(&storepb.OpenSession{Host: nameOf(int(session)), BootId: "b", Started: started}))
+		return g.command(session, opOf(&storepb.OpenSession{Host: lockHost(session), BootId: "b", Started: started}))
 	}
 	switch {
 	case g.often(12):
@@ -45,13 +45,17 @@ func (g *lockGenerator) next() *storepb.Command {
 	case g.often(2):
 		return g.command(0, g.end(session))
 	case g.often(2):
-		return g.command(0, opOf(&storepb.SetLimits{LockDelay: proto.Int64(pick[int64](g.generator, -1, 0, 1, int64(DefaultLockDelay)))}))
+		return g.command(0, opOf(&storepb.SetLimits{
+			LockDelay:       proto.Int64(pick[int64](g.generator, -1, 0, 1, int64(DefaultLockDelay))),
+			MaxLocksPerUser: pick[uint64](g.generator, 0, 1, 2, 4, 100, 100), MaxLocksPerFile: pick[uint64](g.generator, 0, 1, 3, 100, 100),
+		}))
 	case g.often(4):
 		return g.command(0, opOf(&storepb.Tick{}))
 	}
 	g.seq[session]++
 	cmd := g.command(session, g.lockOp(session))
 	cmd.Seq = g.seq[session]
+	cmd.Caller.Uid = lockUID(cmd.GetOp().GetTakeLock().GetOwner())
 	if g.often(60) {
 		cmd.Acked = cmd.Seq - min(cmd.Seq, pick[uint64](g.generator, 1, 1, 1, 2, 4, 8))
 	}
@@ -62,8 +66,14 @@ func (g *lockGenerator) next() *storepb.Command {
 	return cmd
 }
 
+// lockHost is the host of a session: there are two.
+func lockHost(session uint64) string { return nameOf(int(session % 2)) }
+
+// lockUID is the user that an owner belongs to: one of them is root.
+func lockUID(owner uint64) uint32 { return []uint32{0, 1000, 1001, 0}[owner] }
+
 func (g *lockGenerator) command(session uint64, op *storepb.Op) *storepb.Command {
-	return &storepb.Command{Session: session, Time: g.now, Op: op, Caller: &storepb.Caller{Host: nameOf(int(session))}}
+	return &storepb.Command{Session: session, Time: g.now, Op: op, Caller: &storepb.Caller{Host: lockHost(session)}}
 }
 
 func (g *lockGenerator) end(session uint64) *storepb.Op {

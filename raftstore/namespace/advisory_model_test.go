@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -26,6 +27,8 @@ type lockModel struct {
 	owners   map[modelOwner][cells]storepb.LockType
 	delayed  []*lockLeft
 	queue    []*modelRequest // in order
+
+	locksPerUser, locksPerFile uint64
 }
 
 type modelOwner struct {
@@ -62,6 +65,7 @@ type lockModelSession struct {
 func newLockModel() *lockModel {
 	return &lockModel{
 		delay: int64(DefaultLockDelay), sessions: map[uint64]*lockModelSession{}, owners: map[modelOwner][cells]storepb.LockType{},
+		locksPerUser: DefaultMaxLocksPerUser, locksPerFile: DefaultMaxLocksPerFile,
 	}
 }
 
@@ -162,6 +166,9 @@ func (m *lockModel) take(cmd *storepb.Command, op *storepb.TakeLock) storepb.Cod
 	}
 	r := requestOf(cmd.GetSession(), cmd.GetSeq(), op)
 	r.position = m.index
+	if (r.to != nothing || m.splits(r)) && m.isFull(r.modelOwner) {
+		return storepb.Code_NO_LOCKS
+	}
 	if r.to == nothing {
 		m.set(r.modelOwner, r.at, nothing)
 		return storepb.Code_OK
@@ -191,6 +198,54 @@ func (m *lockModel) take(cmd *storepb.Command, op *storepb.TakeLock) storepb.Cod
 		return storepb.Code_DEADLOCK
 	}
 	return storepb.Code_WAITING
+}
+
+// eachRange visits the locks of an owner: cells of one type in a row.
+func (m *lockModel) eachRange(o modelOwner, visit func(from, to int)) {
+	has, from := m.owners[o], 0
+	for cell := 1; cell <= cells; cell++ {
+		if cell == cells || has[cell] != has[from] {
+			if has[from] != nothing {
+				visit(from, cell-1)
+			}
+			from = cell
+		}
+	}
+}
+
+// splits reports whether a release has one lock become two.
+func (m *lockModel) splits(r *modelRequest) (is bool) {
+	first := slices.Index(r.at[:], true)
+	last := cells - 1 - slices.Index(slices.Collect(backwards(r.at)), true)
+	m.eachRange(r.modelOwner, func(from, to int) { is = is || from < first && last < to })
+	return is
+}
+
+// isFull reports whether the user of an owner, or the owner's host, may have no more locks and requests.
+func (m *lockModel) isFull(o modelOwner) bool {
+	uid, ofUser, ofHost, ofFile := lockUID(o.owner), uint64(0), uint64(0), uint64(0)
+	count := func(other modelOwner) {
+		sameHost, sameUser := lockHost(other.session) == lockHost(o.session), lockUID(other.owner) == uid
+		if sameHost {
+			ofHost++
+		}
+		if sameHost && sameUser {
+			ofUser++
+		}
+		if sameUser && other.ino == o.ino {
+			ofFile++
+		}
+	}
+	for other := range m.owners {
+		m.eachRange(other, func(int, int) { count(other) })
+	}
+	for _, r := range m.queue {
+		count(r.modelOwner)
+	}
+	if uid == 0 {
+		return ofHost >= 8*m.locksPerUser
+	}
+	return ofUser >= m.locksPerUser || ofHost >= 7*m.locksPerUser || ofFile >= m.locksPerFile
 }
 
 // isDeadlock looks for a way from a request back to its owner, all along processes with one request.
@@ -384,6 +439,8 @@ func (m *lockModel) operate(cmd *storepb.Command) storepb.Code {
 		m.dropSession(op.EndSession.GetId(), m.delay)
 	case *storepb.Op_SetLimits:
 		m.delay = max(0, op.SetLimits.GetLockDelay())
+		m.locksPerUser = cmp.Or(op.SetLimits.GetMaxLocksPerUser(), m.locksPerUser)
+		m.locksPerFile = cmp.Or(op.SetLimits.GetMaxLocksPerFile(), m.locksPerFile)
 	}
 	return storepb.Code_OK
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"lockfs/raftstore/advisory"
 	"lockfs/raftstore/storepb"
 )
 
@@ -204,11 +203,11 @@ func TestLockSaysWhoseItIs(t *testing.T) {
 	want := []*storepb.AdvisoryLock{
 		{
 			Ino: tr.ino, Kind: storepb.LockKind_RECORD, Type: exclusive, Session: here, Owner: 1, Start: 3, End: math.MaxInt64, Pid: 17,
-			Host: "here", Since: taken, Seq: seq,
+			Host: "here", Since: taken, Seq: seq, Uid: 7,
 		},
 		{
 			Ino: tr.ino, Kind: storepb.LockKind_RECORD, Type: shared, Session: there, Owner: 1, Start: 1, End: 5, Pid: 18,
-			Host: "there", Since: tr.now, Seq: tr.seqs[there], Position: tr.index, ByProcess: true,
+			Host: "there", Since: tr.now, Seq: tr.seqs[there], Position: tr.index, ByProcess: true, Uid: 7,
 		},
 	}
 	requireSame(t, &storepb.Result{AdvisoryLocks: want}, tr.ns.Query(queryOf(&storepb.ListAdvisoryLocks{Viewer: root})))
@@ -377,13 +376,11 @@ func TestLocksOfRemovedFile(t *testing.T) {
 
 func TestTooManyLocks(t *testing.T) {
 	tr := newLockTree(t)
-	tr.ns.locks.Restore(&storepb.AdvisoryLock{
-		Ino: tr.ino, Kind: storepb.LockKind_RECORD, Type: exclusive, Session: here, Owner: 1, Start: 0, End: 10, Seq: 1,
-	})
-	for i := range uint64(advisory.MaxLocks - 1) {
-		tr.ns.locks.Restore(&storepb.AdvisoryLock{
-			Ino: 99, Kind: storepb.LockKind_RECORD, Session: here, Owner: 1, Start: 2 * i, End: 2 * i, Seq: 1,
-		})
+	tr.limit(&storepb.SetLimits{MaxLocksPerUser: 10})
+	other := tr.file(RootIno, "other")
+	tr.record(anna, exclusive, 0, 10).ok()
+	for i := range uint64(9) {
+		tr.ask(anna, &storepb.TakeLock{Ino: other, Kind: storepb.LockKind_RECORD, Type: shared, Start: 2 * i, End: 2 * i}).ok()
 	}
 	tr.record(anna, exclusive, 20, 20).is(storepb.Code_NO_LOCKS)
 	tr.recordWait(anna, exclusive, 20, 20).is(storepb.Code_NO_LOCKS)
@@ -395,6 +392,35 @@ func TestTooManyLocks(t *testing.T) {
 	tr.apply(&storepb.Command{Session: here, Op: opOf(&storepb.CloseSession{})}).ok()
 	tr.requireLocks("bert has")
 	require.Zero(t, tr.locksOf(here))
+}
+
+// TestOneUserLeavesLocksToOthers, on the same host and in the same file.
+func TestOneUserLeavesLocksToOthers(t *testing.T) {
+	tr := newLockTree(t)
+	tr.limit(&storepb.SetLimits{MaxLocksPerUser: 10, MaxLocksPerFile: 15})
+	take := func(w who, uid uint32, at uint64) step {
+		op := &storepb.TakeLock{Ino: tr.ino, Kind: storepb.LockKind_RECORD, Type: exclusive, Start: 2 * at, End: 2 * at, Owner: w.owner, Session: w.session}
+		cmd := tr.next(w.session, opOf(op))
+		cmd.Caller.Uid = uid
+		return tr.apply(cmd)
+	}
+	for i := range uint64(10) {
+		take(anna, uidAnne, i).ok()
+	}
+	refused := take(anna, uidAnne, 20).is(storepb.Code_NO_LOCKS)
+	require.Contains(t, refused.GetMessage(), "--max-locks-per-user")
+	tr.restart()
+	take(anna, uidAnne, 20).is(storepb.Code_NO_LOCKS)
+	take(cleo, uidBert, 20).ok()
+	take(cleo, 0, 21).ok()
+	for i := range uint64(5) {
+		take(bert, uidAnne, 30+i).ok()
+	}
+	refused = take(bert, uidAnne, 40).is(storepb.Code_NO_LOCKS)
+	require.Contains(t, refused.GetMessage(), "--max-locks-per-file")
+	take(dora, uidBert, 41).ok()
+	tr.close(storepb.LockKind_RECORD, anna)
+	take(bert, uidAnne, 40).ok()
 }
 
 func TestLockDelay(t *testing.T) {

@@ -2,13 +2,14 @@ package namespace
 
 import (
 	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/budget"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // testLock is F_GETLK.
 func (r reader) testLock(q *storepb.TestLock) *storepb.Result {
-	want, valid := advisory.Want(ids.Session(q.GetSession()), 0, q.GetLock())
+	want, valid := advisory.Want(ids.Session(q.GetSession()), 0, budget.User{}, q.GetLock())
 	if !valid {
 		return fail(storepb.Code_INVALID)
 	}

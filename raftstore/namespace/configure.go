@@ -35,6 +35,7 @@ func (ns *Namespace) deleteRule(by *storepb.Caller, pattern string) *storepb.Res
 
 func (ns *Namespace) setLimits(op *storepb.SetLimits) *storepb.Result {
 	ns.tree.ledger.limits.set(op)
+	ns.budgets.set(op)
 	if op.GetMaxSessions() != 0 {
 		ns.sessions.most = op.GetMaxSessions()
 	}

@@ -36,8 +36,8 @@ func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *s
 	if refused := ns.refuseGrowth(in.bytes(), changed.bytes()); refused != nil {
 		return refused
 	}
-	if code := ns.roomForContent(cmd.GetCaller(), in, op); code != storepb.Code_OK {
-		return fail(code)
+	if refused := ns.roomForContent(cmd.GetCaller(), in, op); refused != nil {
+		return refused
 	}
 	result := &storepb.Result{Attr: ns.replaceContent(cmd, in, op.GetContent(), op.GetFacts()).attr()}
 	if isNamed {
@@ -62,7 +62,7 @@ func (ns *Namespace) refuseContent(by *storepb.Caller, op *storepb.SetContent, n
 }
 
 // roomForContent asks for room for what a content, and what its names then know of its holder, are larger.
-func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.SetContent) storepb.Code {
+func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.SetContent) *storepb.Result {
 	changed := *in
 	changed.content, changed.evidence = op.GetContent(), op.GetFacts().GetEvidence()
 	more := changed.bytes() - in.bytes()
@@ -79,9 +79,9 @@ func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.S
 		}
 	}
 	if code := ns.tree.ledger.room(by, in.uid, 0, all); code != storepb.Code_OK {
-		return code
+		return ns.tree.ledger.refuse(code, in.uid)
 	}
-	return ns.tree.roomToGrow(in.ino, more, ofName)
+	return refuseBelow(ns.tree.roomToGrow(in.ino, more, ofName))
 }
 
 func (k *keeper) replaceContent(cmd *storepb.Command, in *inode, content []byte, what *storepb.Facts) *inode {

@@ -40,11 +40,11 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 			return fail(code), nil
 		}
 	}
-	if code := ns.tree.ledger.roomForName(caller, in.uid, 1, in.bytes()+made.bytes()+saidBytes(op.GetFacts())); code != storepb.Code_OK {
-		return fail(code), nil
+	if refused := ns.tree.roomForName(caller, in, 1, in.bytes()+made.bytes()+saidBytes(op.GetFacts())); refused != nil {
+		return refused, nil
 	}
 	if code := ns.tree.roomBelow(dir.ino, 1, in.bytes()+made.bytes()+saidBytes(op.GetFacts())); code != storepb.Code_OK {
-		return fail(code), nil
+		return refuseBelow(code), nil
 	}
 	ns.tree.nextIno++
 	subdirs := 0

@@ -161,6 +161,23 @@ func TestEndedSessionsMakeRoom(t *testing.T) {
 	}
 }
 
+// TestOneHostLeavesSessionsToOthers until it closes one of its own.
+func TestOneHostLeavesSessionsToOthers(t *testing.T) {
+	tr := newDriver(t)
+	tr.do(0, opOf(&storepb.SetLimits{MaxSessionsPerHost: 3})).ok()
+	for id := uint64(10); id < 13; id++ {
+		tr.open(id, "greedy", "boot").ok()
+	}
+	refused := tr.open(13, "greedy", "boot").is(storepb.Code_TOO_MANY_REQUESTS)
+	require.Contains(t, refused.GetMessage(), "--max-sessions-per-host")
+	tr.open(12, "greedy", "boot").ok() // again
+	tr.open(20, "modest", "boot").ok()
+	tr.restart()
+	tr.open(13, "greedy", "boot").is(storepb.Code_TOO_MANY_REQUESTS)
+	tr.apply(&storepb.Command{Session: 10, Op: opOf(&storepb.CloseSession{})}).ok()
+	tr.open(13, "greedy", "boot").ok()
+}
+
 // TestCancelUndoes: what was made is gone, and a retry is told so.
 func TestCancelUndoes(t *testing.T) {
 	for name, made := range map[string]*storepb.Op{

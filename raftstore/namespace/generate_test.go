@@ -147,10 +147,10 @@ func (g *generator) rare() *storepb.Op {
 	switch g.below(5) {
 	case 0:
 		return opOf(&storepb.SetLimits{
-			MaxInodes: pick[uint64](g, 0, 6, 12, 20, 128, DefaultMaxInodes), MaxSessions: pick[uint64](g, 0, 2, DefaultMaxSessions),
+			MaxInodes: pick[uint64](g, 0, 6, 12, 20, 48, 128, DefaultMaxInodes), MaxSessions: pick[uint64](g, 0, 2, DefaultMaxSessions),
 			MaxBytes:         pick[uint64](g, 0, 0, 6<<10, 12<<10, 40<<10, DefaultMaxBytes),
 			MaxBytesPerUser:  pick[uint64](g, 0, 0, 0, 3<<10, 12<<10, DefaultMaxBytes),
-			MaxInodesPerUser: pick[uint64](g, 0, 0, 0, 2, 5, DefaultMaxInodes),
+			MaxInodesPerUser: pick[uint64](g, 0, 0, 0, 2, 5, DefaultMaxInodes), MaxSessionsPerHost: pick[uint64](g, 0, 0, 1, 2, 100),
 		})
 	case 1:
 		return opOf(&storepb.SetMember{Member: &storepb.Member{

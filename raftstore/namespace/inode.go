@@ -27,6 +27,8 @@ type inode struct {
 	gone    *staleness   // how it is known that the process of the facts is gone; nil: it is not
 	host    sharedString // that created it, or wrote to it last; facts have the same string
 
+	reserve sharedString // host in whose part of the common reserve it counts; empty: in none
+
 	unlisted     bool     // bookkeeping of lockfs itself, and no lock
 	kernelLocked bool     // it has or had an advisory lock, or a request for one, that counts: see countsAsLock
 	otherLocked  bool     // it has or had one that does not count

@@ -2,13 +2,15 @@ package namespace
 
 import (
 	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/budget"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // takeLock is flock(2), and fcntl(2) with F_SETLK or F_SETLKW.
 func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *storepb.Result {
-	want, valid := advisory.Want(ids.Session(cmd.GetSession()), ids.Sequence(cmd.GetSeq()), op)
+	by := budget.User{Host: ns.sessions.hostOf(ids.Session(cmd.GetSession())), UID: cmd.GetCaller().GetUid()}
+	want, valid := advisory.Want(ids.Session(cmd.GetSession()), ids.Sequence(cmd.GetSeq()), by, op)
 	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
 	switch {
 	case !valid || cmd.GetSession() == 0:
@@ -25,6 +27,11 @@ func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *store
 		var asked []*process
 		if counts, asked = ns.countsAsLock(cmd.GetCaller(), op, in); asked != nil {
 			return needKin(asked)
+		}
+	}
+	if op.GetType() != storepb.LockType_UNLOCK || ns.locks.Splits(want) {
+		if exceeded := ns.roomForLock(by, ids.Inode(op.GetIno())); exceeded != nil {
+			return &storepb.Result{Code: storepb.Code_NO_LOCKS, Message: exceeded.Error()}
 		}
 	}
 	code, inTheWay := ns.locks.Take(want)

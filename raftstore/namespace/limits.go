@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"cmp"
+	"fmt"
 
 	"lockfs/raftstore/digest"
 	"lockfs/raftstore/storepb"
@@ -10,9 +11,10 @@ import (
 // ledger is what counts for users, and the limits of that.
 type ledger struct {
 	limits    limits
-	used      usage                               // by inodes and names, but for those that are forgotten soon
-	usedBy    map[uint32]*usage                   // the same, by uid of the owner
-	forgotten uint64                              // bytes of inodes that are forgotten soon
+	used      usage             // by inodes and names, but for those that are forgotten soon
+	usedBy    map[uint32]*usage // the same, by uid of the owner
+	forgotten uint64            // bytes of inodes that are forgotten soon
+	reserve   reserve
 	quotas    *digest.Map[uint32, *storepb.Quota] // of users, in place of a share
 }
 
@@ -29,8 +31,8 @@ const (
 // Limits of bytes, as far as no SetLimits command has said anything else.
 const (
 	DefaultMaxBytes = 256 << 20 // for all together
-	// A user other than root has a share of the inodes and bytes: one in so many.
-	defaultShare = 2
+	// A user other than root has a share of the inodes and bytes: one in so many. It has room for smallLocks, but is no more than a half.
+	defaultShare = 8
 	// A part of the inodes and bytes is for root alone: one in so many.
 	rootReserve = 64
 	// A part of what others have of the bytes is for what is made small, one in so many: whatever they write into files, there is room
@@ -71,7 +73,9 @@ func (l *limits) whole() usage {
 // share is for each user but root.
 func (l *limits) share() usage {
 	whole := l.whole()
-	return usage{inodes: cmp.Or(l.maxInodesPerUser, whole.inodes/defaultShare), bytes: cmp.Or(l.maxBytesPerUser, whole.bytes/defaultShare)}
+	inodes := max(whole.inodes/defaultShare, min(smallLocks, whole.inodes/2))
+	bytes := max(whole.bytes/defaultShare, min(smallLocks*smallBytes, whole.bytes/2))
+	return usage{inodes: cmp.Or(l.maxInodesPerUser, inodes), bytes: cmp.Or(l.maxBytesPerUser, bytes)}
 }
 
 // shareOf is for one user: his quota, or the share of each.
@@ -83,10 +87,13 @@ func (l *ledger) shareOf(uid uint32) usage {
 	return share
 }
 
-// unreserved is for all together but root.
+// unreserved is for all together but root, without the common reserve.
 func (l *limits) unreserved() usage {
-	whole := l.whole()
-	return usage{inodes: whole.inodes - whole.inodes/rootReserve, bytes: whole.bytes - whole.bytes/rootReserve}
+	whole, reserved := l.whole(), l.reserved()
+	return usage{
+		inodes: whole.inodes - whole.inodes/rootReserve - reserved,
+		bytes:  whole.bytes - whole.bytes/rootReserve - reserved*smallBytes,
+	}
 }
 
 // forContent is as much of a limit as contents may use that are not small.
@@ -184,17 +191,36 @@ func (l *ledger) room(by *storepb.Caller, owner uint32, inodes, bytes int64) sto
 }
 
 func (l *ledger) roomIn(share, unreserved usage, by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
-	most := l.limits.whole()
-	if by.GetUid() != 0 {
-		if owner != 0 && l.usageOf(owner).exceeds(share, inodes, bytes) {
-			return storepb.Code_QUOTA
+	if by.GetUid() == 0 {
+		if l.used.exceeds(l.limits.whole(), inodes, bytes) {
+			return storepb.Code_NO_SPACE
 		}
-		most = unreserved
+		return storepb.Code_OK
 	}
-	if l.used.exceeds(most, inodes, bytes) {
+	if owner != 0 && l.usageOf(owner).exceeds(share, inodes, bytes) {
+		return storepb.Code_QUOTA
+	}
+	if ordinary := l.ordinary(); ordinary.exceeds(unreserved, inodes, bytes) {
 		return storepb.Code_NO_SPACE
 	}
 	return storepb.Code_OK
+}
+
+// refuse is the result of a request that a budget refuses. It names the budget and the settings that change it.
+func (l *ledger) refuse(code storepb.Code, owner uint32) *storepb.Result {
+	result := &storepb.Result{Code: code}
+	switch code {
+	case storepb.Code_QUOTA:
+		used, share := l.usageOf(owner), l.shareOf(owner)
+		result.Message = fmt.Sprintf("user %d uses %d of %d inodes and %d of %d bytes; see `lockfs quota list`, and change that with "+
+			"`lockfs quota set --uid %d`, or for all users with --max-inodes-per-user and --max-bytes-per-user of the servers",
+			owner, used.inodes, share.inodes, used.bytes, share.bytes, owner)
+	case storepb.Code_NO_SPACE:
+		whole := l.limits.whole()
+		result.Message = fmt.Sprintf("all users together use %d of %d inodes and %d of %d bytes, parts of which are reserved; "+
+			"change that with --max-inodes and --max-bytes of the servers", l.used.inodes, whole.inodes, l.used.bytes, whole.bytes)
+	}
+	return result
 }
 
 // exceeds tells whether what is used, with what is to be added, is more than a limit. Without the latter it may be.
@@ -207,7 +233,8 @@ func (l *ledger) freeBytes(uid uint32) uint64 {
 	if uid == 0 {
 		return l.used.bytesLeftOf(l.limits.whole())
 	}
-	return min(l.used.bytesLeftOf(l.limits.unreserved().forContent()), l.usageOf(uid).bytesLeftOf(l.shareOf(uid).forContent()))
+	ordinary := l.ordinary()
+	return min(ordinary.bytesLeftOf(l.limits.unreserved().forContent()), l.usageOf(uid).bytesLeftOf(l.shareOf(uid).forContent()))
 }
 
 func (u *usage) bytesLeftOf(limit usage) uint64 { return limit.bytes - min(limit.bytes, u.bytes) }

@@ -32,12 +32,61 @@ func (l modelLimits) filled() modelLimits {
 		l.bytes = 268435456
 	}
 	if l.userInodes == 0 {
-		l.userInodes = l.inodes / 2
+		l.userInodes = max(l.inodes/8, min(256, l.inodes/2))
 	}
 	if l.userBytes == 0 {
-		l.userBytes = l.bytes / 2
+		l.userBytes = max(l.bytes/8, min(256*2048, l.bytes/2))
 	}
 	return l
+}
+
+// reserved is how many small locks the common reserve has room for.
+func (l modelLimits) reserved() uint64 { return min(l.inodes/16, l.bytes/16/2048) }
+
+// inReserve counts the nodes in the reserve, of all hosts and of one.
+func (m *model) inReserve(host string) (all, ofHost uint64) {
+	for _, n := range m.nodes {
+		if n.reserve == "" || n.removed != nil && len(n.removed.pinned) == 0 {
+			continue
+		}
+		all++
+		if n.reserve == host {
+			ofHost++
+		}
+	}
+	return all, ofHost
+}
+
+// ordinary is what all have, without what is in the reserve.
+func (m *model) ordinary() (inodes, bytes uint64) {
+	inodes, bytes, _, _ = m.used(0)
+	reserved, _ := m.inReserve("")
+	return inodes - reserved, bytes - min(bytes, reserved*2048)
+}
+
+// roomForName is room for a new name of a node, which may be in the reserve then.
+func (m *model) roomForName(cmd *storepb.Command, n *node, moreInodes, moreBytes int, no *complaints) {
+	var refused complaints
+	m.room(cmd, n.uid, true, moreInodes, moreBytes, &refused)
+	by := cmd.GetCaller()
+	isSmall := moreBytes <= 2048
+	if moreInodes == 0 {
+		isSmall = n.bytes()+512*m.namesOf(n)+moreBytes <= 2048
+	}
+	_, _, inodes, bytes := m.used(n.uid)
+	hasFew := inodes+uint64(moreInodes) <= 256 && bytes+uint64(moreBytes) <= 256*2048
+	if len(refused) == 1 && refused[0] == storepb.Code_NO_SPACE && by.GetUid() != 0 && by.GetUid() == n.uid && isSmall && hasFew {
+		reserved := m.limits.filled().reserved()
+		all, ofHost := m.inReserve(by.GetHost())
+		if n.reserve != "" {
+			return
+		}
+		if all < reserved && ofHost < max(1, reserved/4) {
+			n.reserve = by.GetHost()
+			return
+		}
+	}
+	*no = append(*no, refused...)
 }
 
 // bytes is what a node counts without its names.
@@ -82,8 +131,10 @@ func (m *model) room(cmd *storepb.Command, owner uint32, isName bool, moreInodes
 	inodes, bytes, ownInodes, ownBytes := m.used(owner)
 	isRoot := cmd.GetCaller().GetUid() == 0
 	if !isRoot {
-		limits.inodes -= limits.inodes / 64
-		limits.bytes -= limits.bytes / 64
+		inodes, bytes = m.ordinary()
+		reserved := limits.reserved()
+		limits.inodes -= limits.inodes/64 + reserved
+		limits.bytes -= limits.bytes/64 + reserved*2048
 		if !isName || moreBytes > 2048 {
 			limits.bytes -= limits.bytes / 16
 			limits.userBytes -= limits.userBytes / 16
@@ -109,8 +160,9 @@ func (m *model) stats(uid uint32) *storepb.FsStats {
 		FreeBytes: free(limits.bytes, bytes),
 	}
 	if uid != 0 {
-		unreserved := limits.bytes - limits.bytes/64
-		stats.FreeBytes = min(free(unreserved-unreserved/16, bytes), free(limits.userBytes-limits.userBytes/16, ownBytes))
+		unreserved := limits.bytes - limits.bytes/64 - limits.reserved()*2048
+		_, ordinary := m.ordinary()
+		stats.FreeBytes = min(free(unreserved-unreserved/16, ordinary), free(limits.userBytes-limits.userBytes/16, ownBytes))
 	}
 	return stats
 }
@@ -118,7 +170,7 @@ func (m *model) stats(uid uint32) *storepb.FsStats {
 // requireCounted counts everything anew.
 func requireCounted(t require.TestingT, ns *Namespace) {
 	var all usage
-	users, forgotten := map[uint32]*usage{}, uint64(0)
+	users, forgotten, reserved := map[uint32]*usage{}, uint64(0), reserve{}
 	count := func(uid uint32, inodes, bytes uint64) {
 		if users[uid] == nil {
 			users[uid] = new(usage)
@@ -133,6 +185,7 @@ func requireCounted(t require.TestingT, ns *Namespace) {
 			forgotten += uint64(in.bytes())
 		} else {
 			count(in.uid, 1, uint64(in.bytes()))
+			reserved.count(in.reserve, +1)
 		}
 		return true
 	})
@@ -144,5 +197,7 @@ func requireCounted(t require.TestingT, ns *Namespace) {
 	})
 	require.Equal(t, all, ns.tree.ledger.used)
 	require.Equal(t, users, ns.tree.ledger.usedBy)
+	require.Equal(t, reserved.used, ns.tree.ledger.reserve.used)
+	require.True(t, reserved.byHost.Equal(&ns.tree.ledger.reserve.byHost))
 	require.Equal(t, forgotten, ns.tree.ledger.forgotten)
 }

@@ -94,11 +94,57 @@ func TestRootWorksWhereItIsFull(t *testing.T) {
 	require.Equal(t, storepb.Code_QUOTA, tr.fillBy(uidAnne, 0))
 	require.Equal(t, storepb.Code_NO_SPACE, tr.fillBy(uidBert, 3000))
 	require.Equal(t, storepb.Code_NO_SPACE, tr.fillBy(uidBert, 0))
-	tr.createBy(uidCarl, "of carl").is(storepb.Code_NO_SPACE)
-	require.LessOrEqual(t, tr.ns.Usage().GetFreeBytes(), uint64(1<<20/rootReserve+nameOverhead+leastInode))
+	require.LessOrEqual(t, tr.ns.Usage().GetFreeBytes(), uint64(1<<20/rootReserve+1<<20/commonReserve+nameOverhead+leastInode))
 	tr.createBy(0, "of root").ok()
 	require.Equal(t, storepb.Code_NO_SPACE, tr.fillBy(0, 3000))
 	require.LessOrEqual(t, tr.ns.tree.ledger.used.bytes, uint64(1<<20))
+	requireConsistent(t, tr.ns)
+}
+
+// TestOtherUsersFillItAndLocksAreStillMade from the common reserve, of which a host has a part.
+func TestOtherUsersFillItAndLocksAreStillMade(t *testing.T) {
+	tr := newDriver(t)
+	tr.limit(&storepb.SetLimits{MaxBytes: 64 << 20})
+	acknowledge := func() {
+		cmd := tr.next(here, opOf(&storepb.Tick{}))
+		cmd.Acked = cmd.Seq - 1
+		tr.apply(cmd)
+	}
+	for uid := uint32(100); tr.growBy(uid) != storepb.Code_NO_SPACE || tr.fillBy(uid, 0) != storepb.Code_NO_SPACE; uid++ {
+		tr.fillBy(uid, 0)
+		acknowledge()
+	}
+	acknowledge()
+	cycle := func() {
+		temp := tr.createBy(uidCarl, "temp").ok().GetAttr().GetIno()
+		tr.writeBy(uidCarl, temp, 400).ok()
+		tr.byUser(uidCarl, opOf(&storepb.Link{Ino: temp, Parent: RootIno, Name: []byte("lock")})).ok()
+		tr.unlink(here, RootIno, "temp").ok()
+		tr.byUser(uidCarl, opOf(&storepb.Create{Parent: RootIno, Name: []byte("deploy.lock"), Mode: someDir})).ok()
+		tr.rmdir(RootIno, "deploy.lock").ok()
+		tr.unlink(here, RootIno, "lock").ok()
+	}
+	for range 100 {
+		cycle()
+	}
+	requireConsistent(t, tr.ns)
+	tr.restart()
+	requireConsistent(t, tr.ns)
+	// As many users as it likes, one host leaves room to another one.
+	makeBy := func(host string, uid uint32, name string) step {
+		cmd := tr.next(here, createOp(RootIno, name, true))
+		cmd.Caller.Host, cmd.Caller.Uid = host, uid
+		return tr.apply(cmd)
+	}
+	made := uint64(0)
+	for makeBy("greedy", 5000+uint32(made), fmt.Sprint("greedy", made)).GetCode() == storepb.Code_OK {
+		made++
+	}
+	require.Equal(t, tr.ns.tree.ledger.limits.reserved()/hostReserve, tr.ns.tree.ledger.reserve.byHost.Used("greedy"))
+	refused := makeBy("greedy", 9000, "more").is(storepb.Code_NO_SPACE)
+	require.Contains(t, refused.GetMessage(), "--max-bytes")
+	makeBy("modest", 9000, "of another host").ok()
+	cycle()
 	requireConsistent(t, tr.ns)
 }
 

@@ -33,14 +33,15 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 		return fail(code), nil
 	}
 	made.known = in.facts
-	if code := ns.tree.ledger.roomForName(caller, in.uid, 0, made.bytes()); code != storepb.Code_OK {
-		return fail(code), nil
+	linked := *in
+	if refused := ns.tree.roomForName(caller, &linked, 0, made.bytes()); refused != nil {
+		return refused, nil
 	}
 	if code := ns.tree.roomBelow(made.parent, 1, in.bytes()+made.bytes()); code != storepb.Code_OK {
-		return fail(code), nil
+		return refuseBelow(code), nil
 	}
 	made.cookie = ns.tree.newCookie()
-	in = ns.changeLinks(in, +1)
+	in = ns.changeLinks(&linked, +1)
 	made = ns.acquire(caller, made, in, acquisition{exclusive: true, says: op.GetSays(), done: true})
 	ns.touchDir(ids.Inode(op.GetParent()), 0)
 	return &storepb.Result{Attr: in.attr(), Observations: ns.observations(made)}, undoOf(made)

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/formats/lockfact"
-	"lockfs/raftstore/advisory"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -178,10 +177,10 @@ func TestAnswersFitWhateverUsersHave(t *testing.T) {
 	}
 	ino := tr.create(RootIno, "file", someFile).ok().GetAttr().GetIno()
 	tr.do(here, opOf(&storepb.TakeLock{Ino: ino, Type: storepb.LockType_EXCLUSIVE, Owner: 1, End: math.MaxInt64, Session: here})).ok()
-	for i := range uint64(advisory.MaxLocks) {
+	for i := range uint64(100_000) {
 		tr.ns.locks.Restore(&storepb.AdvisoryLock{
 			Ino: ino, Kind: storepb.LockKind_RECORD, Type: exclusive, Session: here, Owner: 1, Start: 2 * i, End: 2 * i, Seq: 1,
-		})
+		}, "h")
 		in, _ := tr.ns.tree.inode(ids.Inode(ino))
 		tr.ns.noteKernelLock(in)
 	}

@@ -52,6 +52,9 @@ func (m *model) operate(cmd *storepb.Command) (*modelReply, []storepb.Code) {
 		if limit := op.SetLimits.GetMaxSessions(); limit != 0 {
 			m.maxSessions = limit
 		}
+		if limit := op.SetLimits.GetMaxSessionsPerHost(); limit != 0 {
+			m.maxSessionsPerHost = limit
+		}
 	default:
 		no = m.operateUnnumbered(cmd)
 	}
@@ -117,13 +120,14 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	no.when(op.GetMode() > 0o177777, storepb.Code_INVALID)
 	no.when(len(op.GetTarget()) > 4095, storepb.Code_NAME_TOO_LONG)
 	uid := cmd.GetCaller().GetUid()
-	m.room(cmd, uid, true, 1, max(1024, 512+len(op.GetTarget())+len(op.GetContent())+len(strings.Join(op.GetFacts().GetEvidence(), "")))+512, &no)
+	n := &node{uid: uid}
+	m.roomForName(cmd, n, 1, max(1024, 512+len(op.GetTarget())+len(op.GetContent())+len(strings.Join(op.GetFacts().GetEvidence(), "")))+512, &no)
 	if no != nil {
 		return no
 	}
 	m.lastIno++
-	n := &node{
-		ino: m.lastIno, mode: op.GetMode(), uid: cmd.GetCaller().GetUid(), gid: cmd.GetCaller().GetGid(),
+	n = &node{
+		reserve: n.reserve, ino: m.lastIno, mode: op.GetMode(), uid: cmd.GetCaller().GetUid(), gid: cmd.GetCaller().GetGid(),
 		atime: m.now, mtime: m.now, btime: m.now, version: m.index, xattrs: map[string]string{},
 		content: string(op.GetTarget()) + string(op.GetContent()), evidence: strings.Join(op.GetFacts().GetEvidence(), ""),
 	}
@@ -190,7 +194,7 @@ func (m *model) link(cmd *storepb.Command, op *storepb.Link, done *modelReply) (
 		no.when(taken, storepb.Code_EXISTS)
 	}
 	if no == nil {
-		m.room(cmd, n.uid, true, 0, 512, &no)
+		m.roomForName(cmd, n, 0, 512, &no)
 	}
 	if no != nil {
 		return no

@@ -19,11 +19,12 @@ type model struct {
 	lastPlace uint64
 	limits    modelLimits
 
-	maxSessions uint64
-	nodes       map[uint64]*node
-	sessions    map[uint64]*modelSession
-	members     map[string]string // name by id
-	wasLock     func(ino uint64) bool
+	maxSessions        uint64
+	maxSessionsPerHost uint64
+	nodes              map[uint64]*node
+	sessions           map[uint64]*modelSession
+	members            map[string]string // name by id
+	wasLock            func(ino uint64) bool
 }
 
 type node struct {
@@ -37,6 +38,7 @@ type node struct {
 	names                      map[string]place // of a directory
 	removed                    *removal         // nil while it has a name
 	changed                    uint64           // index of the command that set ctime
+	reserve                    string           // host in whose part of the reserve it is
 }
 
 // place is what a name stands for: an inode, since the command that gave it to the name, and the name's
@@ -68,7 +70,7 @@ type modelReply struct {
 // newModelOf returns a model of a namespace. The model knows no locks: it asks the namespace whether an inode without a name was one.
 func newModelOf(ns *Namespace) *model {
 	m := &model{
-		lastIno: RootIno, lastPlace: cookieParent, maxSessions: DefaultMaxSessions,
+		lastIno: RootIno, lastPlace: cookieParent, maxSessions: DefaultMaxSessions, maxSessionsPerHost: DefaultMaxSessionsPerHost,
 		nodes: map[uint64]*node{}, sessions: map[uint64]*modelSession{}, members: map[string]string{},
 	}
 	m.wasLock = func(ino uint64) bool {
@@ -251,7 +253,13 @@ func (m *model) settle(cmd *storepb.Command, got *storepb.Result, want *modelRep
 func (m *model) openSession(id uint64, op *storepb.OpenSession) (no complaints) {
 	s := m.sessions[id]
 	if s == nil {
-		no.when(m.live() >= m.maxSessions, storepb.Code_TOO_MANY_REQUESTS)
+		ofHost := uint64(0)
+		for _, other := range m.sessions {
+			if other.host == op.GetHost() && other.ended == nil {
+				ofHost++
+			}
+		}
+		no.when(m.live() >= m.maxSessions || ofHost >= m.maxSessionsPerHost, storepb.Code_TOO_MANY_REQUESTS)
 		for _, other := range m.sessions {
 			another := other.host == op.GetHost() && other.boot != op.GetBootId()
 			no.when(another && other.ended == nil, storepb.Code_BUSY)

@@ -25,6 +25,9 @@ func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *store
 		return &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS, Message: fmt.Sprintf(
 			"there are %d sessions already; see `lockfs session list`, or raise --max-sessions on the servers", ns.sessions.live())}
 	case !found:
+		if exceeded := ns.roomForSession(op.GetHost()); exceeded != nil {
+			return &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS, Message: exceeded.Error()}
+		}
 		if refused := ns.hosts.mayCome(op.GetHost(), op.GetBootId()); refused != nil {
 			return refused
 		}

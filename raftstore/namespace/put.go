@@ -90,12 +90,13 @@ func (t *tree) countInode(in *inode, sign int64) {
 		t.ledger.forgotten += uint64(sign * in.bytes())
 	} else {
 		t.ledger.count(in.uid, sign, sign*in.bytes())
+		t.ledger.reserve.count(in.reserve, sign)
 	}
 }
 
 // recountInode is countInode for one that takes the place of another.
 func (t *tree) recountInode(old, in *inode) {
-	if old.uid == in.uid && old.bytes() == in.bytes() {
+	if old.uid == in.uid && old.bytes() == in.bytes() && old.reserve == in.reserve {
 		return
 	}
 	t.countInode(old, -1)

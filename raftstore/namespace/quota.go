@@ -116,6 +116,16 @@ func (t *tree) roomBelow(dir ids.Inode, inodes, bytes int64) storepb.Code {
 	return t.roomToMove(0, dir, inodes, bytes)
 }
 
+// refuseBelow is the result of a request that the quota of a directory refuses; nil for OK.
+func refuseBelow(code storepb.Code) *storepb.Result {
+	if code == storepb.Code_OK {
+		return nil
+	}
+	return &storepb.Result{
+		Code: code, Message: "the quota of a directory above is used up; see `lockfs quota list`, and change it with `lockfs quota set PATH`",
+	}
+}
+
 // roomToMove is roomBelow for what is in another directory now: quotas that bind both stay as they are.
 func (t *tree) roomToMove(from, to ids.Inode, inodes, bytes int64) storepb.Code {
 	bound := make(map[ids.Inode]bool)

@@ -102,6 +102,9 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	ns.version, ns.note = max(header.GetClusterVersion(), firstVersion), header.GetNote()
 	ns.tree.nextIno, ns.tree.nextCookie = ids.Inode(header.GetNextIno()), header.GetNextCookie()
 	ns.sessions.most = header.GetMaxSessions()
+	ns.budgets = budgets{
+		locksPerUser: header.GetMaxLocksPerUser(), locksPerFile: header.GetMaxLocksPerFile(), sessionsPerHost: header.GetMaxSessionsPerHost(),
+	}
 	ns.tree.ledger.limits = limits{
 		maxInodes: header.GetMaxInodes(), maxBytes: header.GetMaxBytes(),
 		maxInodesPerUser: header.GetMaxInodesPerUser(), maxBytesPerUser: header.GetMaxBytesPerUser(),
@@ -261,7 +264,7 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 	case *storepb.Record_Event:
 		ns.events.kept.Set(r.Event.GetNumber(), r.Event)
 	case *storepb.Record_AdvisoryLock:
-		ns.locks.Restore(r.AdvisoryLock)
+		ns.locks.Restore(r.AdvisoryLock, ns.sessions.hostOf(ids.Session(r.AdvisoryLock.GetSession())))
 		if in, found := ns.tree.inode(ids.Inode(r.AdvisoryLock.GetIno())); found && !in.otherLocked {
 			ns.noteKernelLock(in)
 		}

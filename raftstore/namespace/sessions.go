@@ -185,6 +185,14 @@ func (ss *sessions) liveSessions() []*storepb.SessionRecord {
 	return live
 }
 
+// hostOf returns the host of a session; empty if the session is not known.
+func (ss *sessions) hostOf(id ids.Session) string {
+	if s, found := ss.byID.Get(id); found {
+		return s.host
+	}
+	return ""
+}
+
 // withHosts tells the hosts too, which are those of the sessions.
 func (ss *sessions) withHosts(locks ...*storepb.AdvisoryLock) []*storepb.AdvisoryLock {
 	for _, lock := range locks {

@@ -80,6 +80,7 @@ func (ts *tables) header() *storepb.SnapshotHeader {
 		MaxBytes: limits.maxBytes, MaxInodesPerUser: limits.maxInodesPerUser, MaxBytesPerUser: limits.maxBytesPerUser,
 		Cluster: ts.trust.Cluster(), Earlier: ts.trust.Earlier(), ShutOutIndex: uint64(ts.trust.ShutOut()),
 		ClusterVersion: ts.version, Note: ts.note, Leases: ts.leases,
+		MaxLocksPerUser: ts.budgets.locksPerUser, MaxLocksPerFile: ts.budgets.locksPerFile, MaxSessionsPerHost: ts.budgets.sessionsPerHost,
 	}
 }
 

@@ -22,6 +22,7 @@ type tables struct {
 	locks    *advisory.Table
 	alarms   alarms
 	trust    *trust.Table
+	budgets  budgets
 	leases   bool           // see MayLease
 	digest   *digest.Digest // of all these; nil: of a copy
 }
@@ -45,7 +46,7 @@ func (ts *tables) frozen() tables {
 	return tables{
 		clock: ts.clock, version: ts.version, note: ts.note, tree: ts.tree.frozen(), sessions: ts.sessions.frozen(), hosts: hosts{ts.hosts.byName.Copy()},
 		rules: rules{byPattern: ts.rules.byPattern.Copy()}, events: ts.events.frozen(), members: ts.members.Copy(), locks: ts.locks.Frozen(),
-		alarms: alarms{ts.alarms.byNumber.Copy()}, leases: ts.leases,
+		alarms: alarms{ts.alarms.byNumber.Copy()}, leases: ts.leases, budgets: ts.budgets,
 		trust: ts.trust.Frozen(),
 	}
 }

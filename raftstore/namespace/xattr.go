@@ -46,10 +46,10 @@ func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb
 		return refused
 	}
 	if code := ns.tree.ledger.room(by, in.uid, 0, larger.bytes()-in.bytes()); code != storepb.Code_OK {
-		return fail(code)
+		return ns.tree.ledger.refuse(code, in.uid)
 	}
-	if code := ns.tree.roomToGrow(in.ino, larger.bytes()-in.bytes(), nil); code != storepb.Code_OK {
-		return fail(code)
+	if refused := refuseBelow(ns.tree.roomToGrow(in.ino, larger.bytes()-in.bytes(), nil)); refused != nil {
+		return refused
 	}
 	ns.replaceXattrs(in, xattrs)
 	return ok()

@@ -3303,6 +3303,7 @@ type AdvisoryLock struct {
 	Position      uint64                 `protobuf:"varint,13,opt,name=position,proto3" json:"position,omitempty"`       // of a request: smaller ones come first; 0: it is held
 	Interrupted   int64                  `protobuf:"varint,14,opt,name=interrupted,proto3" json:"interrupted,omitempty"` // of a request: since when nobody waits; 0: somebody does
 	ByProcess     bool                   `protobuf:"varint,15,opt,name=by_process,json=byProcess,proto3" json:"by_process,omitempty"`
+	Uid           uint32                 `protobuf:"varint,17,opt,name=uid,proto3" json:"uid,omitempty"` // of the caller who took it or asked for it: it counts in that user's budget
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3440,6 +3441,13 @@ func (x *AdvisoryLock) GetByProcess() bool {
 		return x.ByProcess
 	}
 	return false
+}
+
+func (x *AdvisoryLock) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
 }
 
 // Rule changes what is known of the locks whose path fits a pattern. What is not set stays as the format
@@ -4172,6 +4180,99 @@ func (x *QuotaUsage) GetBytes() uint64 {
 	return 0
 }
 
+// BudgetUse is what a user or a host uses of a budget.
+type BudgetUse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Budget        string                 `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`   // the plural of what counts: "record locks"
+	Setting       string                 `protobuf:"bytes,2,opt,name=setting,proto3" json:"setting,omitempty"` // that changes the limit; empty: none does
+	Host          string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`       // empty: on all hosts together
+	Uid           *uint32                `protobuf:"varint,4,opt,name=uid,proto3,oneof" json:"uid,omitempty"`  // not set: of all users of the host
+	Path          []byte                 `protobuf:"bytes,5,opt,name=path,proto3" json:"path,omitempty"`       // of the file, without a leading slash; empty: not in one file
+	Used          uint64                 `protobuf:"varint,6,opt,name=used,proto3" json:"used,omitempty"`
+	Most          uint64                 `protobuf:"varint,7,opt,name=most,proto3" json:"most,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BudgetUse) Reset() {
+	*x = BudgetUse{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetUse) ProtoMessage() {}
+
+func (x *BudgetUse) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetUse.ProtoReflect.Descriptor instead.
+func (*BudgetUse) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *BudgetUse) GetBudget() string {
+	if x != nil {
+		return x.Budget
+	}
+	return ""
+}
+
+func (x *BudgetUse) GetSetting() string {
+	if x != nil {
+		return x.Setting
+	}
+	return ""
+}
+
+func (x *BudgetUse) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *BudgetUse) GetUid() uint32 {
+	if x != nil && x.Uid != nil {
+		return *x.Uid
+	}
+	return 0
+}
+
+func (x *BudgetUse) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *BudgetUse) GetUsed() uint64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *BudgetUse) GetMost() uint64 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
 // Member is one node of the cluster, as the others reach it.
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4189,7 +4290,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4201,7 +4302,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4214,7 +4315,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Member) GetId() string {
@@ -4283,7 +4384,7 @@ type SetMember struct {
 
 func (x *SetMember) Reset() {
 	*x = SetMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4295,7 +4396,7 @@ func (x *SetMember) String() string {
 func (*SetMember) ProtoMessage() {}
 
 func (x *SetMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4308,7 +4409,7 @@ func (x *SetMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMember.ProtoReflect.Descriptor instead.
 func (*SetMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SetMember) GetMember() *Member {
@@ -4329,7 +4430,7 @@ type SetVersion struct {
 
 func (x *SetVersion) Reset() {
 	*x = SetVersion{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4341,7 +4442,7 @@ func (x *SetVersion) String() string {
 func (*SetVersion) ProtoMessage() {}
 
 func (x *SetVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4354,7 +4455,7 @@ func (x *SetVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVersion.ProtoReflect.Descriptor instead.
 func (*SetVersion) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetVersion) GetVersion() uint32 {
@@ -4374,7 +4475,7 @@ type SetNote struct {
 
 func (x *SetNote) Reset() {
 	*x = SetNote{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4386,7 +4487,7 @@ func (x *SetNote) String() string {
 func (*SetNote) ProtoMessage() {}
 
 func (x *SetNote) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4399,7 +4500,7 @@ func (x *SetNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNote.ProtoReflect.Descriptor instead.
 func (*SetNote) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SetNote) GetText() string {
@@ -4418,7 +4519,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4430,7 +4531,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4443,7 +4544,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RemoveMember) GetId() string {
@@ -4460,16 +4561,20 @@ type SetLimits struct {
 	MaxSessions      uint64                 `protobuf:"varint,2,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
 	LockDelay        *int64                 `protobuf:"varint,3,opt,name=lock_delay,json=lockDelay,proto3,oneof" json:"lock_delay,omitempty"`                     // nanoseconds
 	MaxBytes         uint64                 `protobuf:"varint,10,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`                             // of inodes and names; 256 MiB until it is set
-	MaxBytesPerUser  uint64                 `protobuf:"varint,11,opt,name=max_bytes_per_user,json=maxBytesPerUser,proto3" json:"max_bytes_per_user,omitempty"`    // for each uid but 0, by the owners of inodes; half of all until it is set
+	MaxBytesPerUser  uint64                 `protobuf:"varint,11,opt,name=max_bytes_per_user,json=maxBytesPerUser,proto3" json:"max_bytes_per_user,omitempty"`    // for each uid but 0, by the owners of inodes; an eighth of all until it is set
 	MaxInodesPerUser uint64                 `protobuf:"varint,12,opt,name=max_inodes_per_user,json=maxInodesPerUser,proto3" json:"max_inodes_per_user,omitempty"` // likewise
 	Leases           *bool                  `protobuf:"varint,13,opt,name=leases,proto3,oneof" json:"leases,omitempty"`                                           // leaders may give leases on what they answer, so a new one waits until those of others are over
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Of these, 0 leaves what was set.
+	MaxLocksPerUser    uint64 `protobuf:"varint,14,opt,name=max_locks_per_user,json=maxLocksPerUser,proto3" json:"max_locks_per_user,omitempty"`          // advisory locks and requests of a user of a host; 16384 until it is set, and 8 times that for a host
+	MaxLocksPerFile    uint64 `protobuf:"varint,15,opt,name=max_locks_per_file,json=maxLocksPerFile,proto3" json:"max_locks_per_file,omitempty"`          // of a user in one file, on all hosts; 16384 until it is set
+	MaxSessionsPerHost uint64 `protobuf:"varint,16,opt,name=max_sessions_per_host,json=maxSessionsPerHost,proto3" json:"max_sessions_per_host,omitempty"` // 256 until it is set
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4481,7 +4586,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4494,7 +4599,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SetLimits) GetMaxInodes() uint64 {
@@ -4546,6 +4651,27 @@ func (x *SetLimits) GetLeases() bool {
 	return false
 }
 
+func (x *SetLimits) GetMaxLocksPerUser() uint64 {
+	if x != nil {
+		return x.MaxLocksPerUser
+	}
+	return 0
+}
+
+func (x *SetLimits) GetMaxLocksPerFile() uint64 {
+	if x != nil {
+		return x.MaxLocksPerFile
+	}
+	return 0
+}
+
+func (x *SetLimits) GetMaxSessionsPerHost() uint64 {
+	if x != nil {
+		return x.MaxSessionsPerHost
+	}
+	return 0
+}
+
 // SetCluster gives the cluster its id. The first one stays: answers the one that it has.
 type SetCluster struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4556,7 +4682,7 @@ type SetCluster struct {
 
 func (x *SetCluster) Reset() {
 	*x = SetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4568,7 +4694,7 @@ func (x *SetCluster) String() string {
 func (*SetCluster) ProtoMessage() {}
 
 func (x *SetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4581,7 +4707,7 @@ func (x *SetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCluster.ProtoReflect.Descriptor instead.
 func (*SetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SetCluster) GetId() string {
@@ -4604,7 +4730,7 @@ type Authority struct {
 
 func (x *Authority) Reset() {
 	*x = Authority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4616,7 +4742,7 @@ func (x *Authority) String() string {
 func (*Authority) ProtoMessage() {}
 
 func (x *Authority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4629,7 +4755,7 @@ func (x *Authority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Authority.ProtoReflect.Descriptor instead.
 func (*Authority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Authority) GetFingerprint() []byte {
@@ -4673,7 +4799,7 @@ type AddAuthority struct {
 
 func (x *AddAuthority) Reset() {
 	*x = AddAuthority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4685,7 +4811,7 @@ func (x *AddAuthority) String() string {
 func (*AddAuthority) ProtoMessage() {}
 
 func (x *AddAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4698,7 +4824,7 @@ func (x *AddAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddAuthority.ProtoReflect.Descriptor instead.
 func (*AddAuthority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AddAuthority) GetCertificate() []byte {
@@ -4733,7 +4859,7 @@ type DropAuthority struct {
 
 func (x *DropAuthority) Reset() {
 	*x = DropAuthority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4745,7 +4871,7 @@ func (x *DropAuthority) String() string {
 func (*DropAuthority) ProtoMessage() {}
 
 func (x *DropAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4758,7 +4884,7 @@ func (x *DropAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropAuthority.ProtoReflect.Descriptor instead.
 func (*DropAuthority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DropAuthority) GetFingerprint() []byte {
@@ -4784,7 +4910,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4796,7 +4922,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4809,7 +4935,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *JoinToken) GetId() []byte {
@@ -4873,7 +4999,7 @@ type PutToken struct {
 
 func (x *PutToken) Reset() {
 	*x = PutToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4885,7 +5011,7 @@ func (x *PutToken) String() string {
 func (*PutToken) ProtoMessage() {}
 
 func (x *PutToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4898,7 +5024,7 @@ func (x *PutToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutToken.ProtoReflect.Descriptor instead.
 func (*PutToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PutToken) GetToken() *JoinToken {
@@ -4924,7 +5050,7 @@ type DeleteToken struct {
 
 func (x *DeleteToken) Reset() {
 	*x = DeleteToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4936,7 +5062,7 @@ func (x *DeleteToken) String() string {
 func (*DeleteToken) ProtoMessage() {}
 
 func (x *DeleteToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4949,7 +5075,7 @@ func (x *DeleteToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteToken.ProtoReflect.Descriptor instead.
 func (*DeleteToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DeleteToken) GetId() []byte {
@@ -4978,7 +5104,7 @@ type Admission struct {
 
 func (x *Admission) Reset() {
 	*x = Admission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4990,7 +5116,7 @@ func (x *Admission) String() string {
 func (*Admission) ProtoMessage() {}
 
 func (x *Admission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5003,7 +5129,7 @@ func (x *Admission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admission.ProtoReflect.Descriptor instead.
 func (*Admission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Admission) GetName() string {
@@ -5091,7 +5217,7 @@ type AdmitHost struct {
 
 func (x *AdmitHost) Reset() {
 	*x = AdmitHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5103,7 +5229,7 @@ func (x *AdmitHost) String() string {
 func (*AdmitHost) ProtoMessage() {}
 
 func (x *AdmitHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5116,7 +5242,7 @@ func (x *AdmitHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitHost.ProtoReflect.Descriptor instead.
 func (*AdmitHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AdmitHost) GetTokenId() []byte {
@@ -5157,7 +5283,7 @@ type RevokeHost struct {
 
 func (x *RevokeHost) Reset() {
 	*x = RevokeHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5169,7 +5295,7 @@ func (x *RevokeHost) String() string {
 func (*RevokeHost) ProtoMessage() {}
 
 func (x *RevokeHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5182,7 +5308,7 @@ func (x *RevokeHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeHost.ProtoReflect.Descriptor instead.
 func (*RevokeHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *RevokeHost) GetName() string {
@@ -5204,7 +5330,7 @@ type NoteRefusal struct {
 
 func (x *NoteRefusal) Reset() {
 	*x = NoteRefusal{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5216,7 +5342,7 @@ func (x *NoteRefusal) String() string {
 func (*NoteRefusal) ProtoMessage() {}
 
 func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5229,7 +5355,7 @@ func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteRefusal.ProtoReflect.Descriptor instead.
 func (*NoteRefusal) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *NoteRefusal) GetAddress() string {
@@ -5295,7 +5421,7 @@ type Query struct {
 
 func (x *Query) Reset() {
 	*x = Query{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5307,7 +5433,7 @@ func (x *Query) String() string {
 func (*Query) ProtoMessage() {}
 
 func (x *Query) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5320,7 +5446,7 @@ func (x *Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Query.ProtoReflect.Descriptor instead.
 func (*Query) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Query) GetQuery() isQuery_Query {
@@ -5755,7 +5881,7 @@ type GetNote struct {
 
 func (x *GetNote) Reset() {
 	*x = GetNote{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5767,7 +5893,7 @@ func (x *GetNote) String() string {
 func (*GetNote) ProtoMessage() {}
 
 func (x *GetNote) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5780,7 +5906,7 @@ func (x *GetNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNote.ProtoReflect.Descriptor instead.
 func (*GetNote) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
 }
 
 // Lookup answers attr of a directory's entry. "." and ".." are entries too.
@@ -5794,7 +5920,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5806,7 +5932,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5819,7 +5945,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Lookup) GetParent() uint64 {
@@ -5845,7 +5971,7 @@ type GetAttr struct {
 
 func (x *GetAttr) Reset() {
 	*x = GetAttr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5857,7 +5983,7 @@ func (x *GetAttr) String() string {
 func (*GetAttr) ProtoMessage() {}
 
 func (x *GetAttr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5870,7 +5996,7 @@ func (x *GetAttr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAttr.ProtoReflect.Descriptor instead.
 func (*GetAttr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *GetAttr) GetIno() uint64 {
@@ -5893,7 +6019,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5905,7 +6031,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5918,7 +6044,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Read) GetIno() uint64 {
@@ -5955,7 +6081,7 @@ type ReadDir struct {
 
 func (x *ReadDir) Reset() {
 	*x = ReadDir{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5967,7 +6093,7 @@ func (x *ReadDir) String() string {
 func (*ReadDir) ProtoMessage() {}
 
 func (x *ReadDir) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5980,7 +6106,7 @@ func (x *ReadDir) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDir.ProtoReflect.Descriptor instead.
 func (*ReadDir) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReadDir) GetIno() uint64 {
@@ -6013,7 +6139,7 @@ type GetXattrs struct {
 
 func (x *GetXattrs) Reset() {
 	*x = GetXattrs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6025,7 +6151,7 @@ func (x *GetXattrs) String() string {
 func (*GetXattrs) ProtoMessage() {}
 
 func (x *GetXattrs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6038,7 +6164,7 @@ func (x *GetXattrs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetXattrs.ProtoReflect.Descriptor instead.
 func (*GetXattrs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *GetXattrs) GetIno() uint64 {
@@ -6058,7 +6184,7 @@ type StatFs struct {
 
 func (x *StatFs) Reset() {
 	*x = StatFs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6070,7 +6196,7 @@ func (x *StatFs) String() string {
 func (*StatFs) ProtoMessage() {}
 
 func (x *StatFs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6083,7 +6209,7 @@ func (x *StatFs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFs.ProtoReflect.Descriptor instead.
 func (*StatFs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *StatFs) GetUid() uint32 {
@@ -6108,7 +6234,7 @@ type ListMembers struct {
 
 func (x *ListMembers) Reset() {
 	*x = ListMembers{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6120,7 +6246,7 @@ func (x *ListMembers) String() string {
 func (*ListMembers) ProtoMessage() {}
 
 func (x *ListMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6133,7 +6259,7 @@ func (x *ListMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembers.ProtoReflect.Descriptor instead.
 func (*ListMembers) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
 }
 
 // ListAlarms answers alarms in the order of their numbers.
@@ -6145,7 +6271,7 @@ type ListAlarms struct {
 
 func (x *ListAlarms) Reset() {
 	*x = ListAlarms{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6157,7 +6283,7 @@ func (x *ListAlarms) String() string {
 func (*ListAlarms) ProtoMessage() {}
 
 func (x *ListAlarms) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6170,19 +6296,20 @@ func (x *ListAlarms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAlarms.ProtoReflect.Descriptor instead.
 func (*ListAlarms) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
 }
 
 // ListQuotas answers those of directories, in the order of their inodes, then those of users.
 type ListQuotas struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Budgets       bool                   `protobuf:"varint,1,opt,name=budgets,proto3" json:"budgets,omitempty"` // also what users and hosts use of budgets that nobody has set
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListQuotas) Reset() {
 	*x = ListQuotas{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6194,7 +6321,7 @@ func (x *ListQuotas) String() string {
 func (*ListQuotas) ProtoMessage() {}
 
 func (x *ListQuotas) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6207,7 +6334,14 @@ func (x *ListQuotas) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQuotas.ProtoReflect.Descriptor instead.
 func (*ListQuotas) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *ListQuotas) GetBudgets() bool {
+	if x != nil {
+		return x.Budgets
+	}
+	return false
 }
 
 // ListSessions answers those that have not ended.
@@ -6219,7 +6353,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6231,7 +6365,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6244,7 +6378,7 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
 }
 
 type ListRules struct {
@@ -6255,7 +6389,7 @@ type ListRules struct {
 
 func (x *ListRules) Reset() {
 	*x = ListRules{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6267,7 +6401,7 @@ func (x *ListRules) String() string {
 func (*ListRules) ProtoMessage() {}
 
 func (x *ListRules) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6280,7 +6414,7 @@ func (x *ListRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRules.ProtoReflect.Descriptor instead.
 func (*ListRules) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
 }
 
 type ListHosts struct {
@@ -6291,7 +6425,7 @@ type ListHosts struct {
 
 func (x *ListHosts) Reset() {
 	*x = ListHosts{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6303,7 +6437,7 @@ func (x *ListHosts) String() string {
 func (*ListHosts) ProtoMessage() {}
 
 func (x *ListHosts) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6316,7 +6450,7 @@ func (x *ListHosts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHosts.ProtoReflect.Descriptor instead.
 func (*ListHosts) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
 }
 
 // ListLocks answers locks in the order of their directories and names: everything but directories that
@@ -6334,7 +6468,7 @@ type ListLocks struct {
 
 func (x *ListLocks) Reset() {
 	*x = ListLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6346,7 +6480,7 @@ func (x *ListLocks) String() string {
 func (*ListLocks) ProtoMessage() {}
 
 func (x *ListLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6359,7 +6493,7 @@ func (x *ListLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLocks.ProtoReflect.Descriptor instead.
 func (*ListLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ListLocks) GetAfterParent() uint64 {
@@ -6412,7 +6546,7 @@ type PreviewRule struct {
 
 func (x *PreviewRule) Reset() {
 	*x = PreviewRule{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6424,7 +6558,7 @@ func (x *PreviewRule) String() string {
 func (*PreviewRule) ProtoMessage() {}
 
 func (x *PreviewRule) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6437,7 +6571,7 @@ func (x *PreviewRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewRule.ProtoReflect.Descriptor instead.
 func (*PreviewRule) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *PreviewRule) GetRule() *Rule {
@@ -6489,7 +6623,7 @@ type Viewer struct {
 
 func (x *Viewer) Reset() {
 	*x = Viewer{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6501,7 +6635,7 @@ func (x *Viewer) String() string {
 func (*Viewer) ProtoMessage() {}
 
 func (x *Viewer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6514,7 +6648,7 @@ func (x *Viewer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Viewer.ProtoReflect.Descriptor instead.
 func (*Viewer) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Viewer) GetUid() uint32 {
@@ -6557,7 +6691,7 @@ type GetLock struct {
 
 func (x *GetLock) Reset() {
 	*x = GetLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6569,7 +6703,7 @@ func (x *GetLock) String() string {
 func (*GetLock) ProtoMessage() {}
 
 func (x *GetLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6582,7 +6716,7 @@ func (x *GetLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLock.ProtoReflect.Descriptor instead.
 func (*GetLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *GetLock) GetParent() uint64 {
@@ -6616,7 +6750,7 @@ type ListProcesses struct {
 
 func (x *ListProcesses) Reset() {
 	*x = ListProcesses{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6628,7 +6762,7 @@ func (x *ListProcesses) String() string {
 func (*ListProcesses) ProtoMessage() {}
 
 func (x *ListProcesses) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6641,7 +6775,7 @@ func (x *ListProcesses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcesses.ProtoReflect.Descriptor instead.
 func (*ListProcesses) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ListProcesses) GetHost() string {
@@ -6669,7 +6803,7 @@ type AwaitLock struct {
 
 func (x *AwaitLock) Reset() {
 	*x = AwaitLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6681,7 +6815,7 @@ func (x *AwaitLock) String() string {
 func (*AwaitLock) ProtoMessage() {}
 
 func (x *AwaitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6694,7 +6828,7 @@ func (x *AwaitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLock.ProtoReflect.Descriptor instead.
 func (*AwaitLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *AwaitLock) GetSession() uint64 {
@@ -6765,7 +6899,7 @@ type AwaitChange struct {
 
 func (x *AwaitChange) Reset() {
 	*x = AwaitChange{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6777,7 +6911,7 @@ func (x *AwaitChange) String() string {
 func (*AwaitChange) ProtoMessage() {}
 
 func (x *AwaitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6790,7 +6924,7 @@ func (x *AwaitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
 func (*AwaitChange) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *AwaitChange) GetSeen() []*Observation {
@@ -6818,7 +6952,7 @@ type TestLock struct {
 
 func (x *TestLock) Reset() {
 	*x = TestLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6830,7 +6964,7 @@ func (x *TestLock) String() string {
 func (*TestLock) ProtoMessage() {}
 
 func (x *TestLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6843,7 +6977,7 @@ func (x *TestLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
 func (*TestLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *TestLock) GetSession() uint64 {
@@ -6871,7 +7005,7 @@ type ListAdvisoryLocks struct {
 
 func (x *ListAdvisoryLocks) Reset() {
 	*x = ListAdvisoryLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6883,7 +7017,7 @@ func (x *ListAdvisoryLocks) String() string {
 func (*ListAdvisoryLocks) ProtoMessage() {}
 
 func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6896,7 +7030,7 @@ func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
 func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ListAdvisoryLocks) GetIno() uint64 {
@@ -6929,7 +7063,7 @@ type ListEvents struct {
 
 func (x *ListEvents) Reset() {
 	*x = ListEvents{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6941,7 +7075,7 @@ func (x *ListEvents) String() string {
 func (*ListEvents) ProtoMessage() {}
 
 func (x *ListEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6954,7 +7088,7 @@ func (x *ListEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
 func (*ListEvents) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ListEvents) GetAfter() uint64 {
@@ -7008,7 +7142,7 @@ type GetCluster struct {
 
 func (x *GetCluster) Reset() {
 	*x = GetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7020,7 +7154,7 @@ func (x *GetCluster) String() string {
 func (*GetCluster) ProtoMessage() {}
 
 func (x *GetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7033,7 +7167,7 @@ func (x *GetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCluster.ProtoReflect.Descriptor instead.
 func (*GetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
 }
 
 // ListAuthorities answers authorities, the one that signs first.
@@ -7045,7 +7179,7 @@ type ListAuthorities struct {
 
 func (x *ListAuthorities) Reset() {
 	*x = ListAuthorities{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7057,7 +7191,7 @@ func (x *ListAuthorities) String() string {
 func (*ListAuthorities) ProtoMessage() {}
 
 func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7070,7 +7204,7 @@ func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAuthorities.ProtoReflect.Descriptor instead.
 func (*ListAuthorities) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
 }
 
 // ListTokens answers tokens in the order of their ids.
@@ -7082,7 +7216,7 @@ type ListTokens struct {
 
 func (x *ListTokens) Reset() {
 	*x = ListTokens{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7094,7 +7228,7 @@ func (x *ListTokens) String() string {
 func (*ListTokens) ProtoMessage() {}
 
 func (x *ListTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7107,7 +7241,7 @@ func (x *ListTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokens.ProtoReflect.Descriptor instead.
 func (*ListTokens) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
 }
 
 // GetAdmission answers the admission of a host. NOT_FOUND if there never was one.
@@ -7120,7 +7254,7 @@ type GetAdmission struct {
 
 func (x *GetAdmission) Reset() {
 	*x = GetAdmission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7132,7 +7266,7 @@ func (x *GetAdmission) String() string {
 func (*GetAdmission) ProtoMessage() {}
 
 func (x *GetAdmission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7145,7 +7279,7 @@ func (x *GetAdmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAdmission.ProtoReflect.Descriptor instead.
 func (*GetAdmission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *GetAdmission) GetName() string {
@@ -7166,7 +7300,7 @@ type ListAdmissions struct {
 
 func (x *ListAdmissions) Reset() {
 	*x = ListAdmissions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7178,7 +7312,7 @@ func (x *ListAdmissions) String() string {
 func (*ListAdmissions) ProtoMessage() {}
 
 func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7191,7 +7325,7 @@ func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdmissions.ProtoReflect.Descriptor instead.
 func (*ListAdmissions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ListAdmissions) GetAfter() string {
@@ -7227,7 +7361,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7239,7 +7373,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7252,7 +7386,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -7344,7 +7478,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7356,7 +7490,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7369,7 +7503,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -7410,7 +7544,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7422,7 +7556,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7435,7 +7569,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -7465,7 +7599,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7477,7 +7611,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7490,7 +7624,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -7557,14 +7691,15 @@ type Result struct {
 	Index         uint64                 `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"` // of a query: the last command that the state had applied; FreezeState, Create, Link, Rename, Unlink: its own
 	Alarms        []*Alarm               `protobuf:"bytes,60,rep,name=alarms,proto3" json:"alarms,omitempty"`
 	Quotas        []*QuotaUsage          `protobuf:"bytes,61,rep,name=quotas,proto3" json:"quotas,omitempty"`
-	Note          string                 `protobuf:"bytes,70,opt,name=note,proto3" json:"note,omitempty"` // since version 2
+	Note          string                 `protobuf:"bytes,70,opt,name=note,proto3" json:"note,omitempty"`       // since version 2
+	Budgets       []*BudgetUse           `protobuf:"bytes,63,rep,name=budgets,proto3" json:"budgets,omitempty"` // ListQuotas: those that use most of each budget
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7576,7 +7711,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7589,7 +7724,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Result) GetCode() Code {
@@ -7781,6 +7916,13 @@ func (x *Result) GetNote() string {
 	return ""
 }
 
+func (x *Result) GetBudgets() []*BudgetUse {
+	if x != nil {
+		return x.Budgets
+	}
+	return nil
+}
+
 // Lock is everything that is known of a name, with the rule for it applied.
 type Lock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -7813,7 +7955,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7825,7 +7967,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7838,7 +7980,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Lock) GetParent() uint64 {
@@ -8035,7 +8177,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8047,7 +8189,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8060,7 +8202,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -8240,7 +8382,7 @@ type MountStatus struct {
 
 func (x *MountStatus) Reset() {
 	*x = MountStatus{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8252,7 +8394,7 @@ func (x *MountStatus) String() string {
 func (*MountStatus) ProtoMessage() {}
 
 func (x *MountStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8265,7 +8407,7 @@ func (x *MountStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
 func (*MountStatus) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *MountStatus) GetHost() string {
@@ -8332,7 +8474,7 @@ type HostRecord struct {
 
 func (x *HostRecord) Reset() {
 	*x = HostRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8344,7 +8486,7 @@ func (x *HostRecord) String() string {
 func (*HostRecord) ProtoMessage() {}
 
 func (x *HostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8357,7 +8499,7 @@ func (x *HostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
 func (*HostRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *HostRecord) GetName() string {
@@ -8404,34 +8546,37 @@ func (x *HostRecord) GetMachine() string {
 
 // SnapshotHeader opens a snapshot; `records` Records follow, each with its length before it.
 type SnapshotHeader struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Version          uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	Index            uint64                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"` // last command applied
-	Time             int64                  `protobuf:"varint,3,opt,name=time,proto3" json:"time,omitempty"`   // its cluster time
-	NextIno          uint64                 `protobuf:"varint,4,opt,name=next_ino,json=nextIno,proto3" json:"next_ino,omitempty"`
-	NextCookie       uint64                 `protobuf:"varint,5,opt,name=next_cookie,json=nextCookie,proto3" json:"next_cookie,omitempty"`
-	MaxInodes        uint64                 `protobuf:"varint,6,opt,name=max_inodes,json=maxInodes,proto3" json:"max_inodes,omitempty"`
-	Records          uint64                 `protobuf:"varint,7,opt,name=records,proto3" json:"records,omitempty"`
-	MaxSessions      uint64                 `protobuf:"varint,8,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
-	LastEvent        uint64                 `protobuf:"varint,9,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`
-	LockDelay        int64                  `protobuf:"varint,10,opt,name=lock_delay,json=lockDelay,proto3" json:"lock_delay,omitempty"`
-	MaxBytes         uint64                 `protobuf:"varint,20,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // this and those below like SetLimits'; 0: not set
-	MaxBytesPerUser  uint64                 `protobuf:"varint,21,opt,name=max_bytes_per_user,json=maxBytesPerUser,proto3" json:"max_bytes_per_user,omitempty"`
-	MaxInodesPerUser uint64                 `protobuf:"varint,22,opt,name=max_inodes_per_user,json=maxInodesPerUser,proto3" json:"max_inodes_per_user,omitempty"`
-	Cluster          string                 `protobuf:"bytes,23,opt,name=cluster,proto3" json:"cluster,omitempty"`                                      // its id
-	Earlier          []string               `protobuf:"bytes,25,rep,name=earlier,proto3" json:"earlier,omitempty"`                                      // ids of those that it goes on for
-	ShutOutIndex     uint64                 `protobuf:"varint,24,opt,name=shut_out_index,json=shutOutIndex,proto3" json:"shut_out_index,omitempty"`     // log index of the last command that shut somebody out who had been let in
-	Leases           bool                   `protobuf:"varint,26,opt,name=leases,proto3" json:"leases,omitempty"`                                       // like SetLimits'
-	ClusterVersion   uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs; 0: 1
-	Note             string                 `protobuf:"bytes,71,opt,name=note,proto3" json:"note,omitempty"`                                            // since version 2
-	Digest           []byte                 `protobuf:"bytes,60,opt,name=digest,proto3" json:"digest,omitempty"`                                        // what the sum of the hashes of all that the records hold was in memory
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Version            uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Index              uint64                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"` // last command applied
+	Time               int64                  `protobuf:"varint,3,opt,name=time,proto3" json:"time,omitempty"`   // its cluster time
+	NextIno            uint64                 `protobuf:"varint,4,opt,name=next_ino,json=nextIno,proto3" json:"next_ino,omitempty"`
+	NextCookie         uint64                 `protobuf:"varint,5,opt,name=next_cookie,json=nextCookie,proto3" json:"next_cookie,omitempty"`
+	MaxInodes          uint64                 `protobuf:"varint,6,opt,name=max_inodes,json=maxInodes,proto3" json:"max_inodes,omitempty"`
+	Records            uint64                 `protobuf:"varint,7,opt,name=records,proto3" json:"records,omitempty"`
+	MaxSessions        uint64                 `protobuf:"varint,8,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
+	LastEvent          uint64                 `protobuf:"varint,9,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`
+	LockDelay          int64                  `protobuf:"varint,10,opt,name=lock_delay,json=lockDelay,proto3" json:"lock_delay,omitempty"`
+	MaxBytes           uint64                 `protobuf:"varint,20,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // this and those below like SetLimits'; 0: not set
+	MaxBytesPerUser    uint64                 `protobuf:"varint,21,opt,name=max_bytes_per_user,json=maxBytesPerUser,proto3" json:"max_bytes_per_user,omitempty"`
+	MaxInodesPerUser   uint64                 `protobuf:"varint,22,opt,name=max_inodes_per_user,json=maxInodesPerUser,proto3" json:"max_inodes_per_user,omitempty"`
+	Cluster            string                 `protobuf:"bytes,23,opt,name=cluster,proto3" json:"cluster,omitempty"`                                  // its id
+	Earlier            []string               `protobuf:"bytes,25,rep,name=earlier,proto3" json:"earlier,omitempty"`                                  // ids of those that it goes on for
+	ShutOutIndex       uint64                 `protobuf:"varint,24,opt,name=shut_out_index,json=shutOutIndex,proto3" json:"shut_out_index,omitempty"` // log index of the last command that shut somebody out who had been let in
+	Leases             bool                   `protobuf:"varint,26,opt,name=leases,proto3" json:"leases,omitempty"`                                   // like SetLimits'
+	MaxLocksPerUser    uint64                 `protobuf:"varint,27,opt,name=max_locks_per_user,json=maxLocksPerUser,proto3" json:"max_locks_per_user,omitempty"`
+	MaxLocksPerFile    uint64                 `protobuf:"varint,28,opt,name=max_locks_per_file,json=maxLocksPerFile,proto3" json:"max_locks_per_file,omitempty"`
+	MaxSessionsPerHost uint64                 `protobuf:"varint,29,opt,name=max_sessions_per_host,json=maxSessionsPerHost,proto3" json:"max_sessions_per_host,omitempty"`
+	ClusterVersion     uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs; 0: 1
+	Note               string                 `protobuf:"bytes,71,opt,name=note,proto3" json:"note,omitempty"`                                            // since version 2
+	Digest             []byte                 `protobuf:"bytes,60,opt,name=digest,proto3" json:"digest,omitempty"`                                        // what the sum of the hashes of all that the records hold was in memory
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8443,7 +8588,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8456,7 +8601,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -8578,6 +8723,27 @@ func (x *SnapshotHeader) GetLeases() bool {
 	return false
 }
 
+func (x *SnapshotHeader) GetMaxLocksPerUser() uint64 {
+	if x != nil {
+		return x.MaxLocksPerUser
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetMaxLocksPerFile() uint64 {
+	if x != nil {
+		return x.MaxLocksPerFile
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetMaxSessionsPerHost() uint64 {
+	if x != nil {
+		return x.MaxSessionsPerHost
+	}
+	return 0
+}
+
 func (x *SnapshotHeader) GetClusterVersion() uint32 {
 	if x != nil {
 		return x.ClusterVersion
@@ -8627,7 +8793,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8639,7 +8805,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8652,7 +8818,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -8933,7 +9099,7 @@ type AuthorityRecord struct {
 
 func (x *AuthorityRecord) Reset() {
 	*x = AuthorityRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8945,7 +9111,7 @@ func (x *AuthorityRecord) String() string {
 func (*AuthorityRecord) ProtoMessage() {}
 
 func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8958,7 +9124,7 @@ func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorityRecord.ProtoReflect.Descriptor instead.
 func (*AuthorityRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *AuthorityRecord) GetAuthority() *Authority {
@@ -8993,7 +9159,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9005,7 +9171,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9018,7 +9184,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *TokenRecord) GetToken() *JoinToken {
@@ -9046,7 +9212,7 @@ type RevokedKey struct {
 
 func (x *RevokedKey) Reset() {
 	*x = RevokedKey{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9058,7 +9224,7 @@ func (x *RevokedKey) String() string {
 func (*RevokedKey) ProtoMessage() {}
 
 func (x *RevokedKey) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9071,7 +9237,7 @@ func (x *RevokedKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedKey.ProtoReflect.Descriptor instead.
 func (*RevokedKey) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *RevokedKey) GetKeyHash() []byte {
@@ -9099,7 +9265,7 @@ type EventCount struct {
 
 func (x *EventCount) Reset() {
 	*x = EventCount{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9111,7 +9277,7 @@ func (x *EventCount) String() string {
 func (*EventCount) ProtoMessage() {}
 
 func (x *EventCount) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9124,7 +9290,7 @@ func (x *EventCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
 func (*EventCount) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *EventCount) GetEvent() string {
@@ -9156,6 +9322,7 @@ type InodeRecord struct {
 	Shared        bool                   `protobuf:"varint,21,opt,name=shared,proto3" json:"shared,omitempty"`                                 // several hosts append to it
 	KernelLocked  bool                   `protobuf:"varint,11,opt,name=kernel_locked,json=kernelLocked,proto3" json:"kernel_locked,omitempty"` // it has or had an advisory lock or a request for one, by which alone it is guarded
 	GoneByCrash   bool                   `protobuf:"varint,12,opt,name=gone_by_crash,json=goneByCrash,proto3" json:"gone_by_crash,omitempty"`  // a signal, or the end of its host, ended the process of the facts
+	ReserveHost   string                 `protobuf:"bytes,14,opt,name=reserve_host,json=reserveHost,proto3" json:"reserve_host,omitempty"`     // host in whose part of the common reserve of small locks it counts; empty: in none
 	OtherLocked   bool                   `protobuf:"varint,13,opt,name=other_locked,json=otherLocked,proto3" json:"other_locked,omitempty"`    // it has or had an advisory lock or a request of a process that is not of its holder's family
 	ChangedIndex  uint64                 `protobuf:"varint,20,opt,name=changed_index,json=changedIndex,proto3" json:"changed_index,omitempty"` // log index of the command that set ctime
 	unknownFields protoimpl.UnknownFields
@@ -9164,7 +9331,7 @@ type InodeRecord struct {
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9176,7 +9343,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9189,7 +9356,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -9283,6 +9450,13 @@ func (x *InodeRecord) GetGoneByCrash() bool {
 	return false
 }
 
+func (x *InodeRecord) GetReserveHost() string {
+	if x != nil {
+		return x.ReserveHost
+	}
+	return ""
+}
+
 func (x *InodeRecord) GetOtherLocked() bool {
 	if x != nil {
 		return x.OtherLocked
@@ -9325,7 +9499,7 @@ type EntryRecord struct {
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9337,7 +9511,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9350,7 +9524,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -9504,7 +9678,7 @@ type PendingRecord struct {
 
 func (x *PendingRecord) Reset() {
 	*x = PendingRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9516,7 +9690,7 @@ func (x *PendingRecord) String() string {
 func (*PendingRecord) ProtoMessage() {}
 
 func (x *PendingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9529,7 +9703,7 @@ func (x *PendingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingRecord.ProtoReflect.Descriptor instead.
 func (*PendingRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *PendingRecord) GetUntil() int64 {
@@ -9562,7 +9736,7 @@ type MakerRecord struct {
 
 func (x *MakerRecord) Reset() {
 	*x = MakerRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9574,7 +9748,7 @@ func (x *MakerRecord) String() string {
 func (*MakerRecord) ProtoMessage() {}
 
 func (x *MakerRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9587,7 +9761,7 @@ func (x *MakerRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakerRecord.ProtoReflect.Descriptor instead.
 func (*MakerRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{103}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *MakerRecord) GetProcess() *Process {
@@ -9656,7 +9830,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9668,7 +9842,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9681,7 +9855,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{104}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -9762,7 +9936,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9774,7 +9948,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9787,7 +9961,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{105}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -9901,7 +10075,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9913,7 +10087,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9926,7 +10100,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{106}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -9976,7 +10150,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9988,7 +10162,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10001,7 +10175,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{107}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -10324,7 +10498,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05owner\x18\x04 \x01(\x04R\x05owner\x12*\n" +
 	"\x04type\x18\x05 \x01(\x0e2\x16.lockfs.store.LockTypeR\x04type\x12\x14\n" +
 	"\x05start\x18\x06 \x01(\x04R\x05start\x12\x10\n" +
-	"\x03end\x18\a \x01(\x04R\x03endJ\x04\b\b\x10\t\"\x97\x03\n" +
+	"\x03end\x18\a \x01(\x04R\x03endJ\x04\b\b\x10\t\"\xa9\x03\n" +
 	"\fAdvisoryLock\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12*\n" +
@@ -10342,7 +10516,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bposition\x18\r \x01(\x04R\bposition\x12 \n" +
 	"\vinterrupted\x18\x0e \x01(\x03R\vinterrupted\x12\x1d\n" +
 	"\n" +
-	"by_process\x18\x0f \x01(\bR\tbyProcessJ\x04\b\x10\x10\x11\"\xe0\x01\n" +
+	"by_process\x18\x0f \x01(\bR\tbyProcess\x12\x10\n" +
+	"\x03uid\x18\x11 \x01(\rR\x03uidJ\x04\b\x10\x10\x11\"\xe0\x01\n" +
 	"\x04Rule\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x16\n" +
 	"\x06format\x18\x02 \x01(\tR\x06format\x12\x1f\n" +
@@ -10393,7 +10568,16 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05quota\x18\x01 \x01(\v2\x13.lockfs.store.QuotaR\x05quota\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x16\n" +
 	"\x06inodes\x18\x03 \x01(\x04R\x06inodes\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"\xf2\x01\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"\xac\x01\n" +
+	"\tBudgetUse\x12\x16\n" +
+	"\x06budget\x18\x01 \x01(\tR\x06budget\x12\x18\n" +
+	"\asetting\x18\x02 \x01(\tR\asetting\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\tR\x04host\x12\x15\n" +
+	"\x03uid\x18\x04 \x01(\rH\x00R\x03uid\x88\x01\x01\x12\x12\n" +
+	"\x04path\x18\x05 \x01(\fR\x04path\x12\x12\n" +
+	"\x04used\x18\x06 \x01(\x04R\x04used\x12\x12\n" +
+	"\x04most\x18\a \x01(\x04R\x04mostB\x06\n" +
+	"\x04_uid\"\xf2\x01\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -10412,7 +10596,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\aSetNote\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\"\x1e\n" +
 	"\fRemoveMember\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xa1\x02\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xae\x03\n" +
 	"\tSetLimits\x12\x1d\n" +
 	"\n" +
 	"max_inodes\x18\x01 \x01(\x04R\tmaxInodes\x12!\n" +
@@ -10423,7 +10607,10 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\x04R\bmaxBytes\x12+\n" +
 	"\x12max_bytes_per_user\x18\v \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
 	"\x13max_inodes_per_user\x18\f \x01(\x04R\x10maxInodesPerUser\x12\x1b\n" +
-	"\x06leases\x18\r \x01(\bH\x01R\x06leases\x88\x01\x01B\r\n" +
+	"\x06leases\x18\r \x01(\bH\x01R\x06leases\x88\x01\x01\x12+\n" +
+	"\x12max_locks_per_user\x18\x0e \x01(\x04R\x0fmaxLocksPerUser\x12+\n" +
+	"\x12max_locks_per_file\x18\x0f \x01(\x04R\x0fmaxLocksPerFile\x121\n" +
+	"\x15max_sessions_per_host\x18\x10 \x01(\x04R\x12maxSessionsPerHostB\r\n" +
 	"\v_lock_delayB\t\n" +
 	"\a_leases\"\x1c\n" +
 	"\n" +
@@ -10544,9 +10731,10 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03ino\x18\x02 \x01(\x04R\x03ino\"\r\n" +
 	"\vListMembers\"\f\n" +
 	"\n" +
-	"ListAlarms\"\f\n" +
+	"ListAlarms\"&\n" +
 	"\n" +
-	"ListQuotas\"\x0e\n" +
+	"ListQuotas\x12\x18\n" +
+	"\abudgets\x18\x01 \x01(\bR\abudgets\"\x0e\n" +
 	"\fListSessions\"\v\n" +
 	"\tListRules\"\v\n" +
 	"\tListHosts\"\xa5\x01\n" +
@@ -10640,7 +10828,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12\x1b\n" +
 	"\tmax_bytes\x18\x05 \x01(\x04R\bmaxBytes\x12\x1d\n" +
 	"\n" +
-	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\x90\t\n" +
+	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\xc3\t\n" +
 	"\x06Result\x12&\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x12.lockfs.store.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12&\n" +
@@ -10673,7 +10861,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05index\x18\x14 \x01(\x04R\x05index\x12+\n" +
 	"\x06alarms\x18< \x03(\v2\x13.lockfs.store.AlarmR\x06alarms\x120\n" +
 	"\x06quotas\x18= \x03(\v2\x18.lockfs.store.QuotaUsageR\x06quotas\x12\x12\n" +
-	"\x04note\x18F \x01(\tR\x04note\"\x98\x05\n" +
+	"\x04note\x18F \x01(\tR\x04note\x121\n" +
+	"\abudgets\x18? \x03(\v2\x17.lockfs.store.BudgetUseR\abudgets\"\x98\x05\n" +
 	"\x04Lock\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
@@ -10740,7 +10929,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bsessions\x18\x03 \x01(\rR\bsessions\x12\x14\n" +
 	"\x05since\x18\x04 \x01(\x03R\x05since\x12\x12\n" +
 	"\x04left\x18\x05 \x01(\bR\x04left\x12\x18\n" +
-	"\amachine\x18\x06 \x01(\tR\amachine\"\xea\x04\n" +
+	"\amachine\x18\x06 \x01(\tR\amachine\"\xf7\x05\n" +
 	"\x0eSnapshotHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
@@ -10763,7 +10952,10 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\acluster\x18\x17 \x01(\tR\acluster\x12\x18\n" +
 	"\aearlier\x18\x19 \x03(\tR\aearlier\x12$\n" +
 	"\x0eshut_out_index\x18\x18 \x01(\x04R\fshutOutIndex\x12\x16\n" +
-	"\x06leases\x18\x1a \x01(\bR\x06leases\x12'\n" +
+	"\x06leases\x18\x1a \x01(\bR\x06leases\x12+\n" +
+	"\x12max_locks_per_user\x18\x1b \x01(\x04R\x0fmaxLocksPerUser\x12+\n" +
+	"\x12max_locks_per_file\x18\x1c \x01(\x04R\x0fmaxLocksPerFile\x121\n" +
+	"\x15max_sessions_per_host\x18\x1d \x01(\x04R\x12maxSessionsPerHost\x12'\n" +
 	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12\x12\n" +
 	"\x04note\x18G \x01(\tR\x04note\x12\x16\n" +
 	"\x06digest\x18< \x01(\fR\x06digest\"\x93\a\n" +
@@ -10806,7 +10998,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"EventCount\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\xe7\x03\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\x8a\x04\n" +
 	"\vInodeRecord\x12&\n" +
 	"\x04attr\x18\x01 \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x18\n" +
@@ -10823,6 +11015,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06shared\x18\x15 \x01(\bR\x06shared\x12#\n" +
 	"\rkernel_locked\x18\v \x01(\bR\fkernelLocked\x12\"\n" +
 	"\rgone_by_crash\x18\f \x01(\bR\vgoneByCrash\x12!\n" +
+	"\freserve_host\x18\x0e \x01(\tR\vreserveHost\x12!\n" +
 	"\fother_locked\x18\r \x01(\bR\votherLocked\x12#\n" +
 	"\rchanged_index\x18\x14 \x01(\x04R\fchangedIndex\"\xa1\x05\n" +
 	"\vEntryRecord\x12\x16\n" +
@@ -11010,7 +11203,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 108)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 109)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(Format)(0),               // 1: lockfs.store.Format
@@ -11060,75 +11253,76 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*SetQuota)(nil),          // 45: lockfs.store.SetQuota
 	(*DeleteQuota)(nil),       // 46: lockfs.store.DeleteQuota
 	(*QuotaUsage)(nil),        // 47: lockfs.store.QuotaUsage
-	(*Member)(nil),            // 48: lockfs.store.Member
-	(*SetMember)(nil),         // 49: lockfs.store.SetMember
-	(*SetVersion)(nil),        // 50: lockfs.store.SetVersion
-	(*SetNote)(nil),           // 51: lockfs.store.SetNote
-	(*RemoveMember)(nil),      // 52: lockfs.store.RemoveMember
-	(*SetLimits)(nil),         // 53: lockfs.store.SetLimits
-	(*SetCluster)(nil),        // 54: lockfs.store.SetCluster
-	(*Authority)(nil),         // 55: lockfs.store.Authority
-	(*AddAuthority)(nil),      // 56: lockfs.store.AddAuthority
-	(*DropAuthority)(nil),     // 57: lockfs.store.DropAuthority
-	(*JoinToken)(nil),         // 58: lockfs.store.JoinToken
-	(*PutToken)(nil),          // 59: lockfs.store.PutToken
-	(*DeleteToken)(nil),       // 60: lockfs.store.DeleteToken
-	(*Admission)(nil),         // 61: lockfs.store.Admission
-	(*AdmitHost)(nil),         // 62: lockfs.store.AdmitHost
-	(*RevokeHost)(nil),        // 63: lockfs.store.RevokeHost
-	(*NoteRefusal)(nil),       // 64: lockfs.store.NoteRefusal
-	(*Query)(nil),             // 65: lockfs.store.Query
-	(*GetNote)(nil),           // 66: lockfs.store.GetNote
-	(*Lookup)(nil),            // 67: lockfs.store.Lookup
-	(*GetAttr)(nil),           // 68: lockfs.store.GetAttr
-	(*Read)(nil),              // 69: lockfs.store.Read
-	(*ReadDir)(nil),           // 70: lockfs.store.ReadDir
-	(*GetXattrs)(nil),         // 71: lockfs.store.GetXattrs
-	(*StatFs)(nil),            // 72: lockfs.store.StatFs
-	(*ListMembers)(nil),       // 73: lockfs.store.ListMembers
-	(*ListAlarms)(nil),        // 74: lockfs.store.ListAlarms
-	(*ListQuotas)(nil),        // 75: lockfs.store.ListQuotas
-	(*ListSessions)(nil),      // 76: lockfs.store.ListSessions
-	(*ListRules)(nil),         // 77: lockfs.store.ListRules
-	(*ListHosts)(nil),         // 78: lockfs.store.ListHosts
-	(*ListLocks)(nil),         // 79: lockfs.store.ListLocks
-	(*PreviewRule)(nil),       // 80: lockfs.store.PreviewRule
-	(*Viewer)(nil),            // 81: lockfs.store.Viewer
-	(*GetLock)(nil),           // 82: lockfs.store.GetLock
-	(*ListProcesses)(nil),     // 83: lockfs.store.ListProcesses
-	(*AwaitLock)(nil),         // 84: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 85: lockfs.store.AwaitChange
-	(*TestLock)(nil),          // 86: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 87: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 88: lockfs.store.ListEvents
-	(*GetCluster)(nil),        // 89: lockfs.store.GetCluster
-	(*ListAuthorities)(nil),   // 90: lockfs.store.ListAuthorities
-	(*ListTokens)(nil),        // 91: lockfs.store.ListTokens
-	(*GetAdmission)(nil),      // 92: lockfs.store.GetAdmission
-	(*ListAdmissions)(nil),    // 93: lockfs.store.ListAdmissions
-	(*Attr)(nil),              // 94: lockfs.store.Attr
-	(*DirEntry)(nil),          // 95: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 96: lockfs.store.Xattr
-	(*FsStats)(nil),           // 97: lockfs.store.FsStats
-	(*Result)(nil),            // 98: lockfs.store.Result
-	(*Lock)(nil),              // 99: lockfs.store.Lock
-	(*Event)(nil),             // 100: lockfs.store.Event
-	(*MountStatus)(nil),       // 101: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 102: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 103: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 104: lockfs.store.Record
-	(*AuthorityRecord)(nil),   // 105: lockfs.store.AuthorityRecord
-	(*TokenRecord)(nil),       // 106: lockfs.store.TokenRecord
-	(*RevokedKey)(nil),        // 107: lockfs.store.RevokedKey
-	(*EventCount)(nil),        // 108: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 109: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 110: lockfs.store.EntryRecord
-	(*PendingRecord)(nil),     // 111: lockfs.store.PendingRecord
-	(*MakerRecord)(nil),       // 112: lockfs.store.MakerRecord
-	(*OrphanRecord)(nil),      // 113: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 114: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 115: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 116: lockfs.store.Undo
+	(*BudgetUse)(nil),         // 48: lockfs.store.BudgetUse
+	(*Member)(nil),            // 49: lockfs.store.Member
+	(*SetMember)(nil),         // 50: lockfs.store.SetMember
+	(*SetVersion)(nil),        // 51: lockfs.store.SetVersion
+	(*SetNote)(nil),           // 52: lockfs.store.SetNote
+	(*RemoveMember)(nil),      // 53: lockfs.store.RemoveMember
+	(*SetLimits)(nil),         // 54: lockfs.store.SetLimits
+	(*SetCluster)(nil),        // 55: lockfs.store.SetCluster
+	(*Authority)(nil),         // 56: lockfs.store.Authority
+	(*AddAuthority)(nil),      // 57: lockfs.store.AddAuthority
+	(*DropAuthority)(nil),     // 58: lockfs.store.DropAuthority
+	(*JoinToken)(nil),         // 59: lockfs.store.JoinToken
+	(*PutToken)(nil),          // 60: lockfs.store.PutToken
+	(*DeleteToken)(nil),       // 61: lockfs.store.DeleteToken
+	(*Admission)(nil),         // 62: lockfs.store.Admission
+	(*AdmitHost)(nil),         // 63: lockfs.store.AdmitHost
+	(*RevokeHost)(nil),        // 64: lockfs.store.RevokeHost
+	(*NoteRefusal)(nil),       // 65: lockfs.store.NoteRefusal
+	(*Query)(nil),             // 66: lockfs.store.Query
+	(*GetNote)(nil),           // 67: lockfs.store.GetNote
+	(*Lookup)(nil),            // 68: lockfs.store.Lookup
+	(*GetAttr)(nil),           // 69: lockfs.store.GetAttr
+	(*Read)(nil),              // 70: lockfs.store.Read
+	(*ReadDir)(nil),           // 71: lockfs.store.ReadDir
+	(*GetXattrs)(nil),         // 72: lockfs.store.GetXattrs
+	(*StatFs)(nil),            // 73: lockfs.store.StatFs
+	(*ListMembers)(nil),       // 74: lockfs.store.ListMembers
+	(*ListAlarms)(nil),        // 75: lockfs.store.ListAlarms
+	(*ListQuotas)(nil),        // 76: lockfs.store.ListQuotas
+	(*ListSessions)(nil),      // 77: lockfs.store.ListSessions
+	(*ListRules)(nil),         // 78: lockfs.store.ListRules
+	(*ListHosts)(nil),         // 79: lockfs.store.ListHosts
+	(*ListLocks)(nil),         // 80: lockfs.store.ListLocks
+	(*PreviewRule)(nil),       // 81: lockfs.store.PreviewRule
+	(*Viewer)(nil),            // 82: lockfs.store.Viewer
+	(*GetLock)(nil),           // 83: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 84: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 85: lockfs.store.AwaitLock
+	(*AwaitChange)(nil),       // 86: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 87: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 88: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 89: lockfs.store.ListEvents
+	(*GetCluster)(nil),        // 90: lockfs.store.GetCluster
+	(*ListAuthorities)(nil),   // 91: lockfs.store.ListAuthorities
+	(*ListTokens)(nil),        // 92: lockfs.store.ListTokens
+	(*GetAdmission)(nil),      // 93: lockfs.store.GetAdmission
+	(*ListAdmissions)(nil),    // 94: lockfs.store.ListAdmissions
+	(*Attr)(nil),              // 95: lockfs.store.Attr
+	(*DirEntry)(nil),          // 96: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 97: lockfs.store.Xattr
+	(*FsStats)(nil),           // 98: lockfs.store.FsStats
+	(*Result)(nil),            // 99: lockfs.store.Result
+	(*Lock)(nil),              // 100: lockfs.store.Lock
+	(*Event)(nil),             // 101: lockfs.store.Event
+	(*MountStatus)(nil),       // 102: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 103: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 104: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 105: lockfs.store.Record
+	(*AuthorityRecord)(nil),   // 106: lockfs.store.AuthorityRecord
+	(*TokenRecord)(nil),       // 107: lockfs.store.TokenRecord
+	(*RevokedKey)(nil),        // 108: lockfs.store.RevokedKey
+	(*EventCount)(nil),        // 109: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 110: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 111: lockfs.store.EntryRecord
+	(*PendingRecord)(nil),     // 112: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 113: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 114: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 115: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 116: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 117: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	10,  // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
@@ -11151,9 +11345,9 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	25,  // 17: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
 	26,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
 	28,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
-	49,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
-	52,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
-	53,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
+	50,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
+	53,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
+	54,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
 	27,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
 	29,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
 	36,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
@@ -11163,21 +11357,21 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	31,  // 29: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
 	32,  // 30: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
 	33,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
-	54,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
-	56,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
-	57,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
-	59,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
-	60,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
-	62,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
-	63,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
-	64,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
+	55,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
+	57,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
+	58,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
+	60,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
+	61,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
+	63,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
+	64,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
+	65,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
 	41,  // 40: lockfs.store.Op.raise_alarm:type_name -> lockfs.store.RaiseAlarm
 	42,  // 41: lockfs.store.Op.clear_alarm:type_name -> lockfs.store.ClearAlarm
 	43,  // 42: lockfs.store.Op.freeze_state:type_name -> lockfs.store.FreezeState
 	45,  // 43: lockfs.store.Op.set_quota:type_name -> lockfs.store.SetQuota
 	46,  // 44: lockfs.store.Op.delete_quota:type_name -> lockfs.store.DeleteQuota
-	50,  // 45: lockfs.store.Op.set_version:type_name -> lockfs.store.SetVersion
-	51,  // 46: lockfs.store.Op.set_note:type_name -> lockfs.store.SetNote
+	51,  // 45: lockfs.store.Op.set_version:type_name -> lockfs.store.SetVersion
+	52,  // 46: lockfs.store.Op.set_note:type_name -> lockfs.store.SetNote
 	11,  // 47: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
 	4,   // 48: lockfs.store.Create.says:type_name -> lockfs.store.NameSays
 	4,   // 49: lockfs.store.Link.says:type_name -> lockfs.store.NameSays
@@ -11202,111 +11396,112 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	40,  // 68: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
 	44,  // 69: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
 	44,  // 70: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
-	48,  // 71: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	49,  // 71: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
 	8,   // 72: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
-	58,  // 73: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
+	59,  // 73: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
 	8,   // 74: lockfs.store.Admission.role:type_name -> lockfs.store.Role
-	61,  // 75: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
-	67,  // 76: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	68,  // 77: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	69,  // 78: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	70,  // 79: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	71,  // 80: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	72,  // 81: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	73,  // 82: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	76,  // 83: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	77,  // 84: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	78,  // 85: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	79,  // 86: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	82,  // 87: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	83,  // 88: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	88,  // 89: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	84,  // 90: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	86,  // 91: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	87,  // 92: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	85,  // 93: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	89,  // 94: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
-	90,  // 95: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
-	91,  // 96: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
-	92,  // 97: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
-	93,  // 98: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
-	74,  // 99: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
-	75,  // 100: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
-	80,  // 101: lockfs.store.Query.preview_rule:type_name -> lockfs.store.PreviewRule
-	66,  // 102: lockfs.store.Query.get_note:type_name -> lockfs.store.GetNote
+	62,  // 75: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
+	68,  // 76: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	69,  // 77: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	70,  // 78: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	71,  // 79: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	72,  // 80: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	73,  // 81: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	74,  // 82: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	77,  // 83: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	78,  // 84: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	79,  // 85: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	80,  // 86: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	83,  // 87: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	84,  // 88: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	89,  // 89: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	85,  // 90: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	87,  // 91: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	88,  // 92: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	86,  // 93: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	90,  // 94: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
+	91,  // 95: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
+	92,  // 96: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
+	93,  // 97: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
+	94,  // 98: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
+	75,  // 99: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
+	76,  // 100: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
+	81,  // 101: lockfs.store.Query.preview_rule:type_name -> lockfs.store.PreviewRule
+	67,  // 102: lockfs.store.Query.get_note:type_name -> lockfs.store.GetNote
 	12,  // 103: lockfs.store.Read.name:type_name -> lockfs.store.Observation
-	81,  // 104: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	82,  // 104: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
 	35,  // 105: lockfs.store.PreviewRule.rule:type_name -> lockfs.store.Rule
-	81,  // 106: lockfs.store.PreviewRule.viewer:type_name -> lockfs.store.Viewer
+	82,  // 106: lockfs.store.PreviewRule.viewer:type_name -> lockfs.store.Viewer
 	6,   // 107: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
 	7,   // 108: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
 	12,  // 109: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
 	31,  // 110: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	81,  // 111: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
-	81,  // 112: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	82,  // 111: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	82,  // 112: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
 	0,   // 113: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	94,  // 114: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	95,  // 115: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	96,  // 116: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	97,  // 117: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	48,  // 118: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	114, // 119: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	95,  // 114: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	96,  // 115: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	97,  // 116: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	98,  // 117: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	49,  // 118: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	115, // 119: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
 	12,  // 120: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
 	35,  // 121: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	102, // 122: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	99,  // 123: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	103, // 122: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	100, // 123: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
 	10,  // 124: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	100, // 125: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	101, // 125: lockfs.store.Result.events:type_name -> lockfs.store.Event
 	34,  // 126: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	55,  // 127: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
-	58,  // 128: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
-	61,  // 129: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
+	56,  // 127: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
+	59,  // 128: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
+	62,  // 129: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
 	40,  // 130: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
 	47,  // 131: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
-	11,  // 132: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	94,  // 133: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	34,  // 134: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	9,   // 135: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	100, // 136: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	109, // 137: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	110, // 138: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	113, // 139: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	114, // 140: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	115, // 141: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	48,  // 142: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	35,  // 143: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	102, // 144: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	100, // 145: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	108, // 146: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	34,  // 147: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	105, // 148: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
-	106, // 149: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
-	61,  // 150: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
-	107, // 151: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
-	40,  // 152: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
-	44,  // 153: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
-	55,  // 154: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
-	58,  // 155: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
-	94,  // 156: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	96,  // 157: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	11,  // 158: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	11,  // 159: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	111, // 160: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	112, // 161: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	4,   // 162: lockfs.store.EntryRecord.says:type_name -> lockfs.store.NameSays
-	4,   // 163: lockfs.store.EntryRecord.directory_says:type_name -> lockfs.store.NameSays
-	9,   // 164: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	10,  // 165: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	10,  // 166: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	98,  // 167: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	116, // 168: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	112, // 169: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	4,   // 170: lockfs.store.Undo.back_says:type_name -> lockfs.store.NameSays
-	171, // [171:171] is the sub-list for method output_type
-	171, // [171:171] is the sub-list for method input_type
-	171, // [171:171] is the sub-list for extension type_name
-	171, // [171:171] is the sub-list for extension extendee
-	0,   // [0:171] is the sub-list for field type_name
+	48,  // 132: lockfs.store.Result.budgets:type_name -> lockfs.store.BudgetUse
+	11,  // 133: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	95,  // 134: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	34,  // 135: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	9,   // 136: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	101, // 137: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	110, // 138: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	111, // 139: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	114, // 140: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	115, // 141: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	116, // 142: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	49,  // 143: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	35,  // 144: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	103, // 145: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	101, // 146: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	109, // 147: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	34,  // 148: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	106, // 149: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
+	107, // 150: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
+	62,  // 151: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
+	108, // 152: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
+	40,  // 153: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
+	44,  // 154: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
+	56,  // 155: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
+	59,  // 156: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
+	95,  // 157: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	97,  // 158: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	11,  // 159: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	11,  // 160: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	112, // 161: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	113, // 162: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	4,   // 163: lockfs.store.EntryRecord.says:type_name -> lockfs.store.NameSays
+	4,   // 164: lockfs.store.EntryRecord.directory_says:type_name -> lockfs.store.NameSays
+	9,   // 165: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	10,  // 166: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	10,  // 167: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	99,  // 168: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	117, // 169: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	113, // 170: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	4,   // 171: lockfs.store.Undo.back_says:type_name -> lockfs.store.NameSays
+	172, // [172:172] is the sub-list for method output_type
+	172, // [172:172] is the sub-list for method input_type
+	172, // [172:172] is the sub-list for extension type_name
+	172, // [172:172] is the sub-list for extension extendee
+	0,   // [0:172] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -11359,8 +11554,9 @@ func file_raftstore_storepb_store_proto_init() {
 	file_raftstore_storepb_store_proto_msgTypes[8].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[9].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[10].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[44].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[56].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[39].OneofWrappers = []any{}
+	file_raftstore_storepb_store_proto_msgTypes[45].OneofWrappers = []any{}
+	file_raftstore_storepb_store_proto_msgTypes[57].OneofWrappers = []any{
 		(*Query_Lookup)(nil),
 		(*Query_GetAttr)(nil),
 		(*Query_Read)(nil),
@@ -11389,7 +11585,7 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_PreviewRule)(nil),
 		(*Query_GetNote)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[95].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[96].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -11414,7 +11610,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   108,
+			NumMessages:   109,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -81,11 +81,15 @@ changed while all servers were stopped, --join tells a server where others are n
 		"remove a server that has not answered for so long, if two are left and a majority of them answers; the same on all servers; 0: never")
 	flags.StringVar(&s.mountDir, "mount", "", "also mount the locks here; created if it is missing")
 	flags.Uint64Var(&s.config.MaxInodes, "max-inodes", 0, "files, directories and links there may be in the whole cluster (default 4194304)")
-	flags.Uint64Var(&s.config.MaxInodesPerUser, "max-inodes-per-user", 0, "as many of them may be of one user other than root (default half of them)")
+	flags.Uint64Var(&s.config.MaxInodesPerUser, "max-inodes-per-user", 0, "as many of them may be of one user other than root (default an eighth of them)")
 	flags.Var(cli.Size(&s.config.MaxBytes), "max-bytes",
 		"what they may need in memory in the whole cluster, with suffix K, M, G or T (default a quarter of the memory, 256M at least)")
-	flags.Var(cli.Size(&s.config.MaxBytesPerUser), "max-bytes-per-user", "as much of that may be of one user other than root (default half of it)")
+	flags.Var(cli.Size(&s.config.MaxBytesPerUser), "max-bytes-per-user", "as much of that may be of one user other than root (default an eighth of it)")
 	flags.Uint64Var(&s.config.MaxSessions, "max-sessions", 0, "mounts there may be in the whole cluster (default 10000)")
+	flags.Uint64Var(&s.config.MaxSessionsPerHost, "max-sessions-per-host", 0, "as many of them may be of one host (default 256)")
+	flags.Uint64Var(&s.config.MaxLocksPerUser, "max-locks-per-user", 0,
+		"flock and fcntl locks, with waiting requests, of one user on one host; a host has 8 times as many (default 16384)")
+	flags.Uint64Var(&s.config.MaxLocksPerFile, "max-locks-per-file", 0, "as many of them may be of one user in one file, on all hosts (default 16384)")
 	flags.Var(cli.OptionalDuration(&s.config.LockDelay), "lock-delay",
 		"how long nobody gets a flock or fcntl lock of a mount that was given up on; 0: no time (default 15s)")
 	flags.DurationVar(&s.config.SessionTTL, "session-term", cluster.DefaultSessionTTL,

@@ -1,0 +1,114 @@
+// Package budget counts what each user uses of something, against a limit, so that one user leaves room for others.
+//
+// The state machine has budgets of locks, inodes, bytes and sessions in [Counts], which are pure. What one process counts for itself
+// (calls in progress, waits, open control files) is in a [Pool], which several goroutines may use. Both refuse with an [ExceededError],
+// whose text names the budget and the setting that changes it.
+package budget
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// User is a user of a host. Most budgets are for each host, since uids of two hosts need not be one person's programs.
+type User struct {
+	Host string
+	UID  uint32
+}
+
+func (u User) String() string {
+	if u.Host == "" {
+		return fmt.Sprintf("user %d", u.UID)
+	}
+	return fmt.Sprintf("user %d on host %s", u.UID, u.Host)
+}
+
+// Compare orders users by host and uid.
+func (u User) Compare(other User) int {
+	switch {
+	case u.Host < other.Host:
+		return -1
+	case u.Host > other.Host:
+		return 1
+	case u.UID < other.UID:
+		return -1
+	case u.UID > other.UID:
+		return 1
+	}
+	return 0
+}
+
+// Limit is the most that there may be of something.
+type Limit struct {
+	Budget  string // the plural of what counts: "record locks"
+	Of      string // that it is for: "user and host"
+	Setting string // that changes it; empty: none does
+	Most    uint64
+}
+
+// Exceeded returns the refusal of a request for which there is no room.
+func (l Limit) Exceeded(by string) *ExceededError { return &ExceededError{Limit: l, By: by} }
+
+// ExceededError says that a budget has no room.
+type ExceededError struct {
+	Limit
+	By string // whose budget it is
+}
+
+func (e *ExceededError) Error() string {
+	text := fmt.Sprintf("the budget of %s for each %s is used up by %s: it is %d", e.Budget, e.Of, e.By, e.Most)
+	if e.Setting != "" {
+		text += fmt.Sprintf("; see `lockfs quota list`, and change it with %s", e.Setting)
+	}
+	return text
+}
+
+// Counts is how much each key uses. The zero value is empty. It is not safe for concurrent use.
+type Counts[K comparable] struct{ used map[K]uint64 }
+
+// Add has a key use more, or less if by is negative. A key that uses nothing takes no memory.
+func (c *Counts[K]) Add(key K, by int64) {
+	used := c.used[key] + uint64(by)
+	if used == 0 {
+		delete(c.used, key)
+		return
+	}
+	if c.used == nil {
+		c.used = make(map[K]uint64)
+	}
+	c.used[key] = used
+}
+
+// Used returns how much a key uses.
+func (c *Counts[K]) Used(key K) uint64 { return c.used[key] }
+
+// Len returns how many keys use something.
+func (c *Counts[K]) Len() int { return len(c.used) }
+
+// Equal reports whether the same keys use as much.
+func (c *Counts[K]) Equal(other *Counts[K]) bool { return maps.Equal(c.used, other.used) }
+
+// Use is what one key uses.
+type Use[K comparable] struct {
+	Key  K
+	Used uint64
+}
+
+// Largest returns the keys that use most, at most so many, those that use as much as another one in the order of compare.
+func (c *Counts[K]) Largest(most int, compare func(a, b K) int) []Use[K] {
+	uses := make([]Use[K], 0, len(c.used))
+	for key, used := range c.used {
+		uses = append(uses, Use[K]{key, used})
+	}
+	slices.SortFunc(uses, func(a, b Use[K]) int {
+		switch {
+		case a.Used > b.Used:
+			return -1
+		case a.Used < b.Used:
+			return 1
+		}
+		return compare(a.Key, b.Key)
+	})
+	return uses[:min(most, len(uses))]
+}

@@ -1,0 +1,46 @@
+package budget_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/budget"
+)
+
+var anna, bert = budget.User{Host: "h", UID: 1000}, budget.User{Host: "h", UID: 1001}
+
+func TestCountsForgetsKeysThatUseNothing(t *testing.T) {
+	var counts budget.Counts[budget.User]
+	counts.Add(anna, 3)
+	counts.Add(bert, 3)
+	counts.Add(budget.User{UID: 7}, 9)
+	require.Equal(t, []budget.Use[budget.User]{{Key: budget.User{UID: 7}, Used: 9}, {Key: anna, Used: 3}}, counts.Largest(2, budget.User.Compare))
+	counts.Add(anna, -3)
+	require.Zero(t, counts.Used(anna))
+	require.Equal(t, 2, counts.Len())
+}
+
+func TestPoolLeavesRoomForOtherUsersAndForRoot(t *testing.T) {
+	pool := budget.NewPool(
+		budget.Limit{Budget: "calls", Of: "user", Setting: "--calls", Most: 3}, budget.Limit{Budget: "calls", Of: "mount", Most: 6}, 2)
+	for range 3 {
+		require.NoError(t, pool.Take(anna, 1, budget.Ordinary))
+	}
+	err := pool.Take(anna, 1, budget.Ordinary)
+	require.EqualError(t, err, "the budget of calls for each user is used up by user 1000 on host h: it is 3; see `lockfs quota list`, and change it with --calls")
+	exceeded := new(budget.ExceededError)
+	require.True(t, errors.As(err, &exceeded))
+	require.NoError(t, pool.Take(bert, 1, budget.Ordinary))
+	require.ErrorContains(t, pool.Take(bert, 1, budget.Ordinary), "all users together")
+	require.NoError(t, pool.Take(budget.User{}, 2, budget.Privileged))
+	require.Error(t, pool.Take(budget.User{}, 1, budget.Privileged))
+	usage := pool.Usage(1)
+	require.Equal(t, uint64(6), usage.Total)
+	require.Equal(t, uint64(3), usage.Refused)
+	require.Equal(t, []budget.Use[budget.User]{{Key: anna, Used: 3}}, usage.Users)
+	pool.Give(anna, 3, budget.Ordinary)
+	require.Zero(t, pool.Used(anna))
+	require.NoError(t, pool.Take(bert, 2, budget.Ordinary))
+}

@@ -1,0 +1,93 @@
+package budget
+
+import (
+	"sync"
+)
+
+// Pool is a budget of one process: of calls, connections or files that are in use now. A user other than root has at most Each.Most of
+// them, and all users but root leave the reserve of All.Most. The methods are safe for concurrent use.
+type Pool struct {
+	each    Limit
+	all     Limit
+	reserve uint64
+
+	mu      sync.Mutex
+	used    Counts[User]
+	counts  [2]uint64 // by standing
+	refused uint64
+}
+
+// NewPool returns a pool in which each user has room for each.Most, and all together for all.Most, of which reserve is for those who ask
+// with Privileged alone. A limit of 0 means no limit.
+func NewPool(each, all Limit, reserve uint64) *Pool {
+	return &Pool{each: each, all: all, reserve: min(reserve, all.Most)}
+}
+
+// Standing is how a request stands to the limits.
+type Standing int
+
+// The standings. Privileged requests, of root in the initial user namespace and of health checks, use the reserve and have no limit of their own.
+const (
+	Ordinary Standing = iota
+	Privileged
+)
+
+// Take takes so much for a user. The error is an *ExceededError; then nothing is taken.
+func (p *Pool) Take(user User, n uint64, standing Standing) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if exceeded := p.exceeded(user, n, standing); exceeded != nil {
+		p.refused++
+		return exceeded
+	}
+	p.used.Add(user, int64(n))
+	p.counts[standing] += n
+	return nil
+}
+
+func (p *Pool) exceeded(user User, n uint64, standing Standing) *ExceededError {
+	if standing == Ordinary && p.each.Most != 0 && p.used.Used(user)+n > p.each.Most {
+		return p.each.Exceeded(user.String())
+	}
+	if p.all.Most == 0 {
+		return nil
+	}
+	if unreserved := p.all.Most - p.reserve; standing == Ordinary && p.counts[Ordinary]+n > unreserved || p.total()+n > p.all.Most {
+		return p.all.Exceeded("all users together")
+	}
+	return nil
+}
+
+func (p *Pool) total() uint64 { return p.counts[Ordinary] + p.counts[Privileged] }
+
+// Give gives back what Take took.
+func (p *Pool) Give(user User, n uint64, standing Standing) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used.Add(user, -int64(n))
+	p.counts[standing] -= n
+}
+
+// Used returns how much a user uses.
+func (p *Pool) Used(user User) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used.Used(user)
+}
+
+// Usage is what a pool holds at one moment.
+type Usage struct {
+	Each, All Limit
+	Total     uint64
+	Refused   uint64      // requests since the process began
+	Users     []Use[User] // those that use most
+}
+
+// Usage returns what is used, with at most so many users.
+func (p *Pool) Usage(users int) Usage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Usage{
+		Each: p.each, All: p.all, Total: p.total(), Refused: p.refused, Users: p.used.Largest(users, User.Compare),
+	}
+}

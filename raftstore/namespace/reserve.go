@@ -1,0 +1,73 @@
+package namespace
+
+import (
+	"lockfs/raftstore/budget"
+	"lockfs/raftstore/storepb"
+)
+
+// A part of the inodes and bytes is a common reserve of small locks: files, directories and links that are made small. A user who has
+// fewer than smallLocks of them can make more when other users have filled the rest. Each host has a part of the reserve, so root of one
+// client, who can act as many users, leaves room for the users of other hosts. What comes from the reserve counts there until it goes.
+const (
+	smallLocks = 256
+	// commonReserve is one part in so many of the inodes and bytes.
+	commonReserve = 16
+	// hostReserve is what a host has of the reserve: one part in so many, and one lock at least.
+	hostReserve = 4
+)
+
+// reserve is how many inodes count in the common reserve, by host.
+type reserve struct {
+	used   uint64
+	byHost budget.Counts[string]
+}
+
+func (r *reserve) count(host sharedString, by int64) {
+	if host != (sharedString{}) {
+		r.used += uint64(by)
+		r.byHost.Add(host.String(), by)
+	}
+}
+
+// reserved is how many small locks the common reserve has room for.
+func (l *limits) reserved() uint64 {
+	whole := l.whole()
+	return min(whole.inodes/commonReserve, whole.bytes/commonReserve/smallBytes)
+}
+
+// ordinary is what is used, without what comes from the common reserve.
+func (l *ledger) ordinary() usage {
+	return usage{inodes: l.used.inodes - l.reserve.used, bytes: l.used.bytes - min(l.used.bytes, l.reserve.used*smallBytes)}
+}
+
+// roomForName returns nil if there is room for a new name of an inode, and for the inode if the name is its first. If the room is in the
+// common reserve, the inode counts there then.
+func (t *tree) roomForName(by *storepb.Caller, in *inode, inodes, bytes int64) *storepb.Result {
+	code := t.ledger.roomForName(by, in.uid, inodes, bytes)
+	switch {
+	case code == storepb.Code_OK:
+		return nil
+	case code != storepb.Code_NO_SPACE || !t.mayReserve(by, in, inodes, bytes):
+		return t.ledger.refuse(code, in.uid)
+	}
+	in.reserve = share(by.GetHost())
+	return nil
+}
+
+// mayReserve reports whether the common reserve has room for an inode and its names.
+func (t *tree) mayReserve(by *storepb.Caller, in *inode, inodes, bytes int64) bool {
+	l := &t.ledger
+	isSmall := bytes <= smallBytes
+	if inodes == 0 {
+		isSmall = in.bytes()+int64(in.nlink)*nameOverhead+bytes <= smallBytes
+	}
+	if by.GetUid() == 0 || by.GetUid() != in.uid || by.GetHost() == "" || !isSmall ||
+		l.usageOf(in.uid).exceeds(usage{inodes: smallLocks, bytes: smallLocks * smallBytes}, inodes, bytes) {
+		return false
+	}
+	if in.reserve != (sharedString{}) {
+		return true // it counts there with two names
+	}
+	all := l.limits.reserved()
+	return l.reserve.used < all && l.reserve.byHost.Used(by.GetHost()) < max(1, all/hostReserve)
+}
