@@ -27,9 +27,11 @@ type inode struct {
 	locks filelock.File
 
 	// Guarded by the table's mutex.
-	users  int  // open handles and operations under way
-	pinned bool // the namespace keeps it for this mount although it lost its last name; or it may do so
-	kept   bool // the cluster knows so, or is being told
+	users     int  // open handles and operations under way, Unpin included
+	pinned    bool // the namespace keeps it for this mount although it lost its last name; or it may do so
+	kept      bool // the cluster knows so, or is being told
+	unpinning bool // Unpin is under way
+	pinAgain  bool // the inode was to be kept while Unpin was under way
 }
 
 // last is the newest content that this mount has seen, which may be outdated.
@@ -80,9 +82,18 @@ func (t *inodeTable) pin(ino ids.Inode) (in *inode, found bool) {
 	defer t.mu.Unlock()
 	if in, found = t.byIno[ino]; found {
 		in.users++
-		in.pinned, in.kept = true, true
+		in.pinned, in.kept, in.pinAgain = true, true, in.unpinning
 	}
 	return in, found
+}
+
+// usePinned counts a user of an inode that the cluster keeps for this mount, whether it was in use or not.
+func (t *inodeTable) usePinned(ino ids.Inode) *inode {
+	in := t.use(ino)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	in.pinned, in.kept, in.pinAgain = true, true, in.unpinning
+	return in
 }
 
 // keep is pin for an inode of which the cluster may not know yet that it is to be kept. wanted is false if it does, or if the
@@ -111,16 +122,36 @@ func (t *inodeTable) notKept() (all []ids.Inode) {
 	return all
 }
 
-// drop counts a user less. It answers whether the last one left an inode that is to be unpinned.
+// drop counts a user less. It reports whether that was the last user of an inode that is to be unpinned. Unpin is a user of its own then,
+// until unpinned is called: Pin and Unpin of one inode are never under way at the same time, as the later one may be committed first.
 func (t *inodeTable) drop(in *inode) (unpin bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in.users--
-	if in.users > 0 {
+	switch {
+	case in.users > 0:
 		return false
+	case in.pinned:
+		in.users, in.unpinning = 1, true
+		return true
 	}
 	delete(t.byIno, in.ino)
-	return in.pinned
+	return false
+}
+
+// unpinned is for an inode of which Unpin is over. again reports whether it is to be pinned again, by a user of its own: it has been
+// opened meanwhile, or it was to be kept.
+func (t *inodeTable) unpinned(in *inode) (again bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	again = in.users > 1 || in.pinAgain
+	in.unpinning, in.pinAgain = false, false
+	in.pinned, in.kept = again, again
+	if !again {
+		in.users--
+		delete(t.byIno, in.ino)
+	}
+	return again
 }
 
 // get returns an inode that is in use.
@@ -131,10 +162,10 @@ func (t *inodeTable) get(ino ids.Inode) (in *inode, found bool) {
 	return in, found
 }
 
-// isUsed tells whether an inode is in use.
+// isUsed reports whether an inode is in use, by more than Unpin.
 func (t *inodeTable) isUsed(ino ids.Inode) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, found := t.byIno[ino]
-	return found
+	in, found := t.byIno[ino]
+	return found && (in.users > 1 || !in.unpinning)
 }

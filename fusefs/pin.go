@@ -23,49 +23,54 @@ func (fs *fileSystem) mayHaveRemoved(caller *storepb.Caller, result *storepb.Res
 }
 
 // removed sees to it that an inode which lost its last name by an operation of this mount is kept while
-// somebody has it open here. It comes before the kernel hears of the removal. ino 0 is none; what is pinned the operation
-// has kept already.
+// a program has it open here. It comes before the kernel hears of the removal. ino 0 is none. The operation has kept the inode
+// that is pinned already.
 func (fs *fileSystem) removed(caller *storepb.Caller, ino, pinned ids.Inode) {
-	if ino == 0 {
+	switch {
+	case ino == 0:
+		return
+	case ino == pinned:
+		fs.release(caller, fs.inodes.usePinned(ino)) // it may have been closed meanwhile
 		return
 	}
 	in, found := fs.inodes.pin(ino)
-	switch {
-	case found:
-		defer fs.release(caller, in) // as a user of its own, so that Unpin cannot overtake Pin
-	case ino == pinned:
-		fs.unpin(caller, ino) // closed meanwhile
-	}
-	if !found || ino == pinned {
+	if !found {
 		return
 	}
-	pin := &storepb.Op{Op: &storepb.Op_Pin{Pin: &storepb.Pin{Ino: uint64(ino)}}}
-	if _, errno := fs.mutate(nil, caller, pin); errno != 0 {
+	defer fs.release(caller, in) // as a user of its own, so that Unpin cannot overtake Pin
+	if _, errno := fs.mutate(nil, caller, pinOp(ino)); errno != 0 {
 		fs.logger.Warn("open file that was removed may be lost", "ino", ino, "error", errno)
 	}
 }
 
-// release ends one use of an inode, and with the last one whatever the namespace kept for this mount.
-func (fs *fileSystem) release(caller *storepb.Caller, in *inode) {
-	if fs.inodes.drop(in) {
-		fs.unpin(caller, in.ino)
-	}
+func pinOp(ino ids.Inode) *storepb.Op {
+	return &storepb.Op{Op: &storepb.Op_Pin{Pin: &storepb.Pin{Ino: uint64(ino)}}}
 }
 
-func (fs *fileSystem) unpin(caller *storepb.Caller, ino ids.Inode) {
-	fs.insist(caller, &storepb.Op{Op: &storepb.Op_Unpin{Unpin: &storepb.Unpin{Ino: uint64(ino)}}}, func() {})
+// release ends one use of an inode, and with the last one the cluster keeps it no longer for this mount.
+func (fs *fileSystem) release(caller *storepb.Caller, in *inode) {
+	if !fs.inodes.drop(in) {
+		return
+	}
+	unpin := &storepb.Op{Op: &storepb.Op_Unpin{Unpin: &storepb.Unpin{Ino: uint64(in.ino)}}}
+	fs.insist(caller, unpin, func() {
+		if fs.inodes.unpinned(in) {
+			fs.pin(caller, in)
+		}
+	})
 }
 
 // keepUnnamed has the cluster keep an inode that lost its last name on another host, until programs here have closed it. It does
 // not wait. Nothing happens for an inode that is not open here or is kept already.
 func (fs *fileSystem) keepUnnamed(ino ids.Inode) {
-	in, wanted := fs.inodes.keep(ino)
-	if !wanted {
-		return
+	if in, wanted := fs.inodes.keep(ino); wanted {
+		fs.pin(new(storepb.Caller), in)
 	}
-	caller := new(storepb.Caller)
-	pin := &storepb.Op{Op: &storepb.Op_Pin{Pin: &storepb.Pin{Ino: uint64(ino)}}}
-	fs.insistLater(caller, pin, func() { fs.release(caller, in) })
+}
+
+// pin has the cluster keep an inode in the background, for a user of its own that was counted.
+func (fs *fileSystem) pin(caller *storepb.Caller, in *inode) {
+	fs.insistLater(caller, pinOp(in.ino), func() { fs.release(caller, in) })
 }
 
 // seen keeps a file that is open here once an answer says that it has no name any more.
