@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"lockfs/cluster/consensus"
 	"lockfs/formats/pause"
 	"lockfs/raftstore/ids"
 )
@@ -61,3 +62,10 @@ func (n *Node) CanStart() error {
 
 // IsRemoved tells whether an error of a node says that the cluster has shut it out for good.
 func IsRemoved(err error) bool { return errors.Is(err, errRemoved) }
+
+// IsWithoutCluster reports whether an error of a node says that its data directory belongs to no cluster: no start succeeds before an
+// administrator acts.
+func IsWithoutCluster(err error) bool {
+	var none *consensus.NoClusterError
+	return errors.As(err, &none)
+}

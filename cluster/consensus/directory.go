@@ -68,7 +68,7 @@ func OpenDirectory(path string, claim Claim) (*Directory, error) {
 	}
 	d := &Directory{Path: path, lock: lock, versions: claim.versions()}
 	if isIncomplete(path) {
-		return nil, errors.Join(fmt.Errorf("data directory %s is incomplete: `lockfs restore` was interrupted; run it again with this --data", path), d.Close())
+		return nil, errors.Join(&NoClusterError{path, "is incomplete: `lockfs restore` was interrupted; run it again with this --data"}, d.Close())
 	}
 	if err := d.identify(claim); err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -76,11 +76,19 @@ func OpenDirectory(path string, claim Claim) (*Directory, error) {
 	return d, nil
 }
 
+// NoClusterError reports a data directory in which no server can start before an administrator acts.
+type NoClusterError struct {
+	Dir    string
+	Reason string // and advice
+}
+
+func (e *NoClusterError) Error() string { return "data directory " + e.Dir + " " + e.Reason }
+
 // noCluster is the error for a directory without a cluster where none is to be made: a server that has lost its disk must not bootstrap a
 // second cluster beside the one that it belonged to.
 func noCluster(path string) error {
-	return fmt.Errorf("data directory %s belongs to no cluster: to join one, give --token (--join if it has no certificates); to go on from a backup, "+
-		"use `lockfs restore`; only to make a new cluster, run `lockfs server init` once", path)
+	return &NoClusterError{path, "belongs to no cluster: to join one, give --token (--join if it has no certificates); to go on from a backup, " +
+		"use `lockfs restore`; only to make a new cluster, run `lockfs server init` once"}
 }
 
 // HasIdentity reports whether a directory is some node's.

@@ -42,7 +42,7 @@ func TestAServerThatLostItsDiskMakesNoCluster(t *testing.T) {
 			loseDisk(t, c, lost)
 
 			lost.Launch()
-			require.Error(t, lost.Server.Wait())
+			require.ErrorContains(t, lost.Server.Wait(), "exit status 4", "which systemd does not restart")
 			require.Contains(t, lost.Server.Log(), "data directory "+lost.Data+" belongs to no cluster")
 			require.Contains(t, lost.Server.Log(), "to join one, give --token")
 			require.NotContains(t, lost.Server.Log(), "ready")

@@ -68,6 +68,107 @@ func (b *booted) awaitSaid(t testing.TB, what string, n int) {
 	})
 }
 
+// unitCapabilities are those that a unit leaves to its processes: DAC_OVERRIDE, FOWNER, LINUX_IMMUTABLE, NET_BIND_SERVICE, NET_ADMIN, SYS_PTRACE and
+// SYS_ADMIN.
+const unitCapabilities = 1<<1 | 1<<3 | 1<<9 | 1<<10 | 1<<12 | 1<<19 | 1<<21
+
+// requireConfined checks that the daemon and its guard have what their unit leaves to them and no more, and the mount namespace of the host.
+func (b *booted) requireConfined(t testing.TB) {
+	t.Helper()
+	var found []string
+	hosts.Eventually(t, "a daemon and one guard", func() (string, bool) {
+		text, err := b.run("pgrep", "--full", "^[^ ]*lockfs (server|mount|guard)( |$)")
+		found = strings.Fields(text)
+		return fmt.Sprint(found, err), len(found) == 2
+	})
+	for _, pid := range found {
+		status := b.must(t, "cat", "/proc/"+pid+"/status")
+		for _, line := range []string{
+			"NoNewPrivs:\t1", "Seccomp:\t2", fmt.Sprintf("CapBnd:\t%016x", unitCapabilities), fmt.Sprintf("CapEff:\t%016x", unitCapabilities),
+		} {
+			require.Contains(t, status, line+"\n", pid)
+		}
+		for _, namespace := range []string{"mnt", "uts", "pid", "net", "user"} {
+			path := "/ns/" + namespace
+			require.Equal(t, b.must(t, "readlink", "/proc/1"+path), b.must(t, "readlink", "/proc/"+pid+path), pid)
+		}
+	}
+	require.Equal(t, []string{"-900", "continue"}, []string{b.property(t, "OOMScoreAdjust"), b.property(t, "OOMPolicy")})
+}
+
+// TestUnitsAreConfined has the units take from a server and a mount what these do not need, and both do all that they do: programs outside of the
+// unit see the mount, the bare directory is protected, a crash frees a lock, and a container is known by its host name.
+func TestUnitsAreConfined(t *testing.T) {
+	t.Parallel()
+	network := hosts.New(t)
+	s := boot(t, network.Host("s"), filepath.Join(network.Dir(), "s"))
+	m := boot(t, network.Host("m"), filepath.Join(network.Dir(), "m"))
+	s.must(t, "lockfs", "up", "--bootstrap")
+	m.must(t, "lockfs", "up", s.must(t, "lockfs", "token", "create", "--role", "client"))
+	for _, b := range []*booted{s, m} {
+		b.requireConfined(t)
+		b.must(t, "mountpoint", "--quiet", "/locks")
+
+		crashed := "/locks/crashed-on-" + b.Name() + ".lock"
+		_, err := b.run(append([]string{"setpriv"}, nobody("sh", "-c", "set -C; echo $$ > "+crashed+"; kill -9 $$")...)...)
+		require.ErrorContains(t, err, "killed")
+		hosts.Eventually(t, "a crash frees the lock", func() (string, bool) {
+			list := b.must(t, "ls", "/locks")
+			return list, !strings.Contains(list, filepath.Base(crashed))
+		})
+		inside := "/locks/container-on-" + b.Name() + ".lock"
+		require.Equal(t, "pid", b.must(t, "unshare", "--uts", "sh", "-c",
+			`hostname inside; set -C; echo $$ inside > "$0"; getfattr --only-values --name user.lockfs.format "$0"`, inside))
+		b.must(t, "sh", "-ec", `echo $$ > "/sys/fs/cgroup$(sed -n s/^0:://p "/proc/$0/cgroup")/cgroup.procs"; head -c 0 /dev/fuse; ! head -c 0 /dev/kmsg`,
+			b.property(t, "MainPID"))
+
+		b.must(t, "systemctl", "stop", "lockfs")
+		b.must(t, "sh", "-c", "chattr -i /locks; umount /locks; rm -r /locks; mkdir /locks; touch /locks/bare; rm /locks/bare")
+		b.must(t, "systemctl", "start", "lockfs")
+		b.must(t, "touch", "/locks/again")
+		b.must(t, "lockfs", "mount-point", "protect")
+		b.must(t, "systemctl", "stop", "lockfs")
+		_, err = b.run("touch", "/locks/bare")
+		require.Error(t, err, "the unit protects the bare directory")
+		b.must(t, "systemctl", "start", "lockfs")
+	}
+	said := s.must(t, "sh", "-c", "lockfs doctor; test $? -lt 2")
+	require.NotContains(t, said, "failed", said)
+	t.Log(said)
+}
+
+// TestAUnitWithAMountNamespaceOfItsOwnDoesNotStart: each such setting hides the mount from all other programs.
+func TestAUnitWithAMountNamespaceOfItsOwnDoesNotStart(t *testing.T) {
+	t.Parallel()
+	network := hosts.New(t)
+	s := boot(t, network.Host("s"), filepath.Join(network.Dir(), "booted"))
+	s.must(t, "lockfs", "up", "--bootstrap")
+	s.must(t, "systemctl", "stop", "lockfs")
+	drop := "/etc/systemd/system/lockfs-server.service.d/private.conf"
+	for n, setting := range []string{"PrivateTmp=yes", "ProtectSystem=yes", "ProtectKernelModules=yes", "ReadWritePaths=/locks"} {
+		s.must(t, "sh", "-c", `printf '[Service]\n%s\n' "$1" > "$2"; systemctl daemon-reload; systemctl start --no-block lockfs`, "sh", setting, drop)
+		s.awaitSaid(t, "this unit has a mount namespace of its own", n+1)
+		s.must(t, "systemctl", "stop", "lockfs")
+	}
+	s.must(t, "sh", "-c", `rm "$0"; systemctl daemon-reload; systemctl start lockfs`, drop)
+	s.must(t, "touch", "/locks/again")
+}
+
+// TestAServerWithoutDataIsNotStartedAgain by systemd: no start would succeed.
+func TestAServerWithoutDataIsNotStartedAgain(t *testing.T) {
+	t.Parallel()
+	network := hosts.New(t)
+	s := boot(t, network.Host("s"), filepath.Join(network.Dir(), "booted"))
+	s.must(t, "lockfs", "up", "--bootstrap")
+	s.must(t, "systemctl", "stop", "lockfs")
+	s.must(t, "sh", "-c", "rm -r /var/lib/lockfs/*")
+	_, err := s.run("systemctl", "start", "lockfs")
+	require.Error(t, err)
+	require.Equal(t, []string{"failed", "4", "0"},
+		[]string{s.property(t, "ActiveState"), s.property(t, "ExecMainStatus"), s.property(t, "NRestarts")})
+	s.awaitSaid(t, "belongs to no cluster", 1)
+}
+
 // TestUnderSystemd has a server be what it is on hosts: a unit of systemd. It is killed, is started while somebody else has its port, goes on
 // with another program, and is stopped, under a program that uses its mount and notices none of it but the end. For as long as the server
 // cannot be started its mount goes on through others, and systemd is told that it is alive.
@@ -81,6 +182,7 @@ func TestUnderSystemd(t *testing.T) {
 		other.mustLockfs(t, "up", s.must(t, "lockfs", "token", "create", "--role", "server"))
 	}
 	s.must(t, "systemctl", "is-enabled", "lockfs-server")
+	s.requireConfined(t)
 	u := startUser(t, s.Host, append([]string{"nsenter"}, s.within("python3", suite.ClientPath(t, "unnoticed.py"), "/locks", "killed")...)...)
 	held := func() {
 		t.Helper()
@@ -94,6 +196,7 @@ func TestUnderSystemd(t *testing.T) {
 		s.awaitSaid(t, goneOn, n+1)
 		held()
 	}
+	s.requireConfined(t)
 	before := strings.Count(s.must(t, "cat", "/run/said"), goneOn)
 
 	hosts.Eventually(t, "the server is ready", func() (string, bool) {
@@ -140,6 +243,7 @@ func TestUnderSystemd(t *testing.T) {
 	s.awaitSaid(t, goneOn, before+2)
 	require.Equal(t, pid, s.property(t, "MainPID"))
 	require.Equal(t, "/usr/local/bin/lockfs", s.must(t, "readlink", "/proc/"+pid+"/exe"))
+	s.requireConfined(t)
 	held()
 	s.must(t, "pkill", "--full", "unnoticed.py") // a signal would end nsenter alone
 	require.NoError(t, u.Wait())

@@ -17,6 +17,9 @@ import (
 	"lockfs/formats/tower"
 )
 
+// ExitWithoutCluster is the exit code of `lockfs server` for a data directory that belongs to no cluster.
+const ExitWithoutCluster = 4
+
 // Exit codes of the commands that take, release and look at locks by a protocol: one table for all, [Endings]. Those from
 // 124 on are what timeout(1) and env(1) use, so that they differ from most commands' own.
 const (

@@ -98,6 +98,11 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if started {
 		inherited = pickUp(config.SessionFile, p.dir)
 	}
+	if inherited == nil {
+		if err := requireHostNamespace(); err != nil {
+			return err
+		}
+	}
 	if inherited != nil {
 		config.Inherited = inherited.session
 	}

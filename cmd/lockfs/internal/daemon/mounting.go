@@ -61,6 +61,21 @@ func family(thread uint32) iter.Seq[observation.Process] {
 	}
 }
 
+// requireHostNamespace returns an error if the unit that systemd has started this process in has a mount namespace of its own: no other program
+// would see the mount, and all would lock in the bare directory.
+func requireHostNamespace() error {
+	if os.Getenv("NOTIFY_SOCKET") == "" || os.Getppid() != 1 {
+		return nil // systemd has not started it, or not as a service of the host
+	}
+	own, err := os.Readlink("/proc/self/ns/mnt")
+	hosts, failed := os.Readlink("/proc/1/ns/mnt")
+	if err != nil || failed != nil || own == hosts {
+		return nil
+	}
+	return errors.New("this unit has a mount namespace of its own, so no other program would see the mount: remove settings such as ProtectSystem=, " +
+		"PrivateTmp= or ReadWritePaths= (`systemctl cat lockfs` shows them)")
+}
+
 // makeMountPoint creates a directory that is missing. What a dead process left mounted there is for
 // fusefs to clean up.
 func makeMountPoint(dir string) error {

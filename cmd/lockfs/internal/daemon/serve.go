@@ -65,6 +65,9 @@ func (s *service) start(ctx context.Context) error {
 		s.inherited = pickUp(cli.ServerSessionFile(s.config.DataDir), s.mountDir)
 	}
 	if s.mountDir != "" && s.inherited == nil { // else nobody answers there until it is taken over
+		if err := requireHostNamespace(); err != nil {
+			return err
+		}
 		if err := refuseBelow("data directory", "--data", s.config.DataDir, s.mountDir); err != nil {
 			return err
 		}

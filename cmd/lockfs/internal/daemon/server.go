@@ -28,7 +28,10 @@ Three voters survive the loss of any one, five of any two. SIGTERM stops a voter
 With --insecure there are no certificates and no tokens, and servers join with --join.
 
 A server may be started with another --addr or --advertise: the others write it down once it is there. If all addresses have
-changed while all servers were stopped, --join tells a server where others are now, in every cluster.`,
+changed while all servers were stopped, --join tells a server where others are now, in every cluster.
+
+The exit code is 4 if the data directory belongs to no cluster: no start succeeds before you act, so the unit of lockfs up is
+not restarted then. It is 1 after any other error.`,
 		Example: `  lockfs server --data /var/lib/lockfs --mount /locks --addr 10.0.0.1:7420
   lockfs server --data /var/lib/lockfs --mount /locks --addr 10.0.0.2:7420 --token @/run/token`,
 		Args: cli.Exactly(0, 0),
@@ -63,7 +66,10 @@ changed while all servers were stopped, --join tells a server where others are n
 			}
 			s.socket = cli.ServerSocket(s.config.Name)
 			s.ready = func() { fmt.Fprintf(cmd.OutOrStdout(), "lockfs: %s ready\n", s.config.Name) }
-			return s.run(cmd.Context())
+			if err = s.run(cmd.Context()); cluster.IsWithoutCluster(err) {
+				return cli.Exit(cli.ExitWithoutCluster, err)
+			}
+			return err
 		},
 	}
 	flags := cmd.Flags()

@@ -65,7 +65,7 @@ func (h *host) service() (service, error) {
 		return nil, err
 	}
 	if systemdRuns() {
-		return &systemd{role: h.role, program: program}, nil
+		return &systemd{role: h.role, program: program, data: h.data}, nil
 	}
 	return &background{
 		program: program, command: commandOf(h.role, h.mount), more: h.settings.environment, socket: h.socket(), mount: h.mount,

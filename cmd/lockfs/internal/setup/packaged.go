@@ -26,7 +26,7 @@ uses units in ` + packagedDir + ` that are for the program which it is itself, a
 				return err
 			}
 			for _, role := range []identity.Role{identity.Server, identity.Client} {
-				if err := durable.ReplaceForAll(filepath.Join(args[0], unitName(role)), []byte(unitText(role, program))); err != nil {
+				if err := durable.ReplaceForAll(filepath.Join(args[0], unitName(role)), []byte(unitText(role, program, defaultData))); err != nil {
 					return err
 				}
 			}

@@ -27,13 +27,14 @@ const (
 type systemd struct {
 	role    identity.Role
 	program string
+	data    string // directory of a server
 }
 
 func (s *systemd) file() string { return filepath.Join(unitDir, unitName(s.role)) }
 
 // install leaves it to a package that has the very unit, and what that becomes with the next version.
 func (s *systemd) install() (changed bool, err error) {
-	text := []byte(unitText(s.role, s.program))
+	text := []byte(unitText(s.role, s.program, s.data))
 	if packaged, err := os.ReadFile(filepath.Join(packagedDir, unitName(s.role))); err == nil && bytes.Equal(packaged, text) {
 		return s.removeOwn()
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"lockfs/cluster/identity"
+	"lockfs/cmd/lockfs/internal/cli"
 )
 
 // daemonOf is the command of the daemon for a role, and the name of its unit.
@@ -26,17 +27,24 @@ func commandOf(role identity.Role, mountDir string) []string {
 	return []string{daemonOf(role)}
 }
 
-// unitText is the unit, for hosts and for packages. It is ready once the locks are there, however long the others take to come.
-// To reload it is to have the newest program go on with the mount. Only the main process is told to stop: the guard of the mount
-// has to outlive it. It is lockfs.service too, whichever role the host has. Nothing there may give the daemon a view of the file system of its own: others would not see what it mounts.
-func unitText(role identity.Role, program string) string {
+// unitText is the unit, for hosts and for packages. The unit is ready once the mount can be used, which may take as long as a quorum takes to
+// come. A reload has the newest program take over the mount. systemd signals the main process only, because the guard of the mount has to
+// outlive it. Whichever role the host has, the unit is lockfs.service too. A server starts once the file system of its data directory is mounted.
+func unitText(role identity.Role, program, data string) string {
+	more, memory := "", "50%"
+	dependencies := ""
+	if role == identity.Server {
+		dependencies = "RequiresMountsFor=" + unitPath(data) + "\n"
+		more = fmt.Sprintf("# An administrator has to act first, see \"lockfs server --help\".\nRestartPreventExitStatus=%d\n", cli.ExitWithoutCluster)
+		memory = "90%"
+	}
 	return fmt.Sprintf(`# Of lockfs, started by "lockfs up". For other settings see %[1]s, or "systemctl edit %[2]s".
 [Unit]
 Description=lockfs %[3]s
 Documentation=man:lockfs-%[3]s(1) man:lockfs-operation(7)
 Wants=network-online.target
 After=network-online.target
-StartLimitIntervalSec=0
+%[6]sStartLimitIntervalSec=0
 
 [Service]
 Type=notify
@@ -48,19 +56,69 @@ TimeoutStartSec=infinity
 WatchdogSec=5min
 Restart=on-failure
 RestartSec=250ms
-KillMode=process
+%[7]sKillMode=process
 LimitNOFILE=524288
 
+# When memory runs out, the kernel ends other programs first, and systemd leaves the guard of the mount alone. The default of
+# --max-bytes is a quarter of MemoryMax.
+OOMScoreAdjust=-900
+OOMPolicy=continue
+MemoryMax=%[8]s
+
+%[9]s
 [Install]
 WantedBy=multi-user.target
 Alias=lockfs.service
-`, settingsFile, unitName(role), daemonOf(role), unitWord(program), strings.Join(commandOf(role, "${"+mountVariable+"}"), " "))
+`, settingsFile, unitName(role), daemonOf(role), unitWord(program), strings.Join(commandOf(role, "${"+mountVariable+"}"), " "),
+		dependencies, more, memory, confinement)
 }
 
+// confinement is what both units take from their processes.
+const confinement = `# The daemon needs the mount namespace of the host: in any other one it mounts for itself alone, and every program on this host would
+# lock in the bare directory. So no setting may be added that makes one, among them ProtectSystem=, ProtectHome=, ProtectProc=,
+# ProtectKernelTunables=, ProtectKernelModules=, ProtectKernelLogs=, ProtectControlGroups=, PrivateTmp=, PrivateDevices=,
+# PrivateMounts=, ReadWritePaths=, ReadOnlyPaths=, InaccessiblePaths=, BindPaths=, TemporaryFileSystem= and RootDirectory=.
+# ProtectHostname= and PrivateUsers= make other namespaces, in which lockfs takes all programs of this host for those of a container.
+# A program that takes over the mount in an upgrade keeps the settings with which the unit was started last.
+NoNewPrivileges=yes
+# Mount, look below a mount, and read the host name that a container has.
+CapabilityBoundingSet=CAP_SYS_ADMIN
+# See which processes of other users hold locks, and how they ended.
+CapabilityBoundingSet=CAP_SYS_PTRACE
+# Make the bare directory of the mount immutable.
+CapabilityBoundingSet=CAP_LINUX_IMMUTABLE
+# Mount, or write backups, in a directory of another user; read what processes of other users have open.
+CapabilityBoundingSet=CAP_DAC_OVERRIDE
+# Set the attribute of such a directory; replace a file of another user in a directory for backups that all users share.
+CapabilityBoundingSet=CAP_FOWNER
+# Learn from the kernel how a process ended, before Linux 6.15.
+CapabilityBoundingSet=CAP_NET_ADMIN
+# Listen on a port below 1024 (--addr, --http-addr).
+CapabilityBoundingSet=CAP_NET_BIND_SERVICE
+DevicePolicy=closed
+DeviceAllow=/dev/fuse rw
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+# Only to read the host name that a container has.
+RestrictNamespaces=uts
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+SystemCallArchitectures=native
+# What no version will need. A list of what this version needs would end the next one, which takes over the mount under this filter.
+SystemCallFilter=~@aio @clock @cpu-emulation @debug @keyring @module @obsolete @privileged @raw-io @reboot @resources @swap
+SystemCallErrorNumber=EPERM
+# The daemon makes a mount point that is missing, with the directories above it, for all users.
+UMask=0022
+`
+
 // unitWord writes a word of a command line as systemd.service(5) reads it.
-func unitWord(word string) string {
-	escaped := strings.NewReplacer(`%`, `%%`, `$`, `$$`, `\`, `\\`, `"`, `\"`).Replace(word)
-	if strings.ContainsAny(word, " \t'\"\\;") {
+func unitWord(word string) string { return strings.ReplaceAll(unitPath(word), `$`, `$$`) }
+
+// unitPath writes a path of another setting.
+func unitPath(path string) string {
+	escaped := strings.NewReplacer(`%`, `%%`, `\`, `\\`, `"`, `\"`).Replace(path)
+	if strings.ContainsAny(path, " \t'\"\\;") {
 		return `"` + escaped + `"`
 	}
 	return escaped

@@ -13,12 +13,14 @@ import (
 )
 
 func TestUnits(t *testing.T) {
-	text := unitText(identity.Client, "/opt/my programs/lockfs%1")
+	text := unitText(identity.Client, "/opt/my programs/lockfs%1", "")
 	require.Contains(t, text, "\nExecStart=\"/opt/my programs/lockfs%%1\" mount ${LOCKFS_MOUNT}\n")
 	require.Contains(t, text, "\nEnvironmentFile=/etc/lockfs/lockfs.env\n")
-	text = unitText(identity.Server, "/usr/bin/lockfs")
+	text = unitText(identity.Server, "/usr/bin/lockfs", "/srv/of $us/50%")
 	require.Contains(t, text, "\nExecStart=/usr/bin/lockfs server\n")
 	require.Contains(t, text, "\nDescription=lockfs server\n")
+	require.Contains(t, text, "\nRestartPreventExitStatus=4\n")
+	require.Contains(t, text, "\nRequiresMountsFor=\"/srv/of $us/50%%\"\n")
 	require.Equal(t, "lockfs-server.service", unitName(identity.Server))
 	require.Equal(t, "lockfs-mount.service", unitName(identity.Client))
 }
@@ -29,7 +31,7 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755))
 	for _, role := range []identity.Role{identity.Server, identity.Client} {
 		file := filepath.Join(t.TempDir(), unitName(role))
-		require.NoError(t, os.WriteFile(file, []byte(unitText(role, program)), 0o644))
+		require.NoError(t, os.WriteFile(file, []byte(unitText(role, program, "/srv/lock fs")), 0o644))
 		said, err := exec.Command("systemd-analyze", "verify", "--man=no", file).CombinedOutput()
 		require.NoError(t, err, string(said))
 		require.NotContains(t, string(said), filepath.Base(file), strings.TrimSpace(string(said)))
@@ -46,7 +48,7 @@ func TestUnitsHaveOneNameToo(t *testing.T) {
 		require.NoError(t, err, string(said))
 	}
 	for _, role := range []identity.Role{identity.Server, identity.Client} {
-		require.NoError(t, os.WriteFile(filepath.Join(units, unitName(role)), []byte(unitText(role, "/usr/bin/lockfs")), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(units, unitName(role)), []byte(unitText(role, "/usr/bin/lockfs", defaultData)), 0o644))
 		systemctl("enable", unitName(role))
 		target, err := os.Readlink(filepath.Join(units, "lockfs.service"))
 		require.NoError(t, err)
