@@ -14,12 +14,11 @@ import (
 
 // close(2) returns before the kernel tells a mount that an open file is gone. A program that learns of the close and then asks for
 // the lock without waiting, on another host, would be refused. So its mount asks the leader, which asks the mount of the holder, whether
-// a release is in progress, and the request is then made again under another number. Nothing here decides about a lock: whatever is
+// a release is in progress, and the request is then made again under another number. The leader asks only about a lock that is in the way
+// of the request; the mount of the holder has one request wait for each close (fusefs). Nothing here decides about a lock: whatever is
 // lost or late, the program gets the refusal that it would have got at once.
 
 const (
-	// releaseWait is how long a refused request waits for the holder's mount in all.
-	releaseWait = 50 * time.Millisecond
 	// questionsWait is how long the leader keeps a request for questions. It is below rpc.AttemptTimeout.
 	questionsWait = time.Second
 	// silentFor is how long a mount is not asked that did not fetch its last question in time.
@@ -37,9 +36,17 @@ func (n *Node) AwaitRelease(ctx context.Context, req *clusterpb.AwaitReleaseRequ
 	if term == 0 {
 		return &clusterpb.AwaitReleaseReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, releaseWait)
+	holder, holds := ownerOf(req.GetHolder()), false
+	n.fsm.View(func(ns *namespace.Namespace) {
+		holds = holder.ino == ids.Inode(req.GetWanted().GetIno()) && holder.kind == req.GetWanted().GetKind() &&
+			ns.Excludes(holder.session, holder.number, ids.Session(req.GetSession()), req.GetWanted())
+	})
+	if !holds {
+		return &clusterpb.AwaitReleaseReply{Released: true}, nil // it has been released since
+	}
+	ctx, cancel := context.WithTimeout(ctx, rpc.ReleaseWait)
 	defer cancel()
-	return &clusterpb.AwaitReleaseReply{Released: n.questions.ask(ctx, ownerOf(req.GetHolder()))}, nil
+	return &clusterpb.AwaitReleaseReply{Released: n.questions.ask(ctx, holder)}, nil
 }
 
 // ReleaseQuestions is part of rpc.Node.

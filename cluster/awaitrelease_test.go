@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -74,22 +76,71 @@ func TestAMountIsAskedWhetherALockIsBeingReleased(t *testing.T) {
 	})
 	created, err := holder.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{Parent: 1, Name: []byte("f"), Mode: 0o100644}}})
 	require.NoError(t, err)
+	wanted := func() *storepb.TakeLock {
+		return &storepb.TakeLock{
+			Ino: created.GetAttr().GetIno(), Kind: storepb.LockKind_FLOCK, Owner: 7, Type: storepb.LockType_EXCLUSIVE, End: math.MaxInt64,
+		}
+	}
 	lock := func(c interface {
 		TakeLock(context.Context, *storepb.Caller, *storepb.TakeLock) (*storepb.Result, error)
 	}) *storepb.Result {
-		result, err := c.TakeLock(t.Context(), &storepb.Caller{}, &storepb.TakeLock{
-			Ino: created.GetAttr().GetIno(), Kind: storepb.LockKind_FLOCK, Owner: 7, Type: storepb.LockType_EXCLUSIVE, End: math.MaxInt64,
-		})
+		result, err := c.TakeLock(t.Context(), &storepb.Caller{}, wanted())
 		require.NoError(t, err)
 		return result
 	}
 	require.Equal(t, storepb.Code_OK, lock(holder).GetCode())
 	refused := lock(other)
 	require.Equal(t, storepb.Code_WOULD_BLOCK, refused.GetCode())
-	require.True(t, other.AwaitRelease(t.Context(), refused.GetAdvisoryLocks()[0]))
+	inTheWay := refused.GetAdvisoryLocks()[0]
+	require.True(t, other.AwaitRelease(t.Context(), wanted(), inTheWay))
 	require.Equal(t, ids.Owner(7), <-releasing)
+
+	for name, change := range map[string]func(*storepb.TakeLock, *storepb.AdvisoryLock){
+		"another owner":        func(_ *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) { inTheWay.Owner++ },
+		"another file":         func(_ *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) { inTheWay.Ino++ },
+		"another kind":         func(_ *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) { inTheWay.Kind = storepb.LockKind_RECORD },
+		"a session of its own": func(_ *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) { inTheWay.Session = uint64(other.Session()) },
+		"another kind wanted":  func(wanted *storepb.TakeLock, _ *storepb.AdvisoryLock) { wanted.Kind = storepb.LockKind_RECORD },
+		"nothing wanted":       func(wanted *storepb.TakeLock, _ *storepb.AdvisoryLock) { wanted.Reset() },
+	} {
+		wanted, inTheWay := wanted(), proto.CloneOf(inTheWay)
+		change(wanted, inTheWay)
+		require.True(t, other.AwaitRelease(t.Context(), wanted, inTheWay), "%s: no lock is in the way", name)
+		require.Empty(t, releasing, "%s: no mount is asked about a lock that is not in the way", name)
+	}
 
 	reply, err := node.ReleaseQuestions(t.Context(), &clusterpb.ReleaseQuestionsRequest{Session: uint64(other.Session())})
 	require.NoError(t, err)
 	require.True(t, reply.GetNoLocks(), "nothing is asked of a session without locks")
+}
+
+// TestARefusedRequestWaitsFor50MillisecondsInAll, whatever does not answer.
+func TestARefusedRequestWaitsFor50MillisecondsInAll(t *testing.T) {
+	node := startNodes(t, 1)[0]
+	holder, other := openTestClient(t, node, ""), openTestClient(t, node, "")
+	asked, slow := make(chan struct{}, 10), make(chan struct{})
+	defer close(slow)
+	go holder.AnswerReleases(t.Context(), func(ids.Inode, storepb.LockKind, ids.Owner) bool {
+		asked <- struct{}{}
+		<-slow
+		return true
+	})
+	created, err := holder.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{Parent: 1, Name: []byte("f"), Mode: 0o100644}}})
+	require.NoError(t, err)
+	wanted := &storepb.TakeLock{
+		Ino: created.GetAttr().GetIno(), Kind: storepb.LockKind_FLOCK, Owner: 7, Type: storepb.LockType_EXCLUSIVE, End: math.MaxInt64,
+	}
+	_, err = holder.TakeLock(t.Context(), &storepb.Caller{}, proto.CloneOf(wanted))
+	require.NoError(t, err)
+	refused, err := other.TakeLock(t.Context(), &storepb.Caller{}, proto.CloneOf(wanted))
+	require.NoError(t, err)
+	shortest := time.Hour // of several: the machine may be loaded
+	for range 5 {
+		began := time.Now()
+		require.False(t, other.AwaitRelease(t.Context(), wanted, refused.GetAdvisoryLocks()[0]))
+		shortest = min(shortest, time.Since(began))
+		<-asked
+	}
+	require.GreaterOrEqual(t, shortest, rpc.ReleaseWait-time.Millisecond)
+	require.Less(t, shortest, 2*rpc.ReleaseWait)
 }

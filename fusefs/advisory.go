@@ -72,7 +72,7 @@ func (fs *fileSystem) SetLk(interrupted <-chan struct{}, in *fuse.LkIn) (code fu
 			break
 		}
 		isOurs := ids.Session(inTheWay.GetSession()) == fs.ops.Session()
-		if isOurs && !fs.awaitRelease(handle.inode, lockOwnerOf(inTheWay), dropLimit) || !isOurs && (asked || !fs.ops.AwaitRelease(context.Background(), inTheWay)) {
+		if isOurs && !fs.awaitRelease(handle.inode, lockOwnerOf(inTheWay), dropLimit) || !isOurs && (asked || !fs.ops.AwaitRelease(context.Background(), takeLock(in, handle, false), inTheWay)) {
 			break
 		}
 		asked = asked || !isOurs
@@ -219,22 +219,33 @@ func lockOwnerOf(lock *storepb.AdvisoryLock) filelock.Owner {
 // dropLimit is how long a request of this mount waits for the cluster to be told of a release.
 const dropLimit = 15 * time.Second
 
-// awaitRelease waits if a close(2) may just have released what an owner on this mount has locked of a file, and reports whether the
-// cluster knows of the release. Once the kernel has reported it, the cluster is waited for up to a limit.
+// awaitRelease waits up to a limit if a close(2) may just have released what an owner on this mount has locked of a file, and reports
+// whether the cluster knows of the release.
 func (fs *fileSystem) awaitRelease(in *inode, key filelock.Owner, limit time.Duration) bool {
+	began := time.Now()
 	for holder := fs.holder(in, key); holder != nil && !in.locks.IsDropping(key); holder = fs.holder(in, key) {
 		if !holder.IsClosing() {
 			return false
 		}
 		time.Sleep(releasePoll)
 	}
-	return in.locks.AwaitDropFor(key, limit)
+	return in.locks.AwaitDropFor(key, limit-time.Since(began))
 }
 
-// released is awaitRelease for a request on another host. An inode that is not in use here has no locks of this mount any more.
+// released is awaitRelease for requests on other hosts, which wait once for each close. An inode that is not in use here has no locks of
+// this mount any more.
 func (fs *fileSystem) released(ino ids.Inode, kind storepb.LockKind, number ids.Owner) bool {
 	in, found := fs.inodes.get(ino)
-	return !found || fs.awaitRelease(in, filelock.Owner{Kind: kind, Number: number}, filelock.ReleaseWait)
+	if !found {
+		return true
+	}
+	key, may := filelock.Owner{Kind: kind, Number: number}, true
+	if holder := fs.holder(in, key); holder != nil && !in.locks.IsDropping(key) {
+		may = holder.MayAwaitRelease()
+	} else {
+		may = in.locks.MayAwaitDrop(key)
+	}
+	return may && fs.awaitRelease(in, key, filelock.ReleaseWait)
 }
 
 // holder is the open file description through which an owner has locks; nil if it is being released.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"lockfs/fusefs/filelock"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -181,4 +182,43 @@ func TestAReleaseInProgressIsWaitedForFromAnotherMount(t *testing.T) {
 			<-refused
 		})
 	}
+}
+
+// TestOneRequestElsewhereWaitsForEachClose: while the cluster cannot be told of a release, further requests are refused at once.
+func TestOneRequestElsewhereWaitsForEachClose(t *testing.T) {
+	c := newCluster()
+	here, s := mountFor(t, c)
+	held := openFile(t, writeFile(t, here, "lock", ""), os.O_RDWR)
+	var st unix.Stat_t
+	require.NoError(t, unix.Fstat(int(held.Fd()), &st))
+	require.NoError(t, unix.Flock(int(held.Fd()), unix.LOCK_EX))
+	var owner ids.Owner
+	releasing, told := make(chan struct{}), make(chan struct{})
+	s.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
+		if drop := op.GetDropLocks(); drop != nil {
+			owner = ids.Owner(drop.GetOwners()[0])
+			close(releasing)
+			<-told
+		}
+		return nil, false, nil
+	})
+	var released func(ids.Inode, storepb.LockKind, ids.Owner) bool
+	eventually(t, "its mount answers", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		released = c.releases[ids.Session(s.id)]
+		return released != nil
+	})
+	require.NoError(t, held.Close())
+	<-releasing
+	began := time.Now()
+	const requests = 20
+	for range requests {
+		require.False(t, released(ids.Inode(st.Ino), storepb.LockKind_FLOCK, owner))
+	}
+	require.Less(t, time.Since(began), requests*filelock.ReleaseWait/2)
+	close(told)
+	eventually(t, "the cluster knows of the release", func() bool {
+		return released(ids.Inode(st.Ino), storepb.LockKind_FLOCK, owner)
+	})
 }

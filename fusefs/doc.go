@@ -59,7 +59,7 @@
 // description its flock and what it has locked as itself (RELEASE). close(2) returns before the kernel tells
 // of a RELEASE. So a request that must not wait and conflicts with a lock whose descriptor was closed in the last 50 ms waits for the
 // release, and is then made again under another number. If the holder is on another mount, the leader asks that mount
-// ([Operator].AwaitRelease); no answer is a refusal.
+// ([Operator].AwaitRelease). One request waits so for each close, for 50 ms in all; no answer is a refusal.
 //
 // A deadlock is found only among locks of processes; the request does not tell these from locks of open file
 // descriptions, but the system call does which the caller is in. Locks that were taken in a session which

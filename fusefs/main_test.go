@@ -143,7 +143,7 @@ func (s *session) Create(
 func (s *session) GoesOn(uint32) {}
 
 // AwaitRelease asks each mount.
-func (s *session) AwaitRelease(_ context.Context, inTheWay *storepb.AdvisoryLock) bool {
+func (s *session) AwaitRelease(_ context.Context, _ *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) bool {
 	s.mu.Lock()
 	released := s.releases[ids.Session(inTheWay.GetSession())]
 	s.mu.Unlock()

@@ -32,11 +32,11 @@ type Operator interface {
 	// FollowRemovals reports files and directories that other sessions have removed, until ctx ends. A removal of no inode says
 	// that some may not have been reported.
 	FollowRemovals(ctx context.Context, removed func(namespace.Removal))
-	// AwaitRelease reports whether the holder of a lock of another session has released it, because a release was in progress there. It
-	// takes a moment at most.
-	AwaitRelease(ctx context.Context, inTheWay *storepb.AdvisoryLock) bool
-	// AnswerReleases has others told whether a release is in progress of what an owner here has locked of a file, until ctx ends. released
-	// waits for one that is, and may be called by several at once.
+	// AwaitRelease reports whether the holder of a lock of another session that is in the way of a request has released it, because a
+	// release was in progress there. It takes 50 ms at most.
+	AwaitRelease(ctx context.Context, wanted *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) bool
+	// AnswerReleases tells other mounts whether a release is in progress of what an owner here has locked of a file, until ctx ends. released
+	// waits for one that is, once for each close, and may be called by several goroutines at once.
 	AnswerReleases(ctx context.Context, released func(ids.Inode, storepb.LockKind, ids.Owner) bool)
 	// Session is the session in which advisory locks are taken, once the cluster has confirmed it; 0 if there
 	// is none.

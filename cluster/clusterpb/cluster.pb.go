@@ -1112,6 +1112,7 @@ type AwaitReleaseRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"` // that asks
 	Holder        *AdvisoryOwner         `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
+	Wanted        *storepb.TakeLock      `protobuf:"bytes,3,opt,name=wanted,proto3" json:"wanted,omitempty"` // the request that was refused for a lock of the holder
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1156,6 +1157,13 @@ func (x *AwaitReleaseRequest) GetSession() uint64 {
 func (x *AwaitReleaseRequest) GetHolder() *AdvisoryOwner {
 	if x != nil {
 		return x.Holder
+	}
+	return nil
+}
+
+func (x *AwaitReleaseRequest) GetWanted() *storepb.TakeLock {
+	if x != nil {
+		return x.Wanted
 	}
 	return nil
 }
@@ -3412,10 +3420,11 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03ino\x18\x02 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x14\n" +
-	"\x05owner\x18\x04 \x01(\x04R\x05owner\"f\n" +
+	"\x05owner\x18\x04 \x01(\x04R\x05owner\"\x96\x01\n" +
 	"\x13AwaitReleaseRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x125\n" +
-	"\x06holder\x18\x02 \x01(\v2\x1d.lockfs.cluster.AdvisoryOwnerR\x06holder\"\x89\x01\n" +
+	"\x06holder\x18\x02 \x01(\v2\x1d.lockfs.cluster.AdvisoryOwnerR\x06holder\x12.\n" +
+	"\x06wanted\x18\x03 \x01(\v2\x16.lockfs.store.TakeLockR\x06wanted\"\x89\x01\n" +
 	"\x11AwaitReleaseReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x1a\n" +
@@ -3692,10 +3701,11 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*storepb.Result)(nil),          // 44: lockfs.store.Result
 	(*storepb.SessionRecord)(nil),   // 45: lockfs.store.SessionRecord
 	(storepb.LockKind)(0),           // 46: lockfs.store.LockKind
-	(*storepb.Member)(nil),          // 47: lockfs.store.Member
-	(*storepb.FsStats)(nil),         // 48: lockfs.store.FsStats
-	(*storepb.Caller)(nil),          // 49: lockfs.store.Caller
-	(*storepb.Op)(nil),              // 50: lockfs.store.Op
+	(*storepb.TakeLock)(nil),        // 47: lockfs.store.TakeLock
+	(*storepb.Member)(nil),          // 48: lockfs.store.Member
+	(*storepb.FsStats)(nil),         // 49: lockfs.store.FsStats
+	(*storepb.Caller)(nil),          // 50: lockfs.store.Caller
+	(*storepb.Op)(nil),              // 51: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
 	42, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
@@ -3712,66 +3722,67 @@ var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
 	45, // 11: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
 	46, // 12: lockfs.cluster.AdvisoryOwner.kind:type_name -> lockfs.store.LockKind
 	12, // 13: lockfs.cluster.AwaitReleaseRequest.holder:type_name -> lockfs.cluster.AdvisoryOwner
-	0,  // 14: lockfs.cluster.AwaitReleaseReply.outcome:type_name -> lockfs.cluster.Outcome
-	0,  // 15: lockfs.cluster.ReleaseQuestionsReply.outcome:type_name -> lockfs.cluster.Outcome
-	17, // 16: lockfs.cluster.ReleaseQuestionsReply.questions:type_name -> lockfs.cluster.ReleaseQuestion
-	12, // 17: lockfs.cluster.ReleaseQuestion.holder:type_name -> lockfs.cluster.AdvisoryOwner
-	20, // 18: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	24, // 19: lockfs.cluster.ProbeReply.addresses:type_name -> lockfs.cluster.ServerAddress
-	23, // 20: lockfs.cluster.ProbeReply.process:type_name -> lockfs.cluster.Process
-	47, // 21: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	48, // 22: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	29, // 23: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
-	30, // 24: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
-	27, // 25: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
-	28, // 26: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
-	47, // 27: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	23, // 28: lockfs.cluster.JoinRequest.process:type_name -> lockfs.cluster.Process
-	49, // 29: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
-	49, // 30: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
-	50, // 31: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	49, // 32: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 33: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	44, // 34: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	0,  // 35: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	44, // 36: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	41, // 37: lockfs.cluster.Detour.origin:type_name -> lockfs.cluster.Origin
-	1,  // 38: lockfs.cluster.Origin.role:type_name -> lockfs.cluster.Origin.Role
-	2,  // 39: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	5,  // 40: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	7,  // 41: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
-	9,  // 42: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	18, // 43: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	13, // 44: lockfs.cluster.Node.AwaitRelease:input_type -> lockfs.cluster.AwaitReleaseRequest
-	15, // 45: lockfs.cluster.Node.ReleaseQuestions:input_type -> lockfs.cluster.ReleaseQuestionsRequest
-	21, // 46: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	25, // 47: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	31, // 48: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	32, // 49: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	33, // 50: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
-	34, // 51: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	38, // 52: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	35, // 53: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	3,  // 54: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	6,  // 55: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	8,  // 56: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
-	10, // 57: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	19, // 58: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	14, // 59: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
-	16, // 60: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
-	22, // 61: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	26, // 62: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	37, // 63: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	37, // 64: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	37, // 65: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
-	37, // 66: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	39, // 67: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	36, // 68: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	54, // [54:69] is the sub-list for method output_type
-	39, // [39:54] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	47, // 14: lockfs.cluster.AwaitReleaseRequest.wanted:type_name -> lockfs.store.TakeLock
+	0,  // 15: lockfs.cluster.AwaitReleaseReply.outcome:type_name -> lockfs.cluster.Outcome
+	0,  // 16: lockfs.cluster.ReleaseQuestionsReply.outcome:type_name -> lockfs.cluster.Outcome
+	17, // 17: lockfs.cluster.ReleaseQuestionsReply.questions:type_name -> lockfs.cluster.ReleaseQuestion
+	12, // 18: lockfs.cluster.ReleaseQuestion.holder:type_name -> lockfs.cluster.AdvisoryOwner
+	20, // 19: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
+	24, // 20: lockfs.cluster.ProbeReply.addresses:type_name -> lockfs.cluster.ServerAddress
+	23, // 21: lockfs.cluster.ProbeReply.process:type_name -> lockfs.cluster.Process
+	48, // 22: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	49, // 23: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	29, // 24: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
+	30, // 25: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	27, // 26: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
+	28, // 27: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
+	48, // 28: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	23, // 29: lockfs.cluster.JoinRequest.process:type_name -> lockfs.cluster.Process
+	50, // 30: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	50, // 31: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
+	51, // 32: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	50, // 33: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 34: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	44, // 35: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 36: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	44, // 37: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	41, // 38: lockfs.cluster.Detour.origin:type_name -> lockfs.cluster.Origin
+	1,  // 39: lockfs.cluster.Origin.role:type_name -> lockfs.cluster.Origin.Role
+	2,  // 40: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	5,  // 41: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	7,  // 42: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
+	9,  // 43: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	18, // 44: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	13, // 45: lockfs.cluster.Node.AwaitRelease:input_type -> lockfs.cluster.AwaitReleaseRequest
+	15, // 46: lockfs.cluster.Node.ReleaseQuestions:input_type -> lockfs.cluster.ReleaseQuestionsRequest
+	21, // 47: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	25, // 48: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	31, // 49: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	32, // 50: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	33, // 51: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
+	34, // 52: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	38, // 53: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	35, // 54: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	3,  // 55: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	6,  // 56: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	8,  // 57: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
+	10, // 58: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	19, // 59: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	14, // 60: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
+	16, // 61: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
+	22, // 62: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	26, // 63: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	37, // 64: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	37, // 65: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	37, // 66: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
+	37, // 67: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	39, // 68: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	36, // 69: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	55, // [55:70] is the sub-list for method output_type
+	40, // [40:55] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }

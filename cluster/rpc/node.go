@@ -49,6 +49,9 @@ type Enroller interface {
 // RemovalsWait is how long a node keeps a question for removals.
 const RemovalsWait = 30 * time.Second
 
+// ReleaseWait is how long a request that must not wait is kept, in all, if the mount of a holder is asked whether a release is in progress.
+const ReleaseWait = 50 * time.Millisecond
+
 // How long a voter is waited for that is asked for its word.
 const (
 	ProbeTimeout = time.Second

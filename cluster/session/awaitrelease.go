@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"time"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
@@ -11,16 +10,13 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// releaseLimit is how long a request that was refused waits for the mount of the holder, the ways there and back included.
-const releaseLimit = 100 * time.Millisecond
-
-// AwaitRelease reports whether the holder of a lock that is in the way has released it, because a release was in progress. The leader asks
-// the mount of the holder and waits for it for 50 ms at most; false if there is no answer.
-func (c *Client) AwaitRelease(ctx context.Context, inTheWay *storepb.AdvisoryLock) bool {
-	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
+// AwaitRelease reports whether the holder of a lock that is in the way of a request has released it, because a release was in progress. The
+// leader asks the mount of the holder. All of that takes 50 ms at most; false if there is no answer.
+func (c *Client) AwaitRelease(ctx context.Context, wanted *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) bool {
+	ctx, cancel := context.WithTimeout(ctx, rpc.ReleaseWait)
 	defer cancel()
 	reply, err := rpc.Ask(ctx, c.router, rpc.Node.AwaitRelease, &clusterpb.AwaitReleaseRequest{
-		Session: uint64(c.lastSession()),
+		Session: uint64(c.lastSession()), Wanted: wanted,
 		Holder: &clusterpb.AdvisoryOwner{
 			Session: inTheWay.GetSession(), Ino: inTheWay.GetIno(), Kind: inTheWay.GetKind(), Owner: inTheWay.GetOwner(),
 		},

@@ -16,6 +16,7 @@ type Description struct {
 	mu      sync.Mutex
 	session ids.Session // in which locks were taken through it; 0: none was
 	closed  time.Time   // when a descriptor of it was closed last, perhaps the last one
+	asked   bool        // a request on another host has waited since for the release
 
 	handle uint64
 	kept   *atomic.Uint64 // see KeepIn; may be nil
@@ -76,7 +77,18 @@ func (d *Description) forgetSession() {
 func (d *Description) NoteClose() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.closed = time.Now()
+	d.closed, d.asked = time.Now(), false
+}
+
+// MayAwaitRelease reports whether a request on another host may wait for the release: only while IsClosing, and once for each close.
+func (d *Description) MayAwaitRelease() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.asked || !d.isClosing() {
+		return false
+	}
+	d.asked = true
+	return true
 }
 
 // ReleaseWait is how long after a close(2) the kernel may take to report that the description is released.

@@ -62,6 +62,7 @@ func (f *File) kept(key Owner) {
 type drops struct {
 	untold int
 	lost   bool          // others may rely on it
+	asked  bool          // a request on another host has waited for it
 	over   chan struct{} // closed when there is none any more
 }
 
@@ -304,6 +305,20 @@ func (f *File) IsDropping(owner Owner) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.dropping[owner] != nil
+}
+
+// MayAwaitDrop reports whether a request on another host may wait until what an owner has is released: once for each release. It is
+// true if nothing is being released.
+func (f *File) MayAwaitDrop(owner Owner) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d := f.dropping[owner]
+	if d == nil {
+		return true
+	}
+	may := !d.asked
+	d.asked = true
+	return may
 }
 
 // AwaitDrop waits until that is over; false: the cluster could not be told.

@@ -98,11 +98,29 @@ func TestALockMayGoWithAReleaseThatCameMeanwhile(t *testing.T) {
 func TestACloseIsWaitedForOnce(t *testing.T) {
 	d := new(Description)
 	require.False(t, d.IsClosing())
+	require.False(t, d.MayAwaitRelease())
 	d.NoteClose()
 	require.True(t, d.IsClosing())
+	require.True(t, d.MayAwaitRelease())
+	require.False(t, d.MayAwaitRelease(), "a later request on another host")
+	d.NoteClose()
+	require.True(t, d.MayAwaitRelease(), "after another close")
 	after := new(Description)
 	after.Restore(d.Save())
 	require.True(t, after.IsClosing(), "in the process that goes on with the mount too")
 	d.closed = d.closed.Add(-ReleaseWait)
 	require.False(t, d.IsClosing())
+}
+
+// TestAReleaseIsWaitedForOnce by requests on other hosts: the cluster may not hear of it for long.
+func TestAReleaseIsWaitedForOnce(t *testing.T) {
+	f, owner := new(File), Owner{storepb.LockKind_FLOCK, 7}
+	require.True(t, f.MayAwaitDrop(owner), "it has nothing")
+	for range 2 {
+		dropped := f.DropLeft(owner, false)
+		require.True(t, f.MayAwaitDrop(owner))
+		require.False(t, f.MayAwaitDrop(owner))
+		dropped()
+		require.True(t, f.MayAwaitDrop(owner), "it has nothing any more")
+	}
 }

@@ -1,6 +1,11 @@
 package advisory
 
-import "lockfs/raftstore/storepb"
+import (
+	"slices"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
 
 // Take is flock(2), and fcntl(2) with F_SETLK or F_SETLKW, as a command of a session asks for it. It answers
 //
@@ -61,6 +66,13 @@ func (t *Table) dropToConvert(want *lock) {
 	}
 	t.deleteLock(own[0])
 	t.serveQueue(want.ino, want.kind)
+}
+
+// Excludes reports whether an owner holds a lock that is in the way of another one's request.
+func (t *Table) Excludes(session ids.Session, owner ids.Owner, want *Wanted) bool {
+	of := want.lock
+	of.session, of.owner = session, owner
+	return slices.ContainsFunc(t.ownedIn(&of), func(a *lock) bool { return a.excludes(&want.lock) })
 }
 
 // Test is F_GETLK: it answers a lock that is in the way of another one; nil: none is.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/budget"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -49,6 +50,12 @@ func (ns *Namespace) Removed() []Removal { return ns.removed }
 
 // Ended answers the requests that the last command made locks, or changed otherwise.
 func (ns *Namespace) Ended() []advisory.Request { return ns.locks.Ended() }
+
+// Excludes reports whether an owner in another session holds a flock or fcntl lock that is in the way of a request of a session.
+func (ns *Namespace) Excludes(holder ids.Session, owner ids.Owner, session ids.Session, wanted *storepb.TakeLock) bool {
+	want, valid := advisory.Want(session, 0, budget.User{}, wanted)
+	return valid && holder != session && ns.locks.Excludes(holder, owner, want)
+}
 
 // HasAdvisoryLocks reports whether a session has flock or fcntl locks, or requests for some.
 func (ns *Namespace) HasAdvisoryLocks(session ids.Session) bool { return ns.locks.Has(session) }
