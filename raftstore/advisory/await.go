@@ -35,7 +35,7 @@ func (t *Table) Interrupt(session ids.Session, op *storepb.InterruptLock) storep
 	changed := *w
 	changed.interrupted = t.now
 	t.putWaiter(&changed)
-	t.serveQueue(w.ino, w.kind) // those who waited for it need not now
+	t.serve() // those who waited for it need not now
 	return storepb.Code_WAITING
 }
 

@@ -1,136 +1,148 @@
 package advisory
 
-import (
-	"lockfs/raftstore/ids"
-	"lockfs/raftstore/storepb"
-)
+import "lockfs/raftstore/storepb"
 
-// isDeadlock tells whether a request that is in the queue waits for its own owner, through others that wait.
+// deadlockSteps is how many locks and requests a search for a deadlock looks at. A deadlock whose circle is not found within them is not
+// refused: its requests wait until one is interrupted, as with Linux, whose search ends after ten owners.
+const deadlockSteps = 2048
+
+// isDeadlock reports whether a request that is in the queue waits for its own owner, through others that wait.
 // Only processes count, all the way: an open file description that waits in one thread may be unlocked by
 // another. So may a process with several requests, which has several threads. What was interrupted does not
 // wait.
 func (t *Table) isDeadlock(request *waiter) bool {
-	if request.kind != storepb.LockKind_RECORD {
+	if request.kind != storepb.LockKind_RECORD || t.onlyRequest(ownerOf(&request.lock)) != request {
 		return false
 	}
-	search := &deadlockSearch{
-		table: t, seen: make(map[lockOwner]bool), files: make(map[ids.Inode]*unseen), requests: make(map[ids.Session]map[lockOwner]*waiter),
+	if request.position == t.index && !t.mayBeWaitedFor(ownerOf(&request.lock)) {
+		return false // no request waits for the last one in the queue, nor for what its owner holds
 	}
-	if search.onlyRequest(&request.lock) != request {
-		return false
-	}
+	search := &deadlockSearch{table: t, seen: make(map[lockOwner]bool), unseen: make(map[file]index), left: deadlockSteps}
 	next := []*waiter{request}
-	for len(next) > 0 && !search.seen[ownerOf(&request.lock)] {
-		for _, a := range search.waitsFor(next[0]) {
-			if w := search.onlyRequest(a); w != nil && !search.seen[ownerOf(a)] {
+	for len(next) > 0 && search.left > 0 && !search.seen[ownerOf(&request.lock)] {
+		for _, owner := range search.waitsFor(next[0]) {
+			if search.seen[owner] {
+				continue
+			}
+			search.seen[owner] = true
+			if w := t.onlyRequest(owner); w != nil {
 				next = append(next, w)
 			}
-			search.seen[ownerOf(a)] = true
 		}
 		next = next[1:]
 	}
 	return search.seen[ownerOf(&request.lock)]
 }
 
-type lockOwner struct {
-	session ids.Session
-	owner   ids.Owner
-}
-
-func ownerOf(a *lock) lockOwner { return lockOwner{a.session, a.owner} }
-
-// deadlockSearch sees every owner once, so that a long queue costs no more than its length.
-type deadlockSearch struct {
-	table    *Table
-	seen     map[lockOwner]bool
-	files    map[ids.Inode]*unseen
-	requests map[ids.Session]map[lockOwner]*waiter // by session; nil for an owner with several
-}
-
-// unseen is what owners who were not seen yet hold of a file, and what they wait for.
-type unseen struct {
-	held   []*lock
-	queued []*waiter
-}
-
-func (s *deadlockSearch) file(ino ids.Inode) *unseen {
-	if there, found := s.files[ino]; found {
-		return there
+// onlyRequest returns the request of an owner that is surely a process and surely waits.
+func (t *Table) onlyRequest(owner lockOwner) (only *waiter) {
+	several := false
+	t.byOwner.Ascend(&waiter{lock: lock{session: owner.session, owner: owner.owner}}, func(w *waiter) bool {
+		if ownerOf(&w.lock) != owner {
+			return false
+		}
+		if w.kind == storepb.LockKind_RECORD && w.interrupted == 0 {
+			several = only != nil || !w.byProcess
+			only = w
+		}
+		return !several
+	})
+	if several {
+		return nil
 	}
-	in := new(unseen)
-	s.table.eachHeld(ino, storepb.LockKind_RECORD, func(a *lock) bool {
-		if a.until == 0 {
-			in.held = append(in.held, a)
+	return only
+}
+
+// waitedForSteps bounds mayBeWaitedFor.
+const waitedForSteps = 64
+
+// mayBeWaitedFor is false if surely no request waits for a record lock of an owner, in any file.
+func (t *Table) mayBeWaitedFor(owner lockOwner) bool {
+	from := &lock{session: owner.session, owner: owner.owner, kind: storepb.LockKind_RECORD}
+	for steps := waitedForSteps; ; {
+		var own *lock
+		t.bySession.Ascend(from, func(a *lock) bool {
+			if a.session == owner.session && a.owner == owner.owner {
+				own = a
+			}
+			return false
+		})
+		switch {
+		case own == nil:
+			return false
+		case own.kind == storepb.LockKind_RECORD && own.until == 0 && t.isWaitedForWithin(own, &steps):
+			return true
+		case own.kind == storepb.LockKind_RECORD:
+			from.ino = own.ino + 1 // the other locks of this file were looked at
+		default:
+			from.ino = own.ino
 		}
-		return true
-	})
-	s.table.queue(ino, storepb.LockKind_RECORD, func(w *waiter) bool {
-		if w.interrupted == 0 {
-			in.queued = append(in.queued, w)
-		}
-		return true
-	})
-	s.files[ino] = in
+	}
+}
+
+// deadlockSearch sees every lock and request once, so that a long queue costs no more than its length.
+type deadlockSearch struct {
+	table  *Table
+	seen   map[lockOwner]bool
+	unseen map[file]index // what was not looked at yet
+	left   int            // how many steps
+}
+
+func (s *deadlockSearch) file(f file) index {
+	in, found := s.unseen[f]
+	if !found {
+		in = s.table.files[f]
+		s.unseen[f] = in
+	}
 	return in
 }
 
-// waitsFor lists the locks and the earlier requests that a request has to wait for, of owners who were not
-// seen yet.
-func (s *deadlockSearch) waitsFor(w *waiter) []*lock {
-	in := s.file(w.ino)
-	var others []*lock
-	held := in.held[:0]
-	for _, a := range in.held {
-		switch {
-		case s.seen[ownerOf(a)]:
-		case a.excludes(&w.lock):
-			others = append(others, a)
-		default:
-			held = append(held, a)
-		}
+// waitsFor lists the owners of the locks and of the earlier requests that a request has to wait for, without those that came up before.
+func (s *deadlockSearch) waitsFor(w *waiter) (owners []lockOwner) {
+	f := fileOf(&w.lock)
+	in := s.file(f)
+	in.held = s.take(in.held, conflictWith(&w.lock), &owners)
+	if s.table.isWaitedFor(&w.lock) {
+		s.unseen[f] = in
+		return append(owners, s.notStuck(w)...)
 	}
-	in.held = held
-	return append(others, s.queuedAgainst(w, in)...)
+	earlier := conflictWith(&w.lock)
+	earlier.before = w.position
+	in.queue = s.take(in.queue, earlier, &owners)
+	s.unseen[f] = in
+	return owners
 }
 
-func (s *deadlockSearch) queuedAgainst(w *waiter, in *unseen) []*lock {
-	queued, isAny := in.queued[:0], false
-	for _, earlier := range in.queued {
-		if !s.seen[ownerOf(&earlier.lock)] {
-			queued = append(queued, earlier)
-			isAny = isAny || earlier.position < w.position && earlier.excludes(&w.lock)
+// take moves the owners of what excludes a lock from a tree to a list.
+func (s *deadlockSearch) take(from *intervals, c *conflict, owners *[]lockOwner) (rest *intervals) {
+	rest = from
+	from.each(c, func(i *interval) bool {
+		if s.left--; s.left < 0 {
+			return false
 		}
-	}
-	in.queued = queued
-	if !isAny {
-		return nil
-	}
-	var others []*lock
-	s.table.eachNotStuck(w, func(earlier *waiter) bool {
-		if earlier.excludes(&w.lock) {
-			others = append(others, &earlier.lock)
+		rest = rest.remove(*i)
+		if owner := ownerOf(i.lock); owner != nobody {
+			*owners = append(*owners, owner)
 		}
 		return true
 	})
-	return others
+	return rest
 }
 
-// onlyRequest answers what an owner waits for that is surely a process and surely waits.
-func (s *deadlockSearch) onlyRequest(owner *lock) *waiter {
-	of, found := s.requests[owner.session]
-	if !found {
-		of = make(map[lockOwner]*waiter)
-		for _, w := range s.table.requestsOfSession(owner.session) {
-			if w.kind != storepb.LockKind_RECORD || w.interrupted != 0 {
-				continue
-			}
-			if _, another := of[ownerOf(&w.lock)]; another || !w.byProcess {
-				of[ownerOf(&w.lock)] = nil
-			} else {
-				of[ownerOf(&w.lock)] = w
-			}
-		}
-		s.requests[owner.session] = of
+// notStuck is for a request whose owner holds something that others wait for.
+func (s *deadlockSearch) notStuck(w *waiter) (owners []lockOwner) {
+	s.table.queue(fileOf(&w.lock), func(earlier *waiter) bool {
+		s.left--
+		return s.left > 0 && earlier.position < w.position
+	})
+	if s.left <= 0 {
+		return nil
 	}
-	return of[ownerOf(owner)]
+	s.table.eachNotStuck(w, func(earlier *waiter) bool {
+		if earlier.excludes(&w.lock) {
+			owners = append(owners, ownerOf(&earlier.lock))
+		}
+		return true
+	})
+	return owners
 }

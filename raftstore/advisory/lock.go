@@ -81,6 +81,41 @@ func Want(session ids.Session, seq ids.Sequence, by budget.User, op *storepb.Tak
 	return want, knownType && want.start <= want.end
 }
 
+// lockOwner is a process or an open file description, of one session.
+type lockOwner struct {
+	session ids.Session
+	owner   ids.Owner
+}
+
+// nobody is the owner of a lock that was lost and stays for the lock delay: no request is of the same owner.
+var nobody lockOwner
+
+func ownerOf(a *lock) lockOwner {
+	if a.until != 0 {
+		return nobody
+	}
+	return lockOwner{a.session, a.owner}
+}
+
+// file is the locks of one kind of an inode. Those of another kind do not count for them.
+type file struct {
+	ino  ids.Inode
+	kind storepb.LockKind
+}
+
+func fileOf(a *lock) file { return file{a.ino, a.kind} }
+
+// lessBySession orders by session, owner and file.
+func lessBySession(a, b *lock) bool {
+	if a.session != b.session {
+		return a.session < b.session
+	}
+	if a.owner != b.owner {
+		return a.owner < b.owner
+	}
+	return lessLock(a, b)
+}
+
 func (a *lock) sameOwner(b *lock) bool {
 	return a.session == b.session && a.owner == b.owner && a.until == 0 && b.until == 0
 }
@@ -109,15 +144,6 @@ func (a *lock) without(cut *lock) []*lock {
 		piece := *a
 		piece.start = cut.end + 1
 		left = append(left, &piece)
-	}
-	return left
-}
-
-// without answers what locks have beside a range.
-func without(locks []*lock, cut *lock) []*lock {
-	var left []*lock
-	for _, a := range locks {
-		left = append(left, a.without(cut)...)
 	}
 	return left
 }

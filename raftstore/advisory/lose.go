@@ -18,7 +18,7 @@ func (t *Table) Drop(session ids.Session, op *storepb.DropLocks, delay int64) {
 			t.deleteWaiter(request)
 		}
 	}
-	t.serveQueue(ino, op.GetKind())
+	t.serve()
 }
 
 // DropAll ends what a session has and wants. For so long (nanoseconds) nobody else gets the locks.
@@ -26,25 +26,22 @@ func (t *Table) DropAll(session ids.Session, delay int64) {
 	if !t.Has(session) {
 		return
 	}
-	var released files
 	for _, request := range t.requestsOfSession(session) {
 		if !fault.ServeGone {
 			t.deleteWaiter(request)
 		}
-		released.add(&request.lock)
 	}
 	var own []*lock
-	t.held.Scan(func(a *lock) bool {
+	t.bySession.Ascend(&lock{session: session}, func(a *lock) bool {
 		if a.session == session && a.until == 0 {
 			own = append(own, a)
 		}
-		return true
+		return a.session == session
 	})
 	for _, a := range own {
 		t.takeFrom(a, delay)
-		released.add(a)
 	}
-	t.serveQueues(&released)
+	t.serve()
 }
 
 // takeFrom takes a lock from its owner.
@@ -61,20 +58,18 @@ func (t *Table) takeFrom(a *lock, delay int64) {
 func (t *Table) Cancel(session ids.Session, seq ids.Sequence) {
 	if request, waiting := t.request(session, seq); waiting {
 		t.deleteWaiter(request)
-		t.serveQueue(request.ino, request.kind)
+		t.serve()
 	}
 }
 
 // Expire ends what is over: locks that their owners have lost go, and requests that were interrupted and did not come again.
 func (t *Table) Expire() {
-	var released files
 	for {
 		a, found := t.delayed.Min()
 		if !found || a.until > t.now {
 			break
 		}
 		t.deleteLock(a)
-		released.add(a)
 	}
 	for {
 		w, found := t.interrupted.Min()
@@ -82,7 +77,6 @@ func (t *Table) Expire() {
 			break
 		}
 		t.deleteWaiter(w)
-		released.add(&w.lock)
 	}
-	t.serveQueues(&released)
+	t.serve()
 }

@@ -48,9 +48,14 @@ func (t *Table) Restore(m *storepb.AdvisoryLock, host string) {
 		t.putLock(lockFrom(m, host))
 		return
 	}
-	t.putWaiter(&waiter{
-		lock: *lockFrom(m, host), position: ids.Index(m.GetPosition()), byProcess: m.GetByProcess(), interrupted: m.GetInterrupted(),
-	})
+	w := &waiter{lock: *lockFrom(m, host), position: ids.Index(m.GetPosition()), byProcess: m.GetByProcess(), interrupted: m.GetInterrupted()}
+	t.putWaiter(w)
+	if w.interrupted != 0 {
+		return
+	}
+	if p := t.reasonToWait(w); p != nil { // what is in its way was visited before it
+		t.service.park(p)
+	}
 }
 
 // Record is part of digest.Value.

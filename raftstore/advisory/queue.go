@@ -1,18 +1,24 @@
 package advisory
 
-import "lockfs/raftstore/ids"
+import (
+	"math"
+
+	"lockfs/raftstore/ids"
+)
 
 // request answers what waits for a command of a session.
 func (t *Table) request(session ids.Session, seq ids.Sequence) (*waiter, bool) {
 	return t.requests.Get(&waiter{lock: lock{session: session, seq: seq}})
 }
 
+// requestsOf lists the requests of an owner for a file, by arrival.
 func (t *Table) requestsOf(owner *lock) []*waiter {
 	var own []*waiter
-	t.queue(owner.ino, owner.kind, func(w *waiter) bool {
-		if w.sameOwner(owner) {
-			own = append(own, w)
+	t.byOwner.Ascend(&waiter{lock: lock{session: owner.session, owner: owner.owner, ino: owner.ino, kind: owner.kind}}, func(w *waiter) bool {
+		if !w.sameOwner(owner) || fileOf(&w.lock) != fileOf(owner) {
+			return false
 		}
+		own = append(own, w)
 		return true
 	})
 	return own
@@ -40,9 +46,17 @@ func (t *Table) requestsOfSession(session ids.Session) []*waiter {
 	return own
 }
 
-// queuedAgainst answers an earlier request that a later one has to let pass: somebody waits for it, both
-// cannot be held, and it is not itself stuck behind what the later one's owner has.
+// queuedAgainst returns an earlier request that a later one has to let pass: it was not interrupted, both cannot be held, and it is not
+// stuck behind what the later one's owner holds.
 func (t *Table) queuedAgainst(later *waiter) (inTheWay *waiter) {
+	if !t.isWaitedFor(&later.lock) {
+		search := conflictWith(&later.lock)
+		search.before = later.position
+		if found := t.files[fileOf(&later.lock)].queue.latest(search); found != nil {
+			return found.request
+		}
+		return nil
+	}
 	t.eachNotStuck(later, func(w *waiter) bool {
 		if w.excludes(&later.lock) {
 			inTheWay = w
@@ -52,60 +66,52 @@ func (t *Table) queuedAgainst(later *waiter) (inTheWay *waiter) {
 	return inTheWay
 }
 
+// isWaitedFor reports whether a lock of an owner is in the way of a request of another one. It looks in turn for the next lock and the next
+// request that may overlap, so that it takes at most as many steps as there are of the fewer.
+func (t *Table) isWaitedFor(owner *lock) bool {
+	steps := math.MaxInt
+	return t.isWaitedForWithin(owner, &steps)
+}
+
+// isWaitedForWithin counts steps down. It returns true too if they do not suffice.
+func (t *Table) isWaitedForWithin(owner *lock, steps *int) bool {
+	queue := t.files[fileOf(owner)].queue
+	for at := uint64(0); at <= lastByte && *steps > 0; *steps-- {
+		own := t.nextOwned(owner, at)
+		if own == nil || queue == nil {
+			return false
+		}
+		if queue.leftmost(conflictWith(own)) != nil {
+			return true
+		}
+		behind := &conflict{start: own.end + 1, end: lastByte, exclusive: true, owner: ownerOf(owner), before: math.MaxUint64}
+		next := queue.leftmost(behind)
+		if next == nil {
+			return false
+		}
+		at = max(behind.start, next.start)
+	}
+	return *steps <= 0
+}
+
 // eachNotStuck visits the earlier requests of others that wait neither for what a request's owner holds nor
-// for one that does. To wait for those would be to wait for oneself.
+// for one that does. To wait for those would be to wait for oneself. It takes time in proportion to the queue.
 func (t *Table) eachNotStuck(later *waiter, visit func(*waiter) bool) {
-	var stuck *standing
-	t.queue(later.ino, later.kind, func(w *waiter) bool {
+	var stuck *intervals
+	for _, own := range t.ownedBy(&later.lock) {
+		stuck = stuck.put(interval{lock: own})
+	}
+	t.queue(fileOf(&later.lock), func(w *waiter) bool {
 		if w.position >= later.position {
 			return false
 		}
 		if w.interrupted != 0 || w.sameOwner(&later.lock) {
 			return true
 		}
-		if stuck == nil {
-			stuck = newStanding(t.ownedBy(&later.lock))
-		}
-		if stuck.against(&w.lock) != nil {
-			stuck.add(&w.lock)
+		if stuck.leftmost(conflictWith(&w.lock)) != nil {
+			stuck = stuck.put(interval{&w.lock, w})
 			return true
 		}
 		return visit(w)
 	})
-}
-
-// standing is locks and requests that others have to respect.
-type standing struct{ exclusive, shared []*lock }
-
-func newStanding(locks []*lock) *standing {
-	s := new(standing)
-	for _, a := range locks {
-		s.add(a)
-	}
-	return s
-}
-
-func (s *standing) add(a *lock) {
-	if a.exclusive {
-		s.exclusive = append(s.exclusive, a)
-	} else {
-		s.shared = append(s.shared, a)
-	}
-}
-
-// against answers one that excludes another lock.
-func (s *standing) against(want *lock) *lock {
-	for _, a := range s.exclusive {
-		if a.excludes(want) {
-			return a
-		}
-	}
-	if want.exclusive {
-		for _, a := range s.shared {
-			if a.excludes(want) {
-				return a
-			}
-		}
-	}
-	return nil
 }

@@ -71,29 +71,46 @@ func (t *Table) ownedBefore(want *lock) (before *lock) {
 	return before
 }
 
+// nextOwned returns the first lock of an owner that ends at a byte or behind it.
+func (t *Table) nextOwned(owner *lock, at uint64) (next *lock) {
+	from := *owner
+	from.start, from.end, from.until, from.seq = at, at, 0, 0
+	if before := t.ownedBefore(&from); before != nil && before.end >= at {
+		return before
+	}
+	t.held.Ascend(&from, func(a *lock) bool {
+		if fileOf(a) == fileOf(&from) && a.sameOwner(&from) {
+			next = a
+		}
+		return false
+	})
+	return next
+}
+
 // splits tells whether a range is amid a lock of its owner.
 func (t *Table) splits(want *lock) bool {
-	own := t.ownedIn(want)
-	return len(own) == 1 && own[0].start < want.start && own[0].end > want.end
+	own := t.nextOwned(want, want.start)
+	return own != nil && own.start < want.start && own.end > want.end
 }
 
+// holds reports whether an owner has a range, with at least the type that it asks for.
 func (t *Table) holds(want *lock) bool {
-	missing := []*lock{want}
-	for _, own := range t.ownedIn(want) {
-		if own.exclusive || !want.exclusive {
-			missing = without(missing, own)
+	for at := want.start; ; {
+		own := t.nextOwned(want, at)
+		switch {
+		case own == nil || own.start > at || want.exclusive && !own.exclusive:
+			return false
+		case own.end >= want.end:
+			return true
 		}
+		at = own.end + 1
 	}
-	return len(missing) == 0
 }
 
-// heldAgainst answers a lock that is in the way of another one.
-func (t *Table) heldAgainst(want *lock) (inTheWay *lock) {
-	t.eachHeld(want.ino, want.kind, func(a *lock) bool {
-		if a.excludes(want) {
-			inTheWay = a
-		}
-		return inTheWay == nil
-	})
-	return inTheWay
+// heldAgainst returns a lock that is in the way of another one: that which begins first.
+func (t *Table) heldAgainst(want *lock) *lock {
+	if found := t.files[fileOf(want)].held.leftmost(conflictWith(want)); found != nil {
+		return found.lock
+	}
+	return nil
 }

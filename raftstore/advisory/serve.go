@@ -1,83 +1,264 @@
 package advisory
 
 import (
+	"github.com/tidwall/btree"
+
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
-	"lockfs/raftstore/storepb"
 )
 
-// serveQueue makes locks of the requests that can be.
-func (t *Table) serveQueue(ino ids.Inode, kind storepb.LockKind) {
-	for t.serveInTurn(ino, kind) {
+// service finds the requests that a change lets become locks, without a look at the others.
+//
+// Each request that waits is parked at one reason why it cannot be granted: a byte of its range that a lock excludes it from, or an earlier
+// request that goes first. When locks go, only the requests that are parked at their bytes are candidates, and of these none where another
+// lock still covers the byte. When a request goes, only those that are parked behind it are. A candidate is granted, or parked at another
+// reason.
+//
+// A restored table parks its requests anew. So reasons may differ between servers; the requests that are granted do not.
+type service struct {
+	freed      []*lock                // what nobody has any more, since candidates were looked for
+	candidates *btree.BTreeG[*waiter] // by file and position: nothing may be in the way of these
+	parked     map[*waiter]*parking   // never ranged over
+	atByte     *btree.BTreeG[*parking]
+	behind     *btree.BTreeG[*parking]
+	ofHolders  *btree.BTreeG[*parking] // those behind a request whose own owner held something then; see putAmid
+}
+
+// parking is a request and the reason why it has to wait.
+type parking struct {
+	request  *waiter
+	byte     uint64    // where a lock is in the way
+	behind   ids.Index // position of the earlier request; 0: it waits for a lock
+	ofHolder bool
+}
+
+func newService() service {
+	options := btree.Options{NoLocks: true}
+	return service{
+		candidates: btree.NewBTreeGOptions(lessWaiter, options), parked: make(map[*waiter]*parking),
+		atByte: btree.NewBTreeGOptions(lessAtByte, options), behind: btree.NewBTreeGOptions(lessBehind, options),
+		ofHolders: btree.NewBTreeGOptions(func(a, b *parking) bool { return lessWaiter(a.request, b.request) }, options),
 	}
 }
 
-// serveInTurn goes through the queue once. It answers true if it has to be done again from the start, because
-// an owner got a lock in the place of another one: less may be in the way now.
-func (t *Table) serveInTurn(ino ids.Inode, kind storepb.LockKind) (again bool) {
-	var requests []*waiter
-	t.queue(ino, kind, func(w *waiter) bool {
-		if w.interrupted == 0 {
-			requests = append(requests, w)
-		}
-		return true
-	})
-	if len(requests) == 0 {
-		return false
+// lessAtByte orders by file, type and byte. Where a lock that is left is shared, only exclusive requests go on waiting.
+func lessAtByte(a, b *parking) bool {
+	switch {
+	case fileOf(&a.request.lock) != fileOf(&b.request.lock):
+		return lessWaiter(a.request, b.request)
+	case a.request.exclusive != b.request.exclusive:
+		return b.request.exclusive
+	case a.byte != b.byte:
+		return a.byte < b.byte
 	}
-	held, waiting := new(standing), new(standing)
-	t.eachHeld(ino, kind, func(a *lock) bool {
-		held.add(a)
-		return true
-	})
-	for _, w := range requests {
-		first := waiting.against(&w.lock) == nil || fault.QueueJump
-		if held.against(&w.lock) != nil || !first && t.queuedAgainst(w) != nil {
-			waiting.add(&w.lock)
-			continue
-		}
-		had := t.ownedBy(&w.lock)
-		held.add(t.grant(w))
-		if len(had) > 0 {
-			return true
-		}
-	}
-	return false
+	return a.request.position < b.request.position
 }
 
-func (t *Table) grant(w *waiter) *lock {
+func lessBehind(a, b *parking) bool {
+	switch {
+	case fileOf(&a.request.lock) != fileOf(&b.request.lock):
+		return lessWaiter(a.request, b.request)
+	case a.behind != b.behind:
+		return a.behind < b.behind
+	}
+	return a.request.position < b.request.position
+}
+
+func (s *service) park(p *parking) {
+	s.candidates.Delete(p.request)
+	s.unpark(p.request)
+	s.parked[p.request] = p
+	if p.behind == 0 {
+		s.atByte.Set(p)
+		return
+	}
+	s.behind.Set(p)
+	if p.ofHolder {
+		s.ofHolders.Set(p)
+	}
+}
+
+func (s *service) unpark(w *waiter) {
+	p, found := s.parked[w]
+	if !found {
+		return
+	}
+	delete(s.parked, w)
+	s.atByte.Delete(p)
+	s.behind.Delete(p)
+	s.ofHolders.Delete(p)
+}
+
+// forget is for a request that goes: those behind it may go on.
+func (s *service) forget(w *waiter) {
+	s.candidates.Delete(w)
+	s.unpark(w)
+	first := &parking{request: &waiter{lock: w.lock}, behind: w.position}
+	s.behind.Ascend(first, func(p *parking) bool {
+		if fileOf(&p.request.lock) != fileOf(&w.lock) || p.behind != w.position {
+			return false
+		}
+		s.candidates.Set(p.request)
+		return true
+	})
+}
+
+// ownerHasMore looks at an owner's requests again after it got a lock: an earlier request that waits for this lock does not go before them.
+func (t *Table) ownerHasMore(a *lock) {
+	if a.until != 0 {
+		return
+	}
+	for _, own := range t.requestsOf(a) {
+		if p, parked := t.service.parked[own]; parked && p.behind != 0 {
+			t.service.candidates.Set(own)
+		}
+	}
+}
+
+// putAmid puts a request into the queue before later ones. What is behind it may now be stuck behind what an owner of still later ones
+// holds, so those have to be looked at again.
+func (t *Table) putAmid(w *waiter) {
+	t.putWaiter(w)
+	t.service.ofHolders.Ascend(&parking{request: w}, func(p *parking) bool {
+		if fileOf(&p.request.lock) != fileOf(&w.lock) {
+			return false
+		}
+		t.service.candidates.Set(p.request)
+		return true
+	})
+}
+
+// serve makes locks of the requests that can be, the earliest first.
+func (t *Table) serve() {
+	for {
+		for _, a := range t.service.freed {
+			t.findCandidates(a)
+		}
+		t.service.freed = nil
+		w, found := t.service.candidates.PopMin()
+		if !found {
+			return
+		}
+		if p := t.reasonToWait(w); p != nil {
+			t.service.park(p)
+		} else {
+			t.grant(w)
+		}
+	}
+}
+
+func (t *Table) grant(w *waiter) {
 	t.deleteWaiter(w)
 	granted := w.lock
 	granted.since = t.now
 	t.setRange(&granted, true)
-	return &granted
 }
 
-// files are those of which something was released.
-type files struct {
-	seen map[file]bool
-	list []file // in the order of the releases, which is the same on all nodes
-}
-
-type file struct {
-	ino  ids.Inode
-	kind storepb.LockKind
-}
-
-func (f *files) add(a *lock) {
-	released := file{a.ino, a.kind}
-	if f.seen[released] {
-		return
+// reasonToWait returns why a request cannot be granted; nil: it can be.
+func (t *Table) reasonToWait(w *waiter) *parking {
+	// A request that is parked behind the one before it costs nothing until that one is granted. If others wait for what its owner
+	// holds, it takes long to find one that goes first, so locks are looked at before.
+	isHolder := t.nextOwned(&w.lock, 0) != nil
+	locksFirst := isHolder && t.isWaitedFor(&w.lock)
+	if !locksFirst {
+		if earlier := t.earlier(w, isHolder); earlier != nil {
+			return &parking{request: w, behind: earlier.position, ofHolder: isHolder}
+		}
 	}
-	if f.seen == nil {
-		f.seen = make(map[file]bool)
+	if held := t.heldAgainst(&w.lock); held != nil {
+		return &parking{request: w, byte: max(held.start, w.start)}
 	}
-	f.seen[released] = true
-	f.list = append(f.list, released)
+	if locksFirst {
+		if earlier := t.earlier(w, isHolder); earlier != nil {
+			return &parking{request: w, behind: earlier.position, ofHolder: isHolder}
+		}
+	}
+	return nil
 }
 
-func (t *Table) serveQueues(released *files) {
-	for _, f := range released.list {
-		t.serveQueue(f.ino, f.kind)
+// earlier returns an earlier request that keeps a request waiting: it goes first, or waits for the same.
+func (t *Table) earlier(w *waiter, isHolder bool) *waiter {
+	if fault.QueueJump {
+		return nil
+	}
+	if !isHolder {
+		if same := t.sameBefore(w); same != nil {
+			return same
+		}
+	}
+	return t.queuedAgainst(w)
+}
+
+// sameBefore returns the last request before another one, of another owner, with the same range and type. What keeps it waiting keeps the
+// other one waiting too, if the other one's owner neither holds anything of the file nor asked for anything before.
+func (t *Table) sameBefore(w *waiter) (before *waiter) {
+	if t.wantedBefore(w) {
+		return nil
+	}
+	t.byRange.Descend(w, func(same *waiter) bool {
+		if same == w {
+			return true
+		}
+		if !lessRange(same, w) && !lessRange(w, same) {
+			before = same
+		}
+		return false
+	})
+	return before
+}
+
+// wantedBefore reports whether the owner of a request has an earlier one for the same file.
+func (t *Table) wantedBefore(w *waiter) (before bool) {
+	t.byOwner.Ascend(&waiter{lock: lock{session: w.session, owner: w.owner, ino: w.ino, kind: w.kind}}, func(first *waiter) bool {
+		before = first != w
+		return false
+	})
+	return before
+}
+
+// findCandidates looks for the requests that are parked where a lock was.
+func (t *Table) findCandidates(was *lock) {
+	held := t.files[fileOf(was)].held
+	for _, exclusive := range [...]bool{false, true} {
+		from := &parking{request: &waiter{lock: lock{ino: was.ino, kind: was.kind, exclusive: exclusive}}, byte: was.start}
+		for from != nil {
+			from = t.candidatesFrom(from, was.end, held)
+		}
+	}
+}
+
+// candidatesFrom looks at the next byte at which requests are parked, up to an end, and returns where to go on; nil: nowhere.
+func (t *Table) candidatesFrom(from *parking, end uint64, held *intervals) (next *parking) {
+	var at *parking
+	t.service.atByte.Ascend(from, func(p *parking) bool {
+		if fileOf(&p.request.lock) == fileOf(&from.request.lock) && p.request.exclusive == from.request.exclusive && p.byte <= end {
+			at = p
+		}
+		return false
+	})
+	if at == nil {
+		return nil
+	}
+	behind := func(b uint64) *parking {
+		return &parking{request: &waiter{lock: from.request.lock}, byte: b}
+	}
+	covered := held.covering(at.byte, !at.request.exclusive)
+	switch one, another := covered.past[0], covered.past[1]; {
+	case one <= at.byte:
+		t.service.candidates.Set(at.request)
+		next = behind(at.byte)
+		next.request.position = at.request.position + 1
+		return next
+	case another > at.byte: // of two owners one is another one than that of any request
+		return behind(min(one, another))
+	default:
+		only := from.request.lock
+		only.session, only.owner = covered.owner[0].session, covered.owner[0].owner
+		for _, own := range t.requestsOf(&only) {
+			if own.interrupted == 0 {
+				t.service.candidates.Set(own)
+			}
+		}
+		return behind(one)
 	}
 }

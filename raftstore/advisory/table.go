@@ -5,12 +5,18 @@
 // that was interrupted keeps its place for a moment but gets nothing. Locks that their owners have lost may stay for a while, so
 // that nobody else gets them while programs may still rely on them.
 //
+// A command takes logarithmic time in all that a user can pile up: interval trees find the locks in the way of a request, and a release
+// looks only at the requests that wait for the bytes that it frees, and of those in one queue for the same bytes only at the first
+// (type service). What remains in proportion: a close gives up each lock of its owner; requests for many different ranges that a release
+// frees while something else keeps them waiting; and an owner that waits while others wait for what it holds has to pass the queue.
+//
 // A table knows neither files nor sessions but by their numbers, and no clock: index and time come in with each command ([Table.Begin]).
 // The same calls give the same table on every node.
 package advisory
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tidwall/btree"
@@ -43,6 +49,29 @@ type Table struct {
 	requests    *btree.BTreeG[*waiter] // by session, seq
 	interrupted *btree.BTreeG[*waiter] // by since when
 	counts      counts
+
+	files     map[file]index         // never ranged over
+	heldBy    map[holding]int        // how many locks a process holds; never ranged over
+	heldOf    map[sessionFile]int    // how many locks of a file a session has, also lost ones; never ranged over
+	bySession *btree.BTreeG[*lock]   // by session, owner and file
+	byOwner   *btree.BTreeG[*waiter] // requests by session, owner and file
+	byRange   *btree.BTreeG[*waiter] // requests that were not interrupted, by file, type, range and arrival
+	service   service
+}
+
+// index is the locks and the requests of a file, by their ranges.
+type index struct{ held, queue *intervals }
+
+// holding is the locks of a process on one inode.
+type holding struct {
+	ino     ids.Inode
+	session ids.Session
+	pid     uint32
+}
+
+type sessionFile struct {
+	ino     ids.Inode
+	session ids.Session
 }
 
 // New makes an empty table, whose locks and requests are in a digest.
@@ -54,6 +83,13 @@ func New(d *digest.Digest) *Table {
 		waiters:     digest.NewTree(d, lessWaiter, nil),
 		requests:    btree.NewBTreeGOptions(lessRequest, options),
 		interrupted: btree.NewBTreeGOptions(lessInterrupted, options),
+		files:       make(map[file]index),
+		heldBy:      make(map[holding]int),
+		heldOf:      make(map[sessionFile]int),
+		bySession:   btree.NewBTreeGOptions(lessBySession, options),
+		byOwner:     btree.NewBTreeGOptions(lessByOwner, options),
+		byRange:     btree.NewBTreeGOptions(lessByRange, options),
+		service:     newService(),
 	}
 }
 
@@ -69,14 +105,8 @@ func (t *Table) Ended() []Request { return t.ended }
 func (t *Table) Changed() []ids.Inode { return t.changed }
 
 // HeldBy reports whether a process has a lock of a file: one of a session, by its number in the pid namespace of the mount.
-func (t *Table) HeldBy(ino ids.Inode, session ids.Session, pid uint32) (held bool) {
-	for _, kind := range kinds {
-		t.eachHeld(ino, kind, func(a *lock) bool {
-			held = held || a.session == session && a.pid == pid && a.until == 0
-			return !held
-		})
-	}
-	return held
+func (t *Table) HeldBy(ino ids.Inode, session ids.Session, pid uint32) bool {
+	return t.heldBy[holding{ino, session, pid}] > 0
 }
 
 // Frozen is a copy in constant time, for Len, Each and Tables only.
@@ -97,16 +127,11 @@ func (t *Table) Counts() (held, waiting int) { return t.held.Len(), t.waiters.Le
 func (t *Table) Locked(ino ids.Inode) bool { return t.LockedSince(ino, math.MinInt64) }
 
 // LockedSince is Locked for what somebody got or asked for at a time or later.
-func (t *Table) LockedSince(ino ids.Inode, at int64) (locked bool) {
-	since := func(a *lock) bool {
-		locked = locked || a.since >= at
-		return !locked
-	}
-	for _, kind := range kinds {
-		t.eachHeld(ino, kind, since)
-		t.queue(ino, kind, func(w *waiter) bool { return since(&w.lock) })
-	}
-	return locked
+func (t *Table) LockedSince(ino ids.Inode, at int64) bool {
+	return slices.ContainsFunc(kinds, func(kind storepb.LockKind) bool {
+		in := t.files[file{ino, kind}]
+		return in.held.isSince(at) || in.queue.isSince(at)
+	})
 }
 
 // NextDue is the time from which on Expire changes something; math.MaxInt64 if nothing is under way.
@@ -129,30 +154,55 @@ func (t *Table) change(ino ids.Inode) {
 
 func (t *Table) putLock(a *lock) {
 	t.change(a.ino)
-	if old, replaced := t.held.Set(a); replaced {
-		t.counts.add(old, -1)
+	if same, found := t.held.Get(a); found {
+		t.deleteLock(same)
 	}
-	t.counts.add(a, +1)
+	t.held.Set(a)
+	t.bySession.Set(a)
+	t.countLock(a, +1)
 	if a.until != 0 {
 		t.delayed.Set(a)
 	}
+	in := t.files[fileOf(a)]
+	in.held = in.held.put(interval{lock: a})
+	t.files[fileOf(a)] = in
+	t.ownerHasMore(a)
 }
 
 func (t *Table) deleteLock(a *lock) {
 	t.change(a.ino)
-	if old, found := t.held.Delete(a); found {
-		t.counts.add(old, -1)
-	}
+	t.held.Delete(a)
+	t.bySession.Delete(a)
+	t.countLock(a, -1)
 	t.delayed.Delete(a)
+	in := t.files[fileOf(a)]
+	in.held = in.held.remove(interval{lock: a})
+	t.putIndex(fileOf(a), in)
+	t.service.freed = append(t.service.freed, a)
+}
+
+func (t *Table) countLock(a *lock, by int) {
+	t.counts.add(a, int64(by))
+	add(t.heldOf, sessionFile{a.ino, a.session}, by)
+	if a.until == 0 {
+		add(t.heldBy, holding{a.ino, a.session, a.pid}, by)
+	}
 }
 
 func (t *Table) putWaiter(w *waiter) {
 	t.change(w.ino)
 	t.waiters.Set(w)
 	t.requests.Set(w)
+	t.byOwner.Set(w)
 	t.counts.add(&w.lock, +1)
+	in := t.files[fileOf(&w.lock)]
+	in.queue = in.queue.put(interval{&w.lock, w})
+	t.files[fileOf(&w.lock)] = in
 	if w.interrupted != 0 {
 		t.interrupted.Set(w)
+	} else {
+		t.byRange.Set(w)
+		t.service.candidates.Set(w)
 	}
 }
 
@@ -160,40 +210,48 @@ func (t *Table) deleteWaiter(w *waiter) {
 	t.change(w.ino)
 	t.waiters.Delete(w)
 	t.requests.Delete(w)
+	t.byOwner.Delete(w)
 	t.counts.add(&w.lock, -1)
+	in := t.files[fileOf(&w.lock)]
+	in.queue = in.queue.remove(interval{&w.lock, w})
+	t.putIndex(fileOf(&w.lock), in)
 	t.interrupted.Delete(w)
+	if w.interrupted == 0 {
+		t.byRange.Delete(w)
+	}
+	t.service.forget(w)
 	t.ended = append(t.ended, Request{w.session, w.seq})
 }
 
-// Others counts those who rely on the locks of a file besides a session that is about to remove it: locks of other sessions, and requests
-// that wait, of whichever session.
+func (t *Table) putIndex(f file, in index) {
+	if in == (index{}) {
+		delete(t.files, f)
+	} else {
+		t.files[f] = in
+	}
+}
+
+// add counts in a map that has no zeros.
+func add[K comparable](counts map[K]int, key K, by int) {
+	if counts[key] += by; counts[key] == 0 {
+		delete(counts, key)
+	}
+}
+
+// Others counts the locks and requests of a file that a session's removal of it affects: locks of other sessions, and requests
+// that wait, of all sessions.
 func (t *Table) Others(ino ids.Inode, remover ids.Session) (held, waiting int) {
 	for _, kind := range kinds {
-		t.eachHeld(ino, kind, func(a *lock) bool {
-			if a.session != remover {
-				held++
-			}
-			return true
-		})
-		t.queue(ino, kind, func(w *waiter) bool {
-			if w.interrupted == 0 {
-				waiting++
-			}
-			return true
-		})
+		in := t.files[file{ino, kind}]
+		held += in.held.count()
+		waiting += in.queue.count()
 	}
-	return held, waiting
+	return held - t.heldOf[sessionFile{ino, remover}], waiting
 }
 
 // queue visits the requests of a file in order.
-func (t *Table) queue(ino ids.Inode, kind storepb.LockKind, visit func(*waiter) bool) {
-	t.waiters.Ascend(&waiter{lock: lock{ino: ino, kind: kind}}, func(w *waiter) bool {
-		return w.ino == ino && w.kind == kind && visit(w)
-	})
-}
-
-func (t *Table) eachHeld(ino ids.Inode, kind storepb.LockKind, visit func(*lock) bool) {
-	t.held.Ascend(&lock{ino: ino, kind: kind}, func(a *lock) bool {
-		return a.ino == ino && a.kind == kind && visit(a)
+func (t *Table) queue(f file, visit func(*waiter) bool) {
+	t.waiters.Ascend(&waiter{lock: lock{ino: f.ino, kind: f.kind}}, func(w *waiter) bool {
+		return w.ino == f.ino && w.kind == f.kind && visit(w)
 	})
 }

@@ -27,7 +27,7 @@ func (t *Table) Take(want *Wanted) (storepb.Code, *storepb.AdvisoryLock) {
 
 func (t *Table) release(want *lock) {
 	t.setRange(want, false)
-	t.serveQueue(want.ino, want.kind)
+	t.serve()
 }
 
 func (t *Table) grantOrQueue(want *lock, how *Wanted) (storepb.Code, *storepb.AdvisoryLock) {
@@ -43,17 +43,19 @@ func (t *Table) grantOrQueue(want *lock, how *Wanted) (storepb.Code, *storepb.Ad
 	inTheWay := t.heldAgainst(want)
 	if inTheWay == nil && (!how.wait || t.queuedAgainst(request) == nil) {
 		t.setRange(want, true)
-		t.serveQueue(want.ino, want.kind) // less may be locked now than before
+		t.serve() // less may be locked now than before
 		return storepb.Code_OK, nil
 	}
 	if !how.wait {
 		return storepb.Code_WOULD_BLOCK, inTheWay.message()
 	}
-	t.putWaiter(request)
+	t.putAmid(request)
 	if t.isDeadlock(request) {
 		t.deleteWaiter(request)
+		t.serve()
 		return storepb.Code_DEADLOCK, nil
 	}
+	t.serve()
 	return storepb.Code_WAITING, nil
 }
 
@@ -65,7 +67,7 @@ func (t *Table) dropToConvert(want *lock) {
 		return
 	}
 	t.deleteLock(own[0])
-	t.serveQueue(want.ino, want.kind)
+	t.serve()
 }
 
 // Excludes reports whether an owner holds a lock that is in the way of another one's request.

@@ -32,6 +32,35 @@ func lessRequest(a, b *waiter) bool {
 	return a.seq < b.seq
 }
 
+// lessByOwner orders by session, owner, file and then by arrival.
+func lessByOwner(a, b *waiter) bool {
+	switch {
+	case a.session != b.session:
+		return a.session < b.session
+	case a.owner != b.owner:
+		return a.owner < b.owner
+	}
+	return lessWaiter(a, b)
+}
+
+// lessRange orders by file, type and range.
+func lessRange(a, b *waiter) bool {
+	switch {
+	case fileOf(&a.lock) != fileOf(&b.lock):
+		return lessWaiter(a, b)
+	case a.exclusive != b.exclusive:
+		return b.exclusive
+	case a.start != b.start:
+		return a.start < b.start
+	}
+	return a.end < b.end
+}
+
+// lessByRange orders by file, type, range and then by arrival.
+func lessByRange(a, b *waiter) bool {
+	return lessRange(a, b) || !lessRange(b, a) && a.position < b.position
+}
+
 func lessInterrupted(a, b *waiter) bool {
 	if a.interrupted != b.interrupted {
 		return a.interrupted < b.interrupted
