@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,6 +81,30 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 		}
 	}
 	require.Greater(t, calls, 50)
+}
+
+// TestSecurityNamesTestsThatAreThere: each claim about an attacker names the tests that play the attacker.
+func TestSecurityNamesTestsThatAreThere(t *testing.T) {
+	root := filepath.Join("..", "..")
+	page, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
+	require.NoError(t, err)
+	wanted := make(map[string]bool)
+	for _, found := range regexp.MustCompile("`(Test[A-Z][A-Za-z0-9]*)`").FindAllStringSubmatch(string(page), -1) {
+		wanted[found[1]] = true
+	}
+	require.Greater(t, len(wanted), 15)
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, found := range function.FindAllSubmatch(source, -1) {
+			delete(wanted, string(found[1]))
+		}
+		return err
+	}))
+	require.Empty(t, wanted)
 }
 
 // checkCall checks that there is what is called, and that it has the flags.
