@@ -41,26 +41,39 @@ func program(name string) cli.Program {
 
 func rootCommand() *cobra.Command {
 	root := cli.Root("lockfs", "A directory on every host of a cluster in which a lock is a file",
-		`lockfs mounts one directory on every host of a cluster. What is created there exclusively on one host
-(set -o noclobber, O_CREAT|O_EXCL, mkdir, ln, mv -n) exists on all of them, so programs written for one
-machine exclude each other across hosts.
+		`lockfs mounts one directory on every host of a cluster. In it, a lock is a file:
+a file that one host creates exclusively (set -o noclobber, O_CREAT|O_EXCL,
+mkdir, ln, mv -n) exists on all hosts. Programs written for one machine exclude
+each other across hosts.
 
-Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is LOCKFS_OP_TIMEOUT. The variable of
---token is LOCKFS_JOIN_TOKEN; LOCKFS_TOKEN is the fencing token of the lock that a command runs under.
+  lockfs dev                               try it on this machine
+  lockfs run /locks/x.lock ./backup.sh     run a command under a lock
+  lockfs why /locks/x.lock                 find the holder of a lock
 
-The exit code is 0, or 1 after an error, unless the help of a command says more of it.
-
-`+manual.Listing(),
+Without a command, lockfs shows the state of this host and its cluster.`,
 		slices.Concat(setup.Commands(), daemon.Commands(), admin.Commands(), protocol.Commands(), audit.Commands(),
 			[]*cobra.Command{
 				ui.Command(), doctor.Command(), bundle.Command(), bench.Command(), cli.VersionCommand(), docsCommand(),
 			})...)
+	cli.ShowVersion(root)
 	root.Args, root.RunE = cli.KnownCommands, admin.Standing
 	root.ValidArgsFunction = cobra.NoFileCompletions
 	root.SetHelpCommand(manual.HelpCommand(cli.IsTerminal))
+	root.InitDefaultCompletionCmd()
+	group(root)
 	complete(root)
+	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}" + footer + "{{end}}")
 	return root
 }
+
+// footer ends the help of lockfs itself.
+var footer = `
+Each flag can also be set by a variable: --op-timeout by LOCKFS_OP_TIMEOUT. The
+exception is --token with ` + cli.JoinTokenVariable + `; LOCKFS_TOKEN is a fencing token.
+The exit code is 0, or 1 after an error, unless the help of a command says more.
+
+Manual: lockfs help CHAPTER, with one of
+` + manual.Names() + "\n"
 
 // docsCommand makes what packages ship: what the manual has, and what lockfs up would write.
 func docsCommand() *cobra.Command {

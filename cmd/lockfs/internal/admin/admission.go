@@ -30,9 +30,10 @@ func hostAdmittedCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
 		Use:   "admitted",
-		Short: "List the hosts that may connect, and those that may no more",
-		Long: `List the hosts that were let into the cluster, with the token that they came with and how long their certificate is good,
-and those that were revoked. (lockfs host list has the hosts that have mounts.)
+		Short: "List enrolled and revoked hosts",
+		Long: `List the hosts that have enrolled, with the join token they used and the expiry
+of their certificate, and the revoked hosts. To see mounts, use lockfs host
+list.
 
 ` + needsAdministrator,
 		Example: `  lockfs host admitted
@@ -106,14 +107,17 @@ func hostRevokeCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
 		Use:   "revoke NAME",
-		Short: "Shut a host out of the cluster",
-		Long: `Shut a host out of the cluster: its connections are cut and its session ends within a second, and its key is never let in
-again. Locks of its processes are held no longer than those of a mount that was given up on: its flock and fcntl locks
-are free after the lock delay, and its lock files become stale as their format says (see lockfs host forget). The programs there
-are not stopped, and may believe that they still have their locks.
+		Short: "Revoke the certificates of a host",
+		Long: `Revoke a host: its connections are cut and its session ends within a second. The
+cluster never accepts its key again.
 
-A server is removed before it is revoked: lockfs member remove NAME does both. To let the host in again, under a new key:
-lockfs token create --role client --host NAME.
+Its flock and fcntl locks are free after the lock delay. Its lock files become
+stale by the rules of their format, as after lockfs host forget. Programs on the
+host go on running, and may believe that they still hold their locks.
+
+To revoke a server, use lockfs member remove NAME, which also removes it from
+the members. To enrol the host again, create a token with lockfs token create
+--role client --host NAME.
 
 ` + needsAdministrator,
 		Example: "  lockfs host revoke build-7",

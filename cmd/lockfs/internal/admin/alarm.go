@@ -27,17 +27,20 @@ type alarm struct {
 func alarmCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alarm",
-		Short: "List or clear what an administrator has to know of",
-		Long: `An alarm stays until somebody clears it, if nothing else is said below. Alarms are in the answer of /healthz and in the metrics too.
+		Short: "List or clear alarms",
+		Long: `An alarm stays until you clear it; no_space also clears itself. Alarms also
+appear in /healthz and in the metrics.
 
-  state_differs    the memory of a member was not what the majority's was: it is out of service, and does not start any
-                   more with the data that it has
-  state_undecided  the members' memories were not the same, and none was what a majority had
-  two_processes    two processes use the identity of one server, one of them on a copy of its data directory or machine:
-                   the text names both, and the one that is refused
-  two_hosts        two machines mount under one name, or a machine and its clone: the text names both addresses
-  no_space         a member's disk has less than --min-free: things can only be removed, released and renewed. It is
-                   cleared by itself once there is a quarter more than that`,
+  state_differs    the state of a member differed from the majority's; the member
+                   is out of service and does not start again with its data
+  state_undecided  the states of the members differed without a majority
+  two_processes    two processes use the identity of one server, one of them on a
+                   copy of its data or machine; the text names both
+  two_hosts        two machines mount under one name; the text names both
+                   addresses
+  no_space         the disk of a member has less than --min-free; lockfs only
+                   removes, releases and renews. The alarm clears itself when
+                   free space is a quarter above the limit`,
 	}
 	return cli.Parent(cmd, alarmListCommand(), alarmClearCommand())
 }
@@ -46,7 +49,7 @@ func alarmListCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the alarms that nobody has cleared",
+		Short:   "List the alarms that are not cleared",
 		Example: "  lockfs alarm list --servers 10.0.0.1:7421",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -75,8 +78,8 @@ func alarmClearCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clear NUMBER",
 		Short: "Clear an alarm",
-		Long: `Clear an alarm, by the number that lockfs alarm list shows. What it was about is not mended by that: a member whose
-state differed stays out of service.`,
+		Long: `Clear an alarm by the number that lockfs alarm list prints. Clearing does not
+repair the cause: a member whose state differed stays out of service.`,
 		Example: "  lockfs alarm clear 4711",
 		Args:    cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

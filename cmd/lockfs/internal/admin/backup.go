@@ -24,9 +24,13 @@ func backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup [FILE|-]",
 		Short: "Write a backup of a cluster",
-		Long: `Write a backup of a cluster, while it is at work: of one moment, with all that was acknowledged before. It takes
-root on a server, or the identity of one. Without FILE it goes into a new file in the working directory; - is
-standard output. The file has its name once it is complete. ` + "`lockfs help backup`" + ` tells what to do with it.`,
+		Long: `Write a backup of a running cluster. The backup shows one moment and contains
+every write that was acknowledged before. Run it as root on a server, or with
+the identity of a server.
+
+Without FILE, lockfs creates a new file in the working directory; - is standard
+output. The file gets its name when it is complete. To restore a backup, see
+lockfs help backup.` + "`lockfs help backup`" + ` tells what to do with it.`,
 		Example: `  lockfs backup
   lockfs backup - | ssh elsewhere 'cat > locks.backup && lockfs backup verify locks.backup'`,
 		Args: cli.Exactly(0, 1),
@@ -90,8 +94,10 @@ func backupVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE|-",
 		Short: "Check a backup and show what is in it",
-		Long: `Check a backup and show what is in it. All of it is read, and fails to be verified unless it could be restored, and its
-state is what the log of the cluster made of it. The state hash is the one that the servers had at that index (lockfs status --json). It takes the memory that a server takes for this state.`,
+		Long: `Check a backup and show what is in it. The command reads the whole backup and
+fails if it could not be restored. The printed state hash is the hash that the
+servers had at that index (lockfs status --json). The check needs as much memory
+as a server needs for this state.`,
 		Example: "  lockfs backup verify locks.backup\n  lockfs backup verify locks.backup --json | jq .counts.locks",
 		Args:    cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

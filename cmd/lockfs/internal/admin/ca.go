@@ -21,7 +21,7 @@ type authority struct {
 }
 
 func caCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "ca", Short: "List or replace the authority that signs the certificates of hosts"}
+	cmd := &cobra.Command{Use: "ca", Short: "List or rotate the certificate authority (CA)"}
 	return cli.Parent(cmd, caListCommand(), caRotateCommand())
 }
 
@@ -29,9 +29,9 @@ func caListCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the authorities that are trusted",
-		Long: `List the authorities that are trusted: the one that signs, and after lockfs ca rotate those before it, until every host
-has a certificate of the new one.`,
+		Short: "List trusted CAs",
+		Long: `List the trusted CAs: the signing one and, after lockfs ca rotate, its
+predecessors, until every host has a certificate of the new CA.`,
 		Example: "  lockfs ca list",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -71,14 +71,14 @@ func caRotateCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
 		Use:   "rotate",
-		Short: "Replace the authority that signs",
-		Long: `Replace the authority that signs the certificates of hosts by a new one. All hosts that run get a certificate of it by
-themselves within minutes, without losing a connection; one that is off gets its own when it is back. Both authorities are
-trusted until no host that belongs to the cluster has a certificate of the old one: see lockfs ca list. Tokens that were
-made before go on working.
+		Short: "Rotate the CA",
+		Long: `Replace the CA by a new one. Running hosts renew their certificates within
+minutes, without losing a connection. A host that is off renews when it is back.
+The cluster trusts both CAs until no member or host has a certificate of the old
+one; lockfs ca list shows the progress. Join tokens stay valid.
 
-Do it when the key of the authority may be known to somebody. A host that was let in by such a somebody is another
-matter: see lockfs host admitted, and lockfs host revoke.
+Rotate the CA when its key may have leaked. Then also look for unknown hosts
+with lockfs host admitted, and revoke them with lockfs host revoke.
 
 ` + needsAdministrator,
 		Example: "  lockfs ca rotate && lockfs ca list",

@@ -26,27 +26,32 @@ func eventsCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "Print what happened to locks and hosts",
-		Long: `Print what happened to locks and hosts, in order: number, cluster time, event and path, then the lock's fencing
-token and holder, who made the call, and the reason. The cluster keeps the last 10,000 events; each server also
-writes them to audit.jsonl in its data directory. The events are
+		Short: "Print events of locks and hosts",
+		Long: `Print events in order: number, cluster time, event, path, fencing token, holder,
+caller and reason. The cluster keeps the last 10,000 events. Each server also
+writes all events to audit.jsonl in its data directory. The events are
 
-  lock_acquired     a name was taken, or its content told for the first time by whom
-  lock_released     a program removed it
-  lock_stolen       another holder took its place
-  lock_stale        its time is over, or its process is gone
-  lock_removed      lockfs removed it because it was stale, or somebody did by force
-  removal_refused   somebody would have removed or overwritten a lock that was not his to remove
-  locked_file_removed  a program removed a file while others held or waited for its flock or fcntl lock
-  host_unreachable, host_back, host_forgotten, session_ended, alarm_raised, alarm_cleared
-  cluster_begun     the cluster was given its id; where it goes on for one that was lost, hashes begin anew
-  rule_set, rule_deleted, quota_set, quota_deleted, member_added, member_removed, authority_added, authority_dropped, token_created,
-  token_revoked, host_joined, host_revoked: what was done to the cluster itself, and by whom
-  join_refused      somebody who wanted to join was not let in
+  lock_acquired        a program created a lock, or wrote its first content
+  lock_released        a program removed its lock
+  lock_stolen          another holder replaced a lock
+  lock_stale           a lock expired, or its process ended
+  lock_removed         lockfs removed a stale lock, or a user forced it
+  removal_refused      lockfs refused to remove or overwrite a lock
+  locked_file_removed  a program removed a file while others held its flock or
+                       fcntl lock, or waited for it
+  host_unreachable, host_back, host_forgotten, session_ended, alarm_raised,
+  alarm_cleared
+  cluster_begun        the cluster got its id; after a restore or recovery the
+                       chain of hashes begins again
+  rule_set, rule_deleted, quota_set, quota_deleted, member_added,
+  member_removed, authority_added, authority_dropped, token_created,
+  token_revoked, host_joined, host_revoked
+                       an administrator changed the cluster
+  join_refused         the cluster refused a host
 
---since takes the number of the first event to print; a time as in 2026-01-02T15:04:05Z; or a duration such as 10m:
-from so long ago. --follow goes on with new events until it is interrupted. --json prints one object a line, like
-audit.jsonl.
+--since is the number of the first event, a time such as 2026-01-02T15:04:05Z,
+or an age such as 10m. --follow prints new events until Ctrl-C. --json prints
+one object a line, as in audit.jsonl.
 
 ` + whoSees + `
 What happened in a directory that is gone, or elsewhere now, only root and those who did it see.`,

@@ -24,7 +24,7 @@ type host struct {
 }
 
 func hostCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "host", Short: "List the hosts, say that one is gone for good, or shut one out"}
+	cmd := &cobra.Command{Use: "host", Short: "List, forget or revoke hosts"}
 	return cli.Parent(cmd, hostListCommand(), hostAdmittedCommand(), hostForgetCommand(), hostRevokeCommand())
 }
 
@@ -32,10 +32,11 @@ func hostListCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the hosts that have a mount, or had one and may still hold locks",
-		Long: `List the hosts. One is reachable while it has a mount that renews its session; it has left if its last mount
-was unmounted, and is unreachable if that fell silent. What processes of a host that is not reachable hold
-stays held: they may well be alive.`,
+		Short: "List the hosts that have a mount or may still hold locks",
+		Long: `List the hosts. A reachable host has a mount that renews its session. A host has
+left when its last mount was unmounted, and is unreachable when the mount no
+longer answers. Processes on an unreachable host keep their locks, because they
+may still be running.`,
 		Example: `  lockfs host list
   lockfs host list --json | jq -r '.[] | select(.state == "unreachable") | .name'`,
 		Args: cli.Exactly(0, 0),
@@ -94,13 +95,15 @@ func hostForgetCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
 		Use:   "forget NAME",
-		Short: "Say that a host is gone for good, so that the locks of its processes become stale",
-		Long: `Say that a host is gone for good. Every lock that lives as long as a process of that host (beads, pid) becomes
-stale at once, and is removed where stale locks are removed, which is those formats' default.
+		Short: "Declare a host gone for good, so that its locks become stale",
+		Long: `Declare a host gone for good. Every lock that lives as long as a process of that
+host (formats beads and pid) becomes stale at once. lockfs then removes it,
+unless a rule says otherwise.
 
-Only do this when the host will not come back, or was switched off: a process that is still running there goes on
-believing that it has its lock. A host that is mounted is not gone, and the cluster refuses to forget it; a host
-that is merely silent needs nothing, its locks are sorted out when it is back.`,
+Do this only when the host is switched off or will not come back: a process that
+still runs there goes on as if it held its lock. The cluster refuses while the
+host has a mount. A host that is only unreachable needs nothing: lockfs settles
+its locks when it is back.`,
 		Example: "  lockfs host forget build-7",
 		Args:    cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -28,7 +28,7 @@ func locksCommand() *cobra.Command {
 	watch := false
 	cmd := &cobra.Command{
 		Use:   "locks [PATH]",
-		Short: "List locks with their holders and waiters",
+		Short: "List locks, holders and waiters",
 		Long: `List the locks: files, symbolic links and directories that are locks ("lockfs
 help locks"), with their holders. Below a file stand its flock and fcntl locks,
 then the requests that wait, in the order in which they are served.

@@ -25,7 +25,7 @@ type member struct {
 }
 
 func memberCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "member", Short: "List, add, replace or remove the members of a cluster"}
+	cmd := &cobra.Command{Use: "member", Short: "List, add, replace or remove servers"}
 	return cli.Parent(cmd, memberListCommand(), memberAddCommand(), memberReplaceCommand(), memberRemoveCommand(),
 		memberPromoteCommand(), memberDemoteCommand())
 }
@@ -35,9 +35,10 @@ func memberListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the members",
-		Long: `List the members. One that is joining has no vote until it has caught up; one that is not reached is dropped
-after a while. A non-voter has a copy of everything and no vote, until lockfs member promote gives it one. One that the leader
-has not heard for ten seconds is dead.`,
+		Long: `List the servers of the cluster. A joining server gets its vote when it has
+caught up; the leader drops a joining server that it cannot reach. A non-voter
+has a full copy but no vote until lockfs member promote. A member is dead when
+the leader has had no contact for ten seconds.`,
 		Example: "  lockfs member list",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -78,15 +79,16 @@ has not heard for ten seconds is dead.`,
 func memberRemoveCommand() *cobra.Command {
 	force := false
 	cmd := memberChangeCommand(&memberChange{
-		Use: "remove NAME", Short: "Take a member out of the cluster",
-		Long: `Take a member out of the cluster, whether it is running or not, and shut its host out. A node that was removed has
-no part in the cluster any more. To bring it back, give it an empty data directory and a new join token (with --insecure:
---join). The leader too can be removed: another one leads then.
+		Use: "remove NAME", Short: "Remove a member from the cluster",
+		Long: `Remove a member, running or not, and revoke its host. The leader can be removed
+too: another server becomes leader. To bring the server back, give it an empty
+data directory and a new join token (with --insecure: --join).
 
-What is under way on its mount comes to its end, for which it has five seconds. After that, or if the host is cut off or hangs, a call
-there may have failed and have made or removed a lock all the same.
+Calls in progress on its mount get five seconds to finish. After that, or if the
+host is cut off or hangs, a call there may fail although it took effect.
 
-It is refused if too few of the other voters answer to decide anything without it, unless --force is given.`,
+The command refuses if the other voters could not reach a quorum, unless you
+give --force.`,
 		Example: "  lockfs member remove c", args: 1, did: "removed",
 		do: func(ctx context.Context, admin *cluster.Admin, args []string) error {
 			return admin.Remove(ctx, args[0], force)
@@ -98,10 +100,11 @@ It is refused if too few of the other voters answer to decide anything without i
 
 func memberReplaceCommand() *cobra.Command {
 	return memberChangeCommand(&memberChange{
-		Use: "replace OLD NEW", Short: "Take a member out once another one stands in for it",
-		Long: `Take the member OLD out once NEW has caught up and has a vote; there are never fewer voters than before. NEW has to have
-joined (lockfs member add), with a vote or without. It waits for --timeout until NEW has caught up, and can be given again.
-OLD is shut out as by lockfs member remove.`,
+		Use: "replace OLD NEW", Short: "Remove a member after another one has taken its place",
+		Long: `Remove the member OLD after NEW has caught up and has a vote. The number of
+voters never falls meanwhile. NEW must have joined before (lockfs member add),
+with or without a vote. The command waits for --timeout; you can repeat it. Like
+lockfs member remove, it revokes OLD.`,
 		Example: "  lockfs member replace a d --timeout 10m", args: 2, did: "replaced",
 		do: func(ctx context.Context, admin *cluster.Admin, args []string) error {
 			members, err := admin.Members(ctx)
@@ -121,7 +124,8 @@ OLD is shut out as by lockfs member remove.`,
 func memberPromoteCommand() *cobra.Command {
 	return memberChangeCommand(&memberChange{
 		Use: "promote NAME", Short: "Give a member a vote",
-		Long:    "Give a member a vote that has none, once it has caught up. It waits for that for --timeout, and can be given again.",
+		Long: `Give a non-voter a vote after it has caught up. The command waits for --timeout;
+you can repeat it.`,
 		Example: "  lockfs member promote d", args: 1, did: "promoted",
 		do: func(ctx context.Context, admin *cluster.Admin, args []string) error {
 			return admin.SetVote(ctx, args[0], true, false)
@@ -133,9 +137,11 @@ func memberDemoteCommand() *cobra.Command {
 	force := false
 	cmd := memberChangeCommand(&memberChange{
 		Use: "demote NAME", Short: "Take a member's vote",
-		Long: `Take a member's vote. It keeps a copy of everything, serves its mount, backups and metrics, and counts for no majority.
+		Long: `Take a member's vote. The member keeps a full copy, and serves its mount,
+backups and metrics, but no longer counts for a quorum.
 
-It is refused if too few of the other voters answer to decide anything without it, unless --force is given.`,
+The command refuses if the other voters could not reach a quorum, unless you
+give --force.`,
 		Example: "  lockfs member demote d", args: 1, did: "demoted",
 		do: func(ctx context.Context, admin *cluster.Admin, args []string) error {
 			return admin.SetVote(ctx, args[0], false, force)

@@ -27,12 +27,14 @@ func memberAddCommand() *cobra.Command {
 	withoutVote := false
 	cmd := &cobra.Command{
 		Use:   "add",
-		Short: "Say how another server comes into the cluster",
-		Long: `Make a token that lets one more server in, and print the command line that the server is started with. It joins without a
-vote, and gets one once it has caught up; with --nonvoter it stays without, until lockfs member promote: it has a copy of
-everything, serves its mount, backups and metrics, and counts for no majority.
+		Short: "Print how to add a server",
+		Long: `Create a join token for a new server, and print the command line that starts it.
+The server joins without a vote and gets one when it has caught up. With
+--nonvoter it stays without a vote until lockfs member promote: it has a full
+copy and serves its mount, backups and metrics.
 
-Where there are no certificates (--insecure) there is no token either, and the command line has --join.
+A cluster without certificates (--insecure) has no tokens; the printed command
+line then has --join.
 
 ` + needsAdministrator,
 		Example: "  lockfs member add\n  lockfs member add --nonvoter --host d",

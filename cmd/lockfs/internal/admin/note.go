@@ -16,8 +16,8 @@ func noteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "note [TEXT]",
 		Short: "Show or set a note for all who administer the cluster",
-		Long: `Show the note that was left for all who administer the cluster, or set another in its place: one text of at most 1 KiB,
-such as what is being worked on. An empty TEXT removes it.`,
+		Long: `Show or replace the note for all administrators: one text of at most 1 KiB, such
+as the maintenance in progress. An empty TEXT removes the note.`,
 		Example: `  lockfs note "the switch in rack 2 is replaced on Monday"`,
 		Args:    cli.Exactly(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -29,29 +29,32 @@ type quota struct {
 func quotaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "quota",
-		Short: "List, set or remove what there may be in a directory, or of a user",
-		Long: `A quota bounds what there may be in a directory at any depth, or of a user. What goes beyond it is refused with EDQUOT
-("Disk quota exceeded"); what is there already stays. df shows the quota in the directory where it leaves less than the
-limits of the cluster.
+		Short: "List, set or remove quotas of directories and users",
+		Long: `A quota limits the inodes and bytes of a directory, at any depth, or of a user.
+A call beyond the quota fails with EDQUOT ("Disk quota exceeded"); existing
+files stay. In a directory with a quota, df shows the smaller of the quota and
+the limits of the cluster.
 
 ` + quotaHelp,
 	}
 	return cli.Parent(cmd, quotaListCommand(), quotaSetCommand(), quotaRemoveCommand())
 }
 
-const quotaHelp = `PATH is a directory's from the root of the mount: /ci. Its quota binds everybody, root too, and stays with the
-directory when that is renamed. Quotas in one another all count. Each name in it counts as an inode and the bytes of
-that: a file with two names there counts twice, and one with a name in another directory too. What is renamed into it
-must fit, with all that is below.
+const quotaHelp = `PATH is a directory, counted from the root of the mount: /ci. Its quota binds
+all users including root, and follows the directory when it is renamed. Nested
+quotas all apply. Each name in the directory counts as an inode with its bytes:
+a file with two names there counts twice. A directory that is renamed into it
+must fit with all its content.
 
-The quota of a user takes the place of the share that each has (--max-inodes-per-user and --max-bytes-per-user of the
-servers). Root has none. How bytes are counted is in lockfs help limits.`
+The quota of a user replaces the default share of each user (the servers' flags
+--max-inodes-per-user and --max-bytes-per-user). Root has no quota. For how
+lockfs counts bytes, see lockfs help limits.`
 
 func quotaListCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the quotas, and what is used of them",
+		Short:   "List quotas and their use",
 		Example: "  lockfs quota list --servers 10.0.0.1:7421",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -82,7 +85,7 @@ func quotaSetCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "set PATH|--uid UID",
-		Short: "Set the quota of a directory or a user, in place of the one it has",
+		Short: "Set or replace the quota of a directory or user",
 		Long:  "Set the quota of a directory or a user, in place of the whole quota that it has.\n\n" + quotaHelp,
 		Example: `  lockfs quota set /ci --inodes 10000 --bytes 64M
   lockfs quota set --uid 1001 --bytes 8M`,
@@ -121,9 +124,10 @@ func quotaRemoveCommand() *cobra.Command {
 		uid   uint32
 	)
 	cmd := &cobra.Command{
-		Use:     "remove PATH|--uid UID",
-		Short:   "Remove the quota of a directory or a user",
-		Long:    "Remove the quota of a directory, given from the root of the mount, or of a user, who has the share of each then.",
+		Use:   "remove PATH|--uid UID",
+		Short: "Remove the quota of a directory or user",
+		Long: `Remove the quota of a directory, counted from the root of the mount, or of a
+user. The user then has the default share.`,
 		Example: "  lockfs quota remove /ci",
 		Args:    cli.Exactly(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

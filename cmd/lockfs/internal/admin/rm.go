@@ -19,14 +19,14 @@ func rmCommand() *cobra.Command {
 	force := false
 	cmd := &cobra.Command{
 		Use:   "rm [--force] PATH...",
-		Short: "Remove locks on a mount, and say who holds one that cannot be removed",
-		Long: `Remove files, symbolic links and empty directories on a mount, like rm and rmdir, and say who holds what cannot
-be removed, and what to do. A PATH that is not on a mount of lockfs is an error. The first failure ends it: what
-was named after it stays.
+		Short: "Remove locks, or explain why one cannot be removed",
+		Long: `Remove files, symbolic links and empty directories on a mount, like rm and
+rmdir. If lockfs refuses, the error names the holder and the next step. A PATH
+outside a mount of lockfs is an error. The command stops at the first failure.
 
---force takes a lock away from a holder that is alive, from any host. That does not stop the holder, which goes on
-believing that it has it, so make sure first that it does no harm. Permissions count as for rm, and each removal by
-force is an event, as each refusal is, with its reason (see lockfs events).`,
+--force breaks the lock of a live holder, from any host. The holder goes on as
+if it held the lock, so make sure first that it does no harm. Permissions apply
+as for rm. Each forced removal and each refusal is an event (lockfs events).`,
 		Example: `  lockfs rm /locks/deploy.lock
   lockfs rm --force /locks/deploy.lock`,
 		Args: cli.Exactly(1, cli.AnyNumber),

@@ -32,19 +32,21 @@ type rule struct {
 func ruleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rule",
-		Short: "List, set or delete the rules for locks whose path fits a pattern",
-		Long: `A rule changes what counts for the locks whose path fits a pattern: when they are stale, what then happens to
-them, and who may remove them. It holds on all hosts at once, also for locks that are there already.
+		Short: "List, set or delete rules for locks by path pattern",
+		Long: `A rule changes how lockfs treats the locks whose path matches a pattern: when
+they become stale, what happens then, and who may remove them. A rule takes
+effect on all hosts at once, also for existing locks.
 
 ` + patternHelp,
 	}
 	return cli.Parent(cmd, ruleListCommand(), ruleSetCommand(), ruleDeleteCommand())
 }
 
-const patternHelp = `A pattern without a slash fits the last element of a path, wherever that is: *.lock. One with a slash fits the
-whole path from the root of the mount: jobs/*/lock. * and ? stand for characters other than a slash, [a-z] for one
-of a class, and ** as a whole element for any number of directories: jobs/**/*.lock. Where several patterns fit,
-the longest one counts, alone.`
+const patternHelp = `A pattern without a slash matches the last element of a path in any directory:
+*.lock. A pattern with a slash matches the whole path from the root of the
+mount: jobs/*/lock. * and ? match characters other than a slash, [a-z] one of a
+class, and ** as a whole element any number of directories: jobs/**/*.lock. If
+several patterns match, only the longest applies.`
 
 func ruleListCommand() *cobra.Command {
 	var flags cli.ClusterFlags
@@ -83,9 +85,10 @@ func ruleSetCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "set PATTERN",
-		Short: "Set the rule of a pattern, in place of the one it has",
-		Long: `Set the rule of a pattern. It takes the place of the pattern's whole rule: what is not given stays as the
-lock's format has it. Durations are written like 90s, 10m or 24h; 0 is not set.
+		Short: "Set or replace the rule of a pattern",
+		Long: `Set the rule of a pattern. It replaces the whole rule of that pattern: the
+format decides everything that you leave out. Durations look like 90s, 10m or
+24h; 0 sets nothing.
 
 ` + patternHelp + `
 

@@ -36,7 +36,7 @@ func sessionListCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the mounts, how long each has been silent, how wrong its host's clock is, and which versions it knows",
+		Short: "List sessions with last contact, clock offset and versions",
 		Example: `  lockfs session list
   lockfs session list --json | jq -r '.[] | select(.silent_seconds > 10) | .host'`,
 		Args: cli.Exactly(0, 0),

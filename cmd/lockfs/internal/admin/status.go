@@ -73,9 +73,11 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show members, leader, term and indexes",
-		Long: `Show each member with its term, commit and applied index. Two nodes with the same state_index have the same
-state_hash (--json, for root on a server), or one of them is broken. CLOCK is how far a host's clock is ahead of cluster time.
-Servers that belong to different clusters are reported.`,
+		Long: `Show each member with its raft term, commit index and applied index. CLOCK is
+the offset of a host's clock from cluster time, positive if it is ahead. Two
+servers with equal state_index have equal state_hash (--json, for root on a
+server); otherwise one of them is broken. The command reports servers of other
+clusters.`,
 		Example: `  lockfs status
   lockfs status --json | jq -r .leader`,
 		Args: cli.Exactly(0, 0),

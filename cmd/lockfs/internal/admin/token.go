@@ -41,7 +41,7 @@ type Token struct {
 const needsAdministrator = `For root on a server, or with a server's identity.`
 
 func tokenCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "token", Short: "Make, list or revoke the tokens that let hosts into the cluster"}
+	cmd := &cobra.Command{Use: "token", Short: "Create, list or revoke join tokens"}
 	return cli.Parent(cmd, tokenCreateCommand(), tokenListCommand(), tokenRevokeCommand())
 }
 
@@ -53,16 +53,18 @@ func tokenCreateCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "create --role server|client",
-		Short: "Make a token that lets a host into the cluster",
-		Long: `Make a token that lets a host into the cluster, and print it: one line, which lockfs up takes on that host. It is good for
-one host and one hour unless told otherwise. A client mounts the locks and does file operations; a server holds a copy of
-everything and administers the cluster.
+		Short: "Create a join token",
+		Long: `Create a join token and print it in one line. Give it to lockfs up on the new
+host. By default it is valid for one host and one hour. A client mounts the
+directory and works with its files. A server also holds a copy of the state and
+administers the cluster.
 
-Whoever has the token can join: hand it on as you would a password. The cluster keeps only a hash of it, so it cannot be
-shown again.
+Anyone with the token can join: handle it like a password. The cluster stores
+only a hash and cannot print it again.
 
---host makes it for the host of that name only, also to let that in again that was revoked, or has lost its key. With --squash-root, root on
-that host counts as nobody in the locks, not as root.
+With --host, the token is valid for the host of that name only; this also lets
+in a host that was revoked or lost its key. With --squash-root, root on the host
+has the rights of nobody.
 
 ` + needsAdministrator,
 		Example: `  lockfs token create --role client --host build-7
@@ -185,9 +187,12 @@ func (t *Token) describe() string {
 func tokenListCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the tokens that can still be used",
-		Long:    "List the tokens that can still be used, not the tokens themselves, of which the cluster keeps a hash.\n\n" + needsAdministrator,
+		Use:   "list",
+		Short: "List usable join tokens",
+		Long: `List usable join tokens. The list has no secrets: the cluster stores only a hash
+of each.
+
+` + needsAdministrator,
 		Example: "  lockfs token list",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -237,8 +242,9 @@ func tokenRevokeCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
 		Use:   "revoke ID",
-		Short: "Make a token useless",
-		Long: `Make a token useless, by its ID as lockfs token list has it. Hosts that came in with it stay: see lockfs host revoke.
+		Short: "Revoke a join token",
+		Long: `Revoke a join token by its ID from lockfs token list. Hosts that enrolled with
+it stay: see lockfs host revoke.
 
 ` + needsAdministrator,
 		Example: "  lockfs token revoke 9f2c41d07a6be815",

@@ -14,10 +14,12 @@ func topCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
 		Use:   "top",
-		Short: "Show locks, events, hosts and members live in a terminal, trouble first",
-		Long: `Show what the live page does, and go on showing it, until q is pressed: above all the leader, how many servers answer, how far clocks
-are apart, silent hosts and alarms; below, by 1 to 4 or tab, the locks (those first that are unreachable, stale, or waited for), the events,
-the hosts or the members. Up and down, or k and j, move through them; / narrows them to those that have some words.
+		Short: "Watch locks, events, hosts and members in a terminal",
+		Long: `Watch the cluster in a terminal until you press q. The top shows the leader, the
+servers that answer, the spread of the clocks, unreachable hosts and alarms.
+Below are locks (unreachable, stale and contended ones first), events, hosts and
+members: switch with 1 to 4 or tab. Move with the arrow keys or j and k, and
+filter with /.
 
 ` + whoSees,
 		Example: "  lockfs top",

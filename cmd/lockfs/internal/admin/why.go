@@ -21,10 +21,11 @@ func whyCommand() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "why PATH",
-		Short: "Tell all that is known of a lock: who has it, and why it is not stale",
-		Long: `Tell all that is known of a lock: what makes it one, who has it, why it is stale or not, who may remove it, and who waits
-for it. PATH is a path on a mount, or one from the root of the only mount of this host. It tells what this user may know, as
-reading .lockfs/why/PATH below the mount does.`,
+		Short: "Explain a lock: its holder, and why it is or is not stale",
+		Long: `Explain a lock: why the name is a lock, its holder, why it is or is not stale,
+who may remove it, and the waiters. PATH is a path on a mount, or a path from
+the root of the only mount of this host. You see what you may read, as with
+.lockfs/why/PATH below the mount.`,
 		Example: `  lockfs why /locks/deploy.lock
   lockfs why deploy.lock --json | jq -r .holder`,
 		Args: cli.Exactly(1, 1),

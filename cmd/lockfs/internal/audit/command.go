@@ -16,7 +16,7 @@ import (
 // Commands are all of them.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
-		cli.Parent(&cobra.Command{Use: "audit", Short: "Check audit logs: that they are whole, and that locks did what they promise"}, verifyCommand()),
+		cli.Parent(&cobra.Command{Use: "audit", Short: "Verify audit logs and the promises of locks"}, verifyCommand()),
 		traceCommand(),
 	}
 }
@@ -39,27 +39,32 @@ func verifyCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "verify [FILE...]",
-		Short: "Check audit logs of servers, and say who had a lock when",
-		Long: `Check audit logs, and say whether they are whole and can have been. FILE is an audit.jsonl of a server, with which the
-files rotated before it are read; a server's data directory; what lockfs events --json printed for root; what lockfs
-trace recorded on a host; or - for standard input. Without any it is /var/lib/lockfs. Give the logs of all servers: what
-is in several is compared, and what one lacks is taken from the others. Nothing is asked of the cluster, so logs can be
-checked anywhere, and without any server.
+		Short: "Verify audit logs, and show the holders of a lock over time",
+		Long: `Verify audit logs: that they are complete and unchanged, and that the locks kept
+their promises. FILE is an audit.jsonl of a server (its rotated files are read
+too), a server's data directory, the output of lockfs events --json for root, a
+recording of lockfs trace, or - for standard input. The default is
+/var/lib/lockfs. Give the logs of all servers: the command compares them, and
+fills the gaps of one from the others. It needs no server and works on any host.
 
-Events are chained: each has the hash of the one before it, which all servers work out by themselves. So it is found
-where a line was changed, removed, moved or repeated, and which log is of another cluster. The end of a log cannot vouch
-for itself: where another log goes on further, it is said how far.
+Each event contains the hash of the event before it. The chain shows changed,
+removed, moved and repeated lines, and logs of another cluster. It cannot show
+lines missing at the end of a log; the command reports which log goes on
+longest.
 
-What the events tell is judged by the model of a lock: one holder at a time, tokens that rise, nothing removed by lockfs
-that was not stale or forced, every expiry with its evidence; and so are calls that mounts recorded, kernel locks
-(flock, fcntl) among them. What cannot have been is shown as the smallest piece that contradicts itself.
+The command checks the events against the model of a lock: one holder at a time,
+rising tokens, no removal by lockfs without staleness or force, evidence for
+each expiry. Recorded calls are checked too, including flock and fcntl. For a
+contradiction it prints the smallest set of events that shows it.
 
---path asks about one lock, as its path is below the mount, and says who had it when. --since and --until are times by
-the cluster's clock: 09:00 or 09:00:30 (today, local time), 2026-01-02T15:04:05Z, or a duration such as 10m: so long ago. --html
-writes a page with a timeline, which needs nothing else. --json prints all that was found as one object.
+--path shows the holders of one lock over time; the path counts from the root of
+the mount. --since and --until take cluster time: 09:00 or 09:00:30 (today,
+local time), 2026-01-02T15:04:05Z, or an age such as 10m. --html writes a page
+with a timeline. --json prints all findings as one object.
 
-The exit code is 0 if all that was asked about is in the logs and sound, 1 if something cannot be read, 2 if a log is
-not what was written or something cannot have been, and 3 if the logs do not have all that was asked about.`,
+The exit code is 0 if the logs cover the question and are sound, 1 if a file
+cannot be read, 2 for a changed log or a contradiction, and 3 if the logs do not
+cover the question.`,
 		Example: `  lockfs audit verify a/audit.jsonl b/audit.jsonl c/audit.jsonl
   lockfs audit verify --path deploy.lock --since 09:00 --until 10:00 --html deploy.html a.jsonl b.jsonl c.jsonl
   lockfs events --json | lockfs audit verify -`,

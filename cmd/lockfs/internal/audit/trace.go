@@ -19,14 +19,15 @@ const traceFile = ".lockfs/trace"
 func traceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "trace MOUNT",
-		Short: "Record what programs ask of a mount and are answered, for lockfs audit verify",
-		Long: `Record what programs of this host ask of a mount and are answered, until it is interrupted: names that are made exclusively,
-removed and renamed, and locks of flock and fcntl that are taken and given up. Each is a line of JSON with when it began and
-ended, by CLOCK_BOOTTIME and by the cluster's clock as the mount reckons it, and who asked. Give it to lockfs audit verify
-with the logs of the servers: that says whether what programs were told fits what the servers wrote.
+		Short: "Record file system calls of a mount for audit verify",
+		Long: `Record the calls of programs on this mount until Ctrl-C: exclusive creations,
+removals, renames, flock and fcntl locks. Each is a line of JSON with its begin
+and end (CLOCK_BOOTTIME and cluster time) and its caller. lockfs audit verify
+compares the recording with the logs of the servers.
 
-Only root can. While nobody records, it costs nothing; while somebody does, some microseconds a call. What is read too
-slowly is left out, and a line says how much. Recording ends with the mount.`,
+Only root can record. A recording costs some microseconds a call. If its reader
+is too slow, calls are left out, and a line reports how many. The recording ends
+with the mount.`,
 		Example: `  lockfs trace /locks > $(hostname).trace`,
 		Args:    cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

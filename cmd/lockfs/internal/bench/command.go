@@ -24,7 +24,7 @@ func Command() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "bench DIR [DIR...]",
-		Short: "Measure how fast locks are in a directory, on lockfs or any other file system",
+		Short: "Measure the speed of locks in a directory",
 		Long: fmt.Sprintf(`Measure how fast locks are in directories, on lockfs or any other file system:
 
 %s

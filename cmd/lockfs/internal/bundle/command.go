@@ -18,7 +18,7 @@ import (
 
 // Command is lockfs debug.
 func Command() *cobra.Command {
-	return cli.Parent(&cobra.Command{Use: "debug", Short: "Collect what is needed to find out what is wrong"}, bundleCommand())
+	return cli.Parent(&cobra.Command{Use: "debug", Short: "Collect data for troubleshooting"}, bundleCommand())
 }
 
 func bundleCommand() *cobra.Command {
@@ -26,17 +26,20 @@ func bundleCommand() *cobra.Command {
 	plan := new(plan)
 	cmd := &cobra.Command{
 		Use:   "bundle [FILE|-]",
-		Short: "Collect status, logs, metrics and profiles in one archive",
-		Long: `Collect in a tar.gz, for whoever is to find out what is wrong: the status of the servers, members, mounts, hosts,
-rules, alarms and quotas, what lockfs doctor says, the last events, versions, the kernel and its mounts of FUSE, and of each daemon on
-this host metrics, goroutines, profiles of heap and CPU, the sizes of the files in its data directory, and the log
-(from the journal). What could not be had is listed in missing.txt.
+		Short: "Collect status, logs, metrics and profiles in an archive",
+		Long: `Collect in a tar.gz: the status of servers, members, mounts, hosts, rules,
+alarms and quotas; the output of lockfs doctor; the last events; versions,
+kernel and FUSE mounts; and of each daemon on this host its metrics, goroutines,
+heap and CPU profiles, sizes of data files, and log (from the journal).
+missing.txt lists the parts that could not be collected.
 
-There are no keys, tokens, or contents of lock files in it, nor who holds a lock where that is said in its content. Paths
-of locks, names and addresses of hosts, and numbers of users are. Look through it before you give it away.
+The archive has no keys, no tokens, no contents of lock files and no holders
+from such contents. It has paths of locks, names and addresses of hosts, and
+user ids. Read it before you pass it on.
 
-Run it as root: profiles and logs of a daemon are for its own user and root. FILE is
-lockfs-debug-HOST-TIME.tar.gz in this directory unless given; - is standard output.`,
+Run the command as root: only root and the daemon's user can read its profiles
+and log. The default FILE is lockfs-debug-HOST-TIME.tar.gz in this directory; -
+is standard output.`,
 		Example: `  lockfs debug bundle
   lockfs debug bundle - | ssh desk 'cat > bundle.tar.gz'`,
 		Args: cli.Exactly(0, 1),

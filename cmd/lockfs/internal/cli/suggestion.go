@@ -20,14 +20,28 @@ func KnownCommands(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q%s; see `%s --help`", args[0], cmd.CommandPath(), meantCommand(cmd, args[0]), cmd.CommandPath())
 }
 
-// meantCommand asks whether another command was meant; empty if none is like it.
+// meanings are commands for words that users try.
+var meanings = map[string]string{
+	"lock": "run", "acquire": "run", "exec": "run", "flock": "run", "with": "run",
+	"unlock": "rm", "release": "rm", "break": "rm", "delete": "rm", "remove": "rm", "steal": "rm",
+	"who": "why", "holder": "why", "explain": "why", "info": "why", "show": "why", "stat": "why", "inspect": "why",
+	"ls": "locks", "list": "locks", "ps": "locks",
+	"health": "doctor", "check": "doctor", "log": "events", "logs": "events", "history": "events", "watch": "top", "monitor": "top",
+	"init": "up", "start": "up", "join": "up", "bootstrap": "up", "install": "up", "stop": "down", "umount": "down", "unmount": "down",
+	"cluster": "status", "node": "member", "nodes": "member", "verify": "audit", "dump": "debug",
+}
+
+// meantCommand suggests another command, by its meaning or its spelling; empty if none is like it.
 func meantCommand(cmd *cobra.Command, word string) string {
-	cmd.SuggestionsMinimumDistance = mostTypos
-	like := cmd.SuggestionsFor(word)
-	if len(like) == 0 {
-		return ""
+	nearest := meanings[word]
+	if nearest == "" || cmd.HasParent() {
+		cmd.SuggestionsMinimumDistance = mostTypos
+		like := cmd.SuggestionsFor(word)
+		if len(like) == 0 {
+			return ""
+		}
+		nearest = slices.MinFunc(like, func(a, b string) int { return distance(a, word) - distance(b, word) })
 	}
-	nearest := slices.MinFunc(like, func(a, b string) int { return distance(a, word) - distance(b, word) })
 	return fmt.Sprintf(" (did you mean `%s %s`?)", cmd.CommandPath(), nearest)
 }
 

@@ -21,6 +21,12 @@ func ProgramVersion() string {
 	return "development"
 }
 
+// ShowVersion adds the flag --version to a program.
+func ShowVersion(root *cobra.Command) {
+	root.Version = ProgramVersion()
+	root.SetVersionTemplate("lockfs {{.Version}}\n")
+}
+
 // VersionCommand is lockfs version.
 func VersionCommand() *cobra.Command {
 	return &cobra.Command{

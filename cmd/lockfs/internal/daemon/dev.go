@@ -23,11 +23,13 @@ func devCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "dev [DIR]",
-		Short: "Run one node and mount it, with nothing to configure",
-		Long: `Run a cluster of one node in this process and mount it at DIR (./locks unless given), which is created if
-it is missing. Ctrl-C unmounts it. The locks are kept on disk and are there again at the next start.
+		Short: "Run a single server and mount it, without configuration",
+		Long: `Run a cluster of one server in this process and mount it at DIR (default
+./locks), which is created if it is missing. Ctrl-C unmounts it. The locks stay
+on disk for the next start.
 
-Works for root and, where fusermount3 is installed (Debian: apt install fuse3), for an ordinary user.`,
+Root needs nothing else. Other users need fusermount3 (Debian: apt install
+fuse3).`,
 		Example: `  lockfs dev
   lockfs dev /tmp/locks --data /tmp/locks.data
   lockfs dev --forrst-addr 127.0.0.1:7423 --forrst-upstream http://127.0.0.1:9000/rpc`,

@@ -235,7 +235,7 @@ func (k *guardKeeper) farewell() {
 func guardCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "guard PID NUMBER DIR -- COMMAND...",
-		Short:  "Finish the answers that a mount's process left when it was killed, and end the mount or have COMMAND go on with it; started by the mount itself",
+		Short:  "Guard a mount against the crash of its process; started by the mount itself",
 		Hidden: true,
 		Args:   cobra.MinimumNArgs(4),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -30,14 +30,17 @@ func initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init --data DIR",
 		Short: "Bootstrap a new cluster in a data directory",
-		Long: `Bootstrap a new cluster: make a data directory, empty or not there yet, that of its first server. Start the server
-then with the same --name, --data and --addr (or --advertise). lockfs up --bootstrap does all of it.
+		Long: `Bootstrap a new cluster: create the data directory of its first server, which
+must be empty or missing. Then start the server with the same --name, --data and
+--addr (or --advertise). lockfs up --bootstrap does all of this.
 
-Run this once for a cluster, by hand. Never put it into a unit, a script at boot or an entrypoint: on a disk that was
-lost it would make a second cluster beside the first, and two hosts could hold one lock. A server that has lost its
-disk joins its cluster with a token. If the command is interrupted, run it again.
+Run this once for each cluster, by hand. Never put it into a unit, a boot script
+or an entrypoint: on a lost disk it would create a second cluster beside the
+first, and two hosts could hold one lock. A server that has lost its disk joins
+its cluster with a token. If the command is interrupted, run it again.
 
-The exit code is 0 once the directory is complete, 3 if it belongs to a cluster already, and 1 after any other error.`,
+The exit code is 0 when the directory is complete, 3 if it already belongs to a
+cluster, and 1 after any other error.`,
 		Example: `  lockfs server init --data /var/lib/lockfs --addr 10.0.0.1:7420
   lockfs server --data /var/lib/lockfs --addr 10.0.0.1:7420 --mount /locks`,
 		Args: cli.Exactly(0, 0),

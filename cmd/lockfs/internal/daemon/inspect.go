@@ -34,10 +34,11 @@ func inspectCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "inspect --data DIR [INDEX]",
-		Short: "Show what the log of a server holds, or one entry of it",
-		Long: `Show what the log of a server holds, or one entry of it: what it is, and who asked for it. A server that cannot
-apply an entry says its index when it stops. Nothing is changed, and the server may run meanwhile. A batch that is being
-written is not shown.`,
+		Short: "Show the log of a server",
+		Long: `Show the raft log of a server, or one entry of it with its caller. A server that
+cannot apply an entry prints the index when it stops. The command changes
+nothing, and the server may be running. The batch that the server is writing is
+not shown.`,
 		Example: `  lockfs server inspect --data /var/lib/lockfs
   lockfs server inspect --data /var/lib/lockfs 4711 --json | jq .command.operation`,
 		Args: cli.Exactly(0, 1),

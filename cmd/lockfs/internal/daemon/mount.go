@@ -24,19 +24,22 @@ func mountCommand() *cobra.Command {
 	daemon, token := false, ""
 	cmd := &cobra.Command{
 		Use:   "mount [--token TOKEN] DIR",
-		Short: "Mount the locks of a cluster on a host that is not a voter",
-		Long: `Mount the locks of a cluster at DIR, which is created if it is missing, in the foreground. This host keeps no data; the mount
-follows the leader and survives the loss of any server. umount, Ctrl-C or SIGTERM ends it. lockfs up does all of it, and
-has systemd run it.
+		Short: "Mount a cluster on a host without a server",
+		Long: `Mount a cluster at DIR, which is created if it is missing, in the foreground.
+The host stores no data. The mount follows the leader and survives the loss of
+any server. umount, Ctrl-C or SIGTERM ends it. lockfs up does all of this under
+systemd.
 
-The first time it needs a token from lockfs token create --role client, with which it gets an identity that is kept in
-/etc/lockfs/identity, for users other than root in ~/.config/lockfs/identity (--identity). That has the servers too.
+The first start needs a token from lockfs token create --role client. The mount
+enrols with it and keeps its identity, and the addresses of the servers, in
+/etc/lockfs/identity (for users other than root in ~/.config/lockfs/identity).
 
-For /etc/fstab, link the program to /sbin/mount.lockfs and /sbin/mount.fuse.lockfs (which mount -o remount calls), and write:
+For /etc/fstab, link the program to /sbin/mount.lockfs and to
+/sbin/mount.fuse.lockfs (called by mount -o remount), and write:
 
   10.0.0.1,10.0.0.2,10.0.0.3  /locks  lockfs  _netdev,nofail  0 0
 
-With --insecure there are no certificates and no tokens, and --servers says whom to ask.`,
+With --insecure there are no certificates and no tokens; give --servers.`,
 		Example: `  lockfs mount --token @/run/token /locks
   lockfs mount --daemon /locks`,
 		Args: cli.Exactly(1, 1),

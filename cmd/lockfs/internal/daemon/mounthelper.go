@@ -32,19 +32,22 @@ func MountHelperCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   MountHelper + " SERVER[:PORT],... DIR [-o OPTIONS]",
 		Short: "Mount a lockfs cluster for mount(8)",
-		Long: `Mount a lockfs cluster for mount(8) and /etc/fstab. A server without a port is at 7420. OPTIONS by comma:
-  identity=DIR       identity of this host (default: /etc/lockfs/identity)
-  insecure           the servers run with --insecure, and want no identity
-  name=NAME          how this host is called (default: as its identity says, or its host name)
-  op-timeout=15s     how long a system call waits for a majority before it fails with ETIMEDOUT
-  wait=1m            how long to look for the cluster before giving up
-  log-level=info     debug, info, warn or error
-  http-addr=ADDR     where /healthz, /metrics and the page of lockfs ui are served (default nowhere)
-  ro, nodev, nosuid, noexec, noatime and the like as for any file system
-  remount            with those of the last line: change them while it is mounted
+		Long: `Mount a lockfs cluster for mount(8) and /etc/fstab. The default port of a server
+is 7420. OPTIONS, separated by commas:
 
-What is mounted already, from the same servers, is left alone. While lockfs is not mounted, programs cannot create files in DIR:
-the helper makes the directory immutable, or covers it with a read-only tmpfs.`,
+  identity=DIR     identity of this host (default: /etc/lockfs/identity)
+  insecure         the servers run with --insecure and need no identity
+  name=NAME        name of this host (default: from its identity, or host name)
+  op-timeout=15s   how long a call waits for a quorum before ETIMEDOUT
+  wait=1m          how long to look for the cluster before giving up
+  log-level=info   debug, info, warn or error
+  http-addr=ADDR   address of /healthz, /metrics and the page (default: none)
+  ro, nodev, nosuid, noexec, noatime and others as for any file system
+  remount          with options of the line above: change them while mounted
+
+If the directory is already mounted from the same servers, the helper does
+nothing. While lockfs is not mounted, programs cannot create files in DIR: the
+helper makes the directory immutable, or covers it with a read-only tmpfs.`,
 		Example: "  mount -t lockfs 10.0.0.1,10.0.0.2,10.0.0.3 /locks ",
 		Args:    cobra.ExactArgs(2), SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, args []string) error {

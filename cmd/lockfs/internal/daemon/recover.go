@@ -58,17 +58,21 @@ func recoverCommand() *cobra.Command {
 	var force, dryRun, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "recover --data DIR [--compare FILE...]",
-		Short: "Make a cluster of one of a server that has lost its majority",
-		Long: `Make a cluster of one of a server that is left of a cluster whose majority is lost for good. Nothing else than a
-majority that comes back, or this, makes a lost majority good.
+		Short: "Recover a cluster from one server after a lost majority",
+		Long: `Recover a cluster whose majority is lost for good from one remaining server. The
+only other way is to bring a majority back.
 
-On each server that can still be read, ` + "`lockfs server inspect --data DIR --json > FILE`" + ` says where its log ends: the one with
-the newest log is to be recovered, which this command finds out with --compare, and how much can be missing. It refuses if a log
-is newer, a member still answers, or the clock of this host is more than a day from the last entry of the log, since the cluster goes on
-by that clock; --force does it all the same. --dry-run only tells.
+On each readable server, run ` + "`lockfs server inspect --data DIR --json > FILE`" + `
+to record where its log ends. Then run this command on the server with the newest
+log; --compare finds it, and shows how much can be missing. The command refuses if
+another log is newer, a member still answers, or the clock of this host is more
+than a day from the last entry of the log, because the cluster continues on that
+clock. --force overrides this; --dry-run only reports.
 
-Then start the server as before; others join it with new tokens (or --join) and empty data directories. Never start one of the
-old ones with its old directory again: this one refuses them, but together they could be a cluster of their own. ` + "`lockfs help backup`" + ` has more.`,
+Then start the server as before. Other servers join it with new tokens (or
+--join) and empty data directories. Never start an old server with its old
+directory again: the new cluster refuses it, but several old ones could form a
+cluster of their own. See ` + "`lockfs help backup`" + `.`,
 		Example: `  lockfs server inspect --data /mnt/disk-of-b/lockfs --json > b.json
   lockfs server recover --data /var/lib/lockfs --compare b.json --dry-run
   lockfs server recover --data /var/lib/lockfs --compare b.json`,

@@ -47,17 +47,20 @@ func restoreCommand() *cobra.Command {
 	var asJSON, force bool
 	cmd := &cobra.Command{
 		Use:   "restore FILE|- --data DIR --name NAME --addr HOST:PORT [--ca-key FILE]",
-		Short: "Make the data directory of a new cluster from a backup",
-		Long: `Make the data directory of a new cluster of one server from a backup. The directory must be empty, or not there yet. Start the
-server then with the same --name, --data and --addr (or --advertise); others join it with empty directories. If the
-command is interrupted, run it again.
+		Short: "Create the data directory of a new cluster from a backup",
+		Long: `Create the data directory of a new cluster of one server from a backup. The
+directory must be empty or missing. Then start the server with the same --name,
+--data and --addr (or --advertise); other servers join it with empty
+directories. If the command is interrupted, run it again.
 
-With --ca-key, the file ca.key of any server of the old cluster, the authority goes on and mounts come back with the certificates that
-they have. Without it there is a new authority, and all hosts need new tokens. With --insecure there are no certificates.
+With --ca-key, the file ca.key of any server of the old cluster, the CA stays
+and mounts come back with their certificates. Without it the cluster has a new
+CA, and all hosts need new tokens. With --insecure there are no certificates.
 
-What the cluster did after the backup is lost, and who got a lock then still believes to have it: end the programs that use
-locks first. Fencing tokens, inode and event numbers go on above all that were ever given out. ` + "`lockfs help backup`" + ` tells what
-becomes of which lock.`,
+Everything after the backup is lost, and programs that acquired a lock since then
+still believe that they hold it: end these programs first. Fencing tokens, inode
+numbers and event numbers continue above all earlier ones. For the fate of each
+lock, see ` + "`lockfs help backup`" + `.`,
 		Example: `  lockfs restore locks.backup --data /var/lib/lockfs --name a --addr 10.0.0.1:7420 --ca-key /root/ca.key
   lockfs server --name a --data /var/lib/lockfs --mount /locks --addr 10.0.0.1:7420`,
 		Args: cli.Exactly(1, 1),

@@ -17,21 +17,25 @@ func serverCommand() *cobra.Command {
 	token := ""
 	cmd := &cobra.Command{
 		Use:   "server --data DIR [--token TOKEN]",
-		Short: "Run a voter, and mount it with --mount",
-		Long: `Run a voter of a cluster, in the foreground. lockfs server init makes the data directory of the first one, once. Each other
-one is started with a token from lockfs token create --role server; it keeps trying until a server answers, and adds itself.
-Once the data directory belongs to a cluster the token is ignored, so the same command line serves every start. lockfs up
-does all of it, and has systemd run it. A server without data and token ends with an error: it never makes a cluster.
+		Short: "Run a server, and mount it with --mount",
+		Long: `Run a server of a cluster in the foreground. Create the data directory of the
+first server once with lockfs server init. Start each other server with a token
+from lockfs token create --role server: it tries until a server answers, and
+joins. Later starts ignore the token, so the same command line works for every
+start. lockfs up does all of this under systemd. A server without data and
+without token ends with an error: it never creates a cluster.
 
-Three voters survive the loss of any one, five of any two. SIGTERM stops a voter cleanly.
+Three voters survive the loss of any one, five of any two. SIGTERM stops a
+server cleanly. With --insecure there are no certificates and no tokens, and
+servers join with --join.
 
-With --insecure there are no certificates and no tokens, and servers join with --join.
+You can start a server with another --addr or --advertise: it tells the others.
+If all servers were stopped and all addresses changed, give --join with the new
+address of another server.
 
-A server may be started with another --addr or --advertise: the others write it down once it is there. If all addresses have
-changed while all servers were stopped, --join tells a server where others are now, in every cluster.
-
-The exit code is 4 if the data directory belongs to no cluster: no start succeeds before you act, so the unit of lockfs up is
-not restarted then. It is 1 after any other error.`,
+The exit code is 4 if the data directory belongs to no cluster. No start succeeds
+before you act, so the unit of lockfs up does not restart then. The exit code is
+1 after any other error.`,
 		Example: `  lockfs server --data /var/lib/lockfs --mount /locks --addr 10.0.0.1:7420
   lockfs server --data /var/lib/lockfs --mount /locks --addr 10.0.0.2:7420 --token @/run/token`,
 		Args: cli.Exactly(0, 0),

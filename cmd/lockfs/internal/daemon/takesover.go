@@ -17,7 +17,7 @@ func takesOverCommand() *cobra.Command {
 	var runsAt uint32
 	cmd := &cobra.Command{
 		Use:    takesOver + " -- COMMAND...",
-		Short:  "Tell whether this program could go on with a mount as a command; asked by the program that serves it",
+		Short:  "Report whether this program can take over a mount; called by the mount's process",
 		Hidden: true,
 		Args:   cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

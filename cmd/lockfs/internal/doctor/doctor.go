@@ -47,10 +47,11 @@ func Command() *cobra.Command {
 	var data []string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check this host, and say what to do",
-		Long: `Check whether this host can run lockfs, and whether what runs here is well. Each line is one finding: ok,
-warning, failed, or unknown where it could not be looked at, with what to do. Nothing is changed; the test of the
-disk writes to a file without a name. Root sees more than others, but nothing needs root.
+		Short: "Check this host and suggest repairs",
+		Long: `Check whether this host can run lockfs and whether its daemons are healthy. Each
+line is a finding: ok, warning, failed or unknown, with the next step. The
+command changes nothing; its disk test writes to a file without a name. You do
+not need root, but root sees more.
 
 ` + listing() + `
 

@@ -13,9 +13,9 @@ import (
 func HelpCommand(isTerminal func(io.Writer) bool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [CHAPTER [PAGE] | COMMAND...]",
-		Short: "Show a chapter of the manual, or how a command is used",
-		Long: `Show a chapter of the manual, or how a command is used, as its --help does. A word that is both is the chapter.
-Chapters are shown as they are, in Markdown, to what is no terminal.
+		Short: "Show a chapter of the manual or the help of a command",
+		Long: `Show a chapter of the manual, or the help of a command. A word that is both is
+the chapter. Unless the output is a terminal, chapters are printed as Markdown.
 
 ` + Listing(),
 		Example: "  lockfs help locks\n  lockfs help recipes cron\n  lockfs help server inspect",
@@ -59,6 +59,12 @@ Chapters are shown as they are, in Markdown, to what is no terminal.
 			return words, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+}
+
+// Names returns the names of the chapters, in two lines.
+func Names() string {
+	half := (len(names) + 1) / 2
+	return "  " + strings.Join(names[:half], ", ") + ",\n  " + strings.Join(names[half:], ", ")
 }
 
 // Listing says which chapters there are, for the help of the program.

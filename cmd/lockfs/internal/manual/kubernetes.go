@@ -22,9 +22,10 @@ func kubernetesCommand(version string) *cobra.Command {
 	first := false
 	cmd := &cobra.Command{
 		Use: "kubernetes", Short: "Print manifests for Kubernetes: servers, and a mount on each node", Args: cobra.NoArgs,
-		Long: `Print manifests for Kubernetes: a StatefulSet of servers, and a DaemonSet that mounts the locks on each node. With --init print
-the Job that makes a new cluster, which is applied once and before the others. The steps, and how pods use the mount, are in
-lockfs help containers.`,
+		Long: `Print manifests for Kubernetes: a StatefulSet of servers, and a DaemonSet that
+mounts the cluster on each node. With --init, print the Job that bootstraps the
+cluster; apply it once, before the others. For the steps and for mounts in pods,
+see lockfs help containers.`,
 		Example: "  lockfs docs kubernetes > lockfs.yaml\n  lockfs docs kubernetes --init | kubectl apply -f -",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			manifests := Kubernetes

@@ -12,12 +12,12 @@ import (
 
 // DocsCommand makes what packages of lockfs ship, and what Prometheus and Grafana are to know of it.
 func DocsCommand(version string) *cobra.Command {
-	docs := &cobra.Command{Use: "docs", Short: "Man pages, units of systemd, manifests for Kubernetes, alert rules for Prometheus, a dashboard for Grafana"}
+	docs := &cobra.Command{Use: "docs", Short: "Write man pages, systemd units, manifests, alerts, a dashboard"}
 	docs.AddCommand(&cobra.Command{
 		Use:   "man DIR",
-		Short: "Write man pages of all commands (section 1) and chapters (section 7) to a directory",
-		Long: `Write man pages of all commands (section 1) and chapters (section 7) to a directory, which is made if it is
-missing. The same program always writes the same.`,
+		Short: "Write the man pages to a directory",
+		Long: `Write the man pages of all commands (section 1) and chapters (section 7) to a
+directory, which is created if it is missing. The output is reproducible.`,
 		Example: "  lockfs docs man /usr/local/share/man",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

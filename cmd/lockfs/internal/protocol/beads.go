@@ -21,21 +21,26 @@ import (
 func beadsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "beads",
-		Short: "Take, release and check the exclusive lock of a beads database, or run a command under it",
-		Long: `Take, release and check the exclusive lock of a beads database, the file DIR/.exclusive-lock, or run a command while
-holding it. DIR is the database's directory, which mostly is called .beads. While the lock is held, the bd daemon
-leaves the database alone.
+		Short: "Acquire, release or check locks of beads databases",
+		Long: `Acquire, release or check the exclusive lock of a beads database, the file
+DIR/.exclusive-lock, or run a command under it. DIR is the database's directory,
+usually .beads. While the lock is held, the bd daemon does not touch the
+database.
 
-The lock lives as long as the process that it names. It is stale when its host is this one and the process is gone;
-then whoever comes next replaces it. A lock of another host is taken for stale only where a mount of lockfs knows that
-it is, and a file that cannot be understood never.
+The lock lives as long as the process that it names. If that process ran on this
+host and has ended, the lock is stale and the next caller replaces it. For
+processes of other hosts, only a mount of lockfs knows whether they have ended.
+A lock file that cannot be parsed is never stale.
 
-Of all who take the lock at once with this command, exactly one gets it. Anywhere but on a mount of lockfs this holds
-for one host, and the locks of dead processes on other hosts have to be removed by hand. Only a mount of lockfs also
+If several programs call this command at once, exactly one acquires the lock. On
+other file systems this holds for one host only, and you have to remove locks of
+ended processes of other hosts by hand. Only a mount of lockfs also
 
-  - removes the lock of a process that has ended, whatever host that was on, so that the bd daemon goes on everywhere,
-  - refuses to let other programs overwrite a live lock, or remove it from another host (EBUSY),
-  - gives each holder a larger token than the last (user.lockfs.token).`,
+  - removes the lock of an ended process of any host, so that the bd daemon goes
+    on everywhere
+  - refuses to let other programs overwrite a live lock, or remove it from another
+    host (EBUSY)
+  - gives each holder a larger fencing token (user.lockfs.token)`,
 		Example: `  lockfs beads run .beads --holder ci-runner -- bd update bd-42 --status closed
   lockfs beads acquire .beads --holder my-tool && trap 'lockfs beads release .beads' EXIT`,
 	}
@@ -53,13 +58,15 @@ func beadsAcquireCommand() *cobra.Command {
 	answer := answer{outcome: outcomeAcquired}
 	cmd := &cobra.Command{
 		Use:   "acquire DIR --holder NAME [--version V] [--pid PID]",
-		Short: "Take the lock of a database for the program that calls this",
-		Long: `Take the lock of a database, if nobody has it or its process is gone. It does not wait.
+		Short: "Acquire a database lock for the calling program",
+		Long: `Acquire the lock of a database if it is free or its process has ended. The
+command does not wait.
 
-The lock has to name a process that lives for as long as the lock is wanted. That is not this command, which ends at
-once, but the program that calls it, such as the shell that runs your script. Where that is too short-lived (each line
-of a Makefile has a shell of its own, as has ssh HOST COMMAND; behind sudo or timeout it is those), name another with
---pid, or use lockfs beads run. When the process ends without having released the lock, the lock ends with it.
+The lock names a process that must live as long as you need the lock: by default
+the program that calls this command, such as the shell of your script. If that
+ends too early (each line of a Makefile has its own shell, as has ssh HOST
+COMMAND; sudo and timeout are such callers too), name another process with
+--pid, or use lockfs beads run. When the process ends, the lock ends with it.
 
 ` + jsonHelp + `
 
@@ -133,9 +140,10 @@ func beadsReleaseCommand() *cobra.Command {
 	answer := answer{outcome: outcomeReleased}
 	cmd := &cobra.Command{
 		Use:   "release DIR [--pid PID]",
-		Short: "Release the lock of a database that the calling program has",
-		Long: `Release the lock of a database if it names the process that calls this, or one further up, or is stale. With --pid,
-if it names that process. A live lock of somebody else stays.
+		Short: "Release a database lock of the calling program",
+		Long: `Release the lock of a database if it names the calling process or one of its
+ancestors, or is stale. With --pid, release it if it names that process. A live
+lock of another process stays.
 
 ` + jsonHelp + `
 
@@ -219,8 +227,9 @@ func beadsCheckCommand() *cobra.Command {
 	var answer answer
 	cmd := &cobra.Command{
 		Use:   "check DIR",
-		Short: "Show who has the lock of a database, and whether it is stale",
-		Long: `Show who has the lock of a database. Nothing is changed: a stale lock stays until the next one replaces it.
+		Short: "Show the holder of a database lock and whether it is stale",
+		Long: `Show the holder of a database's lock. The command changes nothing: a stale lock
+stays until the next holder replaces it.
 
 ` + jsonHelp + `
 

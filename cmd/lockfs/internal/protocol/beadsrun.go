@@ -13,13 +13,15 @@ func beadsRunCommand() *cobra.Command {
 	var (
 		holder, version    string
 		wait, grace, every time.Duration
+		command            []string
 	)
 	answer := answer{outcome: outcomeAcquired}
 	cmd := &cobra.Command{
-		Use:   "run DIR --holder NAME [--version V] [--wait D] [--grace D] -- COMMAND [ARG...]",
+		Use:   "run DIR --holder NAME [--version V] [--wait D] [--grace D] [--] COMMAND [ARG...]",
 		Short: "Run a command while holding the lock of a database",
-		Long: `Take the lock of a database, run a command, and release the lock when the command ends. It does not wait for the
-lock, unless --wait says how long. The lock names the process that runs the command, and ends with it.
+		Long: `Acquire the lock of a database, run a command, and release the lock when the
+command ends. Without --wait the command does not wait for the lock. The lock
+names the process that runs the command, and ends with it.
 
 ` + lostHelp + `
 
@@ -29,7 +31,6 @@ lock, unless --wait says how long. The lock names the process that runs the comm
 
 ` + cli.RunExitHelp(),
 		Example: "  lockfs beads run .beads --holder ci-runner -- make issues",
-		Args:    pathAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := beadsDir(args[0])
 			if err != nil {
@@ -48,7 +49,7 @@ lock, unless --wait says how long. The lock names the process that runs the comm
 			answer.look = lookAtBeads(dir)
 			file := beadsFileLock(dir, lock, wait, every)
 			file.notice = newNotice(cmd, answer.asJSON, removable(answer.look))
-			return runUnder(cmd, &answer, file, args[1:], grace)
+			return runUnder(cmd, &answer, file, command, grace)
 		},
 	}
 	addBeadsHolder(cmd, &holder, &version)
@@ -57,5 +58,6 @@ lock, unless --wait says how long. The lock names the process that runs the comm
 		"how often to see whether the lock is still there, where nothing tells that it is not")
 	addGrace(cmd.Flags(), &grace)
 	answer.add(cmd.Flags())
+	pathAndCommand(cmd, &command)
 	return cli.RunsCommand(cmd)
 }

@@ -21,12 +21,14 @@ The fields of the document's results are beside those.
 func forrstCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forrst",
-		Short: "Release and look at locks of the Forrst atomic lock extension",
-		Long: `Release and look at the locks of calls that were made through the Forrst endpoint of a server (lockfs server
---forrst-addr). KEY is the full one: lock:FUNCTION:KEY, or lock:KEY if the call asked for the scope global.
+		Short: "Check and release locks of the Forrst endpoint",
+		Long: `Check and release the locks of calls through the Forrst endpoint of a server
+(lockfs server --forrst-addr). KEY is the full key: lock:FUNCTION:KEY, or
+lock:KEY for the scope global.
 
-The locks are files as well: ls DIR/.forrst shows them on a mount, and lockfs locks .forrst everywhere. What requests were
-answered is kept in DIR/.forrst/.replies, for those that come again (lockfs server --forrst-replay).`,
+The locks are files too: see ls DIR/.forrst on a mount, or lockfs locks .forrst.
+The replies for repeated requests are in DIR/.forrst/.replies (lockfs server
+--forrst-replay).`,
 		Example: `  lockfs forrst status lock:billing:report
   lockfs forrst release lock:billing:report --owner 550e8400-e29b-41d4-a716-446655440000`,
 	}
@@ -104,7 +106,8 @@ func forrstReleaseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release KEY --owner TOKEN",
 		Short: "Release the lock of an owner",
-		Long: `Release a lock that a call left behind with auto_release false. The owner token came with the call's response.
+		Long: `Release a lock that a call with auto_release false has left. Give the owner
+token from the response of that call.
 
 ` + jsonHelp + forrstJSONHelp + cli.ExitHelp(cli.ExitNotOwner, cli.ExitNoLock),
 		Example: "  lockfs forrst release lock:billing:report --owner 550e8400-e29b-41d4-a716-446655440000",
@@ -130,9 +133,9 @@ func forrstForceCommand() *cobra.Command {
 	flags := forrstFlags{answer: answer{outcome: outcomeReleased}}
 	cmd := &cobra.Command{
 		Use:   "force-release KEY",
-		Short: "Release a lock, whoever owns it",
-		Long: `Release a lock, whoever owns it. That does not stop its call, which may go on: make sure first that it does no harm.
-The release is an event (see lockfs events).
+		Short: "Release a lock of any owner",
+		Long: `Release a lock of any owner. The owner's call may still be running: make sure
+first that it does no harm. The release is an event (lockfs events).
 
 ` + jsonHelp + forrstJSONHelp + cli.ExitHelp(cli.ExitNoLock),
 		Example: "  lockfs forrst force-release lock:billing:report",
@@ -153,8 +156,9 @@ func forrstStatusCommand() *cobra.Command {
 	var flags forrstFlags
 	cmd := &cobra.Command{
 		Use:   "status KEY",
-		Short: "Say who owns a lock, and until when",
-		Long: `Say who owns a lock, and until when. That nobody does is not an error, but has the exit code of that.
+		Short: "Show the owner and the expiry of a lock",
+		Long: `Show the owner and the expiry of a lock. A free lock is not an error, but has
+its own exit code.
 
 ` + jsonHelp + forrstJSONHelp + cli.ExitHelp(cli.ExitNoLock),
 		Example: "  lockfs forrst status lock:billing:report",

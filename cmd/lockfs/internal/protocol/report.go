@@ -34,9 +34,10 @@ type lockState struct {
 }
 
 // jsonHelp is part of the help of each command that prints one.
-const jsonHelp = `With --json the state of the lock is printed on standard output, whatever the outcome: outcome (of what changes it),
-state (free, held, stale, unreachable, invalid), format, path, holder, host, pid, acquired, expires, age_seconds, token,
-reason and message, as far as there are any.`
+const jsonHelp = `With --json the command prints the state of the lock on standard output,
+whatever the outcome: outcome (of changes), state (free, held, stale,
+unreachable, invalid), format, path, holder, host, pid, acquired, expires,
+age_seconds, token, reason and message. Unknown fields are left out.`
 
 // lookup is what is known of a lock now, with the fields that its format alone has, which are nil or a struct.
 type lookup func() (lockState, any)

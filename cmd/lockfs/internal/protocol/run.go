@@ -40,40 +40,50 @@ type runFlags struct {
 
 func runCommand() *cobra.Command {
 	f := runFlags{answer: answer{outcome: outcomeAcquired}}
+	var command []string
 	cmd := &cobra.Command{
-		Use:   "run [--format F] PATH [--wait D | --nonblock] [flags] -- COMMAND [ARG...]",
+		Use:   "run [--format F] PATH [--wait D | --nonblock] [flags] [--] COMMAND [ARG...]",
 		Short: "Run a command while holding a lock",
-		Long: `Wait for a lock, run a command, keep the lock fresh meanwhile, and release it when the command ends. PATH is a lock
-file in any directory; on a mount of lockfs the lock is for all hosts.
+		Long: `Acquire a lock, run a command, renew the lock meanwhile, and release it when the
+command ends. PATH is a lock file in any directory; on a mount of lockfs the lock
+excludes all hosts.
 
-Like flock(1) it waits for as long as it takes, unless --wait says how long at most, or --nonblock that it must not
-wait at all. It does not poll, on Linux in local file systems and on mounts of lockfs.
+  lockfs run /locks/nightly.lock ./backup.sh
 
-The formats, what PATH is, and what becomes of the lock when the host fails:
+Flags stand before COMMAND; what follows belongs to it. Like flock(1), lockfs
+waits without limit: --wait limits the time, --nonblock does not wait. On Linux,
+in local file systems and on mounts of lockfs, it does not poll.
 
-  semaphore  a file (File-Based Semaphore 1.0), renewed at each third of --stale-timeout; it stays until it is stale
-  tower      DIR/NAME.lock (tower-fleet v1), renewed by heartbeats; it stays for its --ttl, and until it is stolen
-  swarm      DIR/TASK.lock (swarm task lock), extended at each third of its --ttl, after which it ends
-  beads      a beads directory, or its .exclusive-lock; it stays until the host is back
-  pid        a file with the pid of the lockfs-worker process; it stays until the host is back
+The formats, their PATH, and the lock after a host has failed:
 
-A stale lock is replaced, but that of tower only with --force-lock.
+  semaphore  a file (File-Based Semaphore 1.0), renewed each third of
+             --stale-timeout; stays until it is stale
+  tower      DIR/NAME.lock (tower-fleet v1), renewed by heartbeats; stays for its
+             --ttl, and until it is stolen
+  swarm      DIR/TASK.lock (swarm task lock), extended each third of its --ttl;
+             ends after its --ttl
+  beads      a beads directory or its .exclusive-lock; stays until the host is back
+  pid        a file with the pid of the lockfs-worker process; stays until the
+             host is back
+
+lockfs replaces a stale lock; a stale lock of tower only with --force-lock.
 
 ` + waitHelp + `
 
---slots N lets N hold the lock at a time, on all hosts together. PATH is a directory then, which is made if it is
-not there, and the locks are the files slot-1.lock to slot-N.lock in it: whoever asks for fewer slots has fewer of
-the same. Who waits gets one in the order in which they came, which a mount of lockfs keeps between hosts; who does
-not wait may pass them.
+--slots N lets N commands hold the lock at a time, over all hosts. PATH is then a
+directory, which is created if it is missing, with the locks slot-1.lock to
+slot-N.lock. Waiters get a slot in order of arrival, on a mount of lockfs also
+between hosts. A caller with --nonblock may pass them.
 
---once-per D runs the command once in each period of that length, on whichever host comes first, however late and by
-whatever clock its cron starts it: the time is that of PATH's file system, on a mount of lockfs the cluster's.
-Periods of a duration are counted from 1970 in UTC, so those of 1h begin with each hour; day@03:00 begins at three
-o'clock in UTC, day@03:00@Europe/Berlin there. The turn is that of the moment at which lockfs was started. PATH is a
-file that says who had the last turn and what became of it, for people to read and for lockfs to go by; PATH.lock is
-the lock that the command runs under. A turn is over when a run has begun; with --retry, when one has succeeded. Who
-comes when it is over, or waits as it begins, ends with 77 at once, and says so on a terminal only, as cron sends mail
-of what is said. That one of before still runs is told after five seconds.
+--once-per D runs the command once in each period, on the first host whose cron
+starts it. The clock is that of PATH's file system, on a mount of lockfs the
+cluster's. Periods count from 1970 in UTC: with 1h they begin on the hour.
+day@03:00 begins at 03:00 UTC, day@03:00@Europe/Berlin at 03:00 there. The time at
+which you start lockfs selects the period. PATH records the last run; PATH.lock is
+the lock. A period is done when a run has begun; with --retry, when one has
+succeeded. In a period that is done, lockfs exits with 77 at once, with a message
+on terminals only (cron mails messages). After five seconds of waiting, lockfs
+reports that the previous run still goes on.
 
 ` + lostHelp + `
 
@@ -85,7 +95,6 @@ of what is said. That one of before still runs is told after five seconds.
   lockfs run --slots 3 --format pid /locks/builds -- make
   lockfs run --once-per day@03:00 --retry /locks/nightly -- ./backup.sh
   lockfs run --format swarm /locks/swarm/locks/task-001.lock --holder worker-0 --ttl 10m --wait 1h -- ./task.sh`,
-		Args: pathAndCommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.Flags().Visit(func(flag *pflag.Flag) { f.given = append(f.given, flag.Name) })
 			return cli.Failed(cli.FlagsFromEnvironment(cmd))
@@ -101,11 +110,12 @@ of what is said. That one of before still runs is told after five seconds.
 			if err := f.check(); err != nil {
 				return err
 			}
-			return f.run(cmd, args[0], wait, args[1:])
+			return f.run(cmd, args[0], wait, command)
 		},
 	}
 	f.add(cmd.Flags())
 	cmd.SetFlagErrorFunc(cli.FlagError)
+	pathAndCommand(cmd, &command)
 	return cli.RunsCommand(cli.Exits(cmd))
 }
 

@@ -157,8 +157,10 @@ func TestRunInterruptedWhileItWaits(t *testing.T) {
 func TestRunWrongArguments(t *testing.T) {
 	d := newLockDir(t)
 	for call, problem := range map[string]string{
-		"run LOCK true":                              "put it after --",
-		"run -- true":                                "0 arguments before --",
+		"run LOCK":                                   "there is no command",
+		"run LOCK --":                                "there is no command",
+		"run -- true":                                "there is no command",
+		"run LOCK --other true":                      "see `lockfs run --help`",
 		"run LOCK --format other -- true":            "--format other: it is semaphore",
 		"run LOCK --format none -- true":             "--format none: it is semaphore",
 		"run LOCK --format pid --ttl 3s -- true":     "--ttl is for the format [tower swarm], not for pid",
@@ -527,4 +529,18 @@ func TestRunEndsAllOnATerminal(t *testing.T) {
 		left, err := exec.Command("pgrep", "-f", d.path+`|touch "\$LOCK`).Output()
 		return err != nil && len(left) == 0
 	}, time.Minute, 10*time.Millisecond)
+}
+
+// TestRunCommandWithoutDashes: flags stand before the command, and the command keeps its own.
+func TestRunCommandWithoutDashes(t *testing.T) {
+	d := newLockDir(t)
+	for call, printed := range map[string]string{
+		"run LOCK echo -n --wait x":          "--wait x",
+		"run LOCK --wait 1m echo -n x":       "x",
+		"run --wait 1m LOCK echo -n -- x":    "-- x",
+		"run LOCK --wait 1m -- echo -n -- x": "-- x",
+	} {
+		require.Equal(t, clitest.Outcome{Stdout: printed}, d.lockfs(call), call)
+	}
+	require.Contains(t, d.lockfs("run LOCK --help").Stdout, "Acquire a lock, run a command")
 }

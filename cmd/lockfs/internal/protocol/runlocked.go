@@ -43,22 +43,29 @@ type lockedRun struct {
 
 // Parts of the help of each command that runs another.
 const (
-	lostHelp = `When the lock is lost, because another program removed, replaced or overwrote it, the command and all processes that
-it started get SIGTERM, and after --grace SIGKILL. A mount that cannot be read is no loss, unless the lock goes stale
-by time meanwhile, so that another host may have it. SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1 and SIGUSR2 to lockfs
-are passed on to the command's process group; with a controlling terminal the command is in the group of lockfs, and
-Ctrl-C reaches it directly. While no command runs, the first four end lockfs, after five seconds also if the mount
-hangs: a lock that is acquired after that is given back.
+	lostHelp = `The lock is lost when another program removes, replaces or overwrites it. lockfs
+then sends SIGTERM to the command and all processes that it started, and SIGKILL
+after --grace. An unreadable mount is no loss, unless the lock expires
+meanwhile.
 
-If lockfs is killed (SIGKILL), the command and all processes that it started, also in other sessions, end as above,
-and the lock stays until they have ended. Only if its worker, the process lockfs-worker, is killed can the lock be
-free at once; then lockfs kills these processes.
+lockfs passes SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1 and SIGUSR2 on to the
+process group of the command. With a controlling terminal the command is in the
+group of lockfs, and Ctrl-C reaches it directly. While no command runs, the
+first four end lockfs, on a hanging mount after five seconds; a lock that is
+acquired later is given back.
 
-On a mount of lockfs the command has the lock's fencing token in the variable LOCKFS_TOKEN.`
+If lockfs is killed (SIGKILL), the command and all processes that it started end
+as above, also in other sessions, and the lock stays until they have ended. If
+its worker, the process lockfs-worker, is killed, the lock can be free at once;
+lockfs then kills these processes.
 
-	runJSONHelp = `With --json what lockfs says of the lock is JSON: while it waits on standard error, and if the command was not run on
-standard output: outcome, state, format, path, holder, host, pid, acquired, expires, age_seconds, token, reason and
-message, as far as there are any.`
+On a mount of lockfs the command finds the fencing token of the lock in
+LOCKFS_TOKEN.`
+
+	runJSONHelp = `With --json lockfs reports in JSON: while it waits on standard error, and if it did
+not run the command on standard output. The fields are outcome, state, format,
+path, holder, host, pid, acquired, expires, age_seconds, token, reason and
+message. Unknown fields are left out.`
 )
 
 // addGrace adds the flag for how long a command that lost its lock may go on.
@@ -66,15 +73,27 @@ func addGrace(flags *pflag.FlagSet, grace *time.Duration) {
 	flags.DurationVar(grace, "grace", 10*time.Second, "how long after SIGTERM a command that lost its lock is killed")
 }
 
-// pathAndCommand are the arguments of what runs a command under the lock that is named before --.
-func pathAndCommand(cmd *cobra.Command, args []string) error {
-	switch dash := cmd.ArgsLenAtDash(); {
-	case dash < 0 || dash == len(args):
-		return fmt.Errorf("there is no command: put it after --; usage: %s", cmd.UseLine())
-	case dash != 1:
-		return fmt.Errorf("there are %d arguments before --, and one goes there; usage: %s", dash, cmd.UseLine())
+// pathAndCommand has a command take PATH, flags and COMMAND, which may begin with --. Flags behind the name of COMMAND are COMMAND's own.
+func pathAndCommand(cmd *cobra.Command, command *[]string) {
+	cmd.Flags().SetInterspersed(false) // so parsing stops at PATH
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		usage := fmt.Errorf("there is no command; usage: %s", cmd.UseLine())
+		if len(args) < 2 {
+			return usage
+		}
+		if err := cmd.Flags().Parse(args[1:]); errors.Is(err, pflag.ErrHelp) {
+			return err
+		} else if err != nil {
+			return cmd.FlagErrorFunc()(cmd, err)
+		}
+		if help, err := cmd.Flags().GetBool("help"); err == nil && help {
+			return pflag.ErrHelp
+		}
+		if *command = cmd.Flags().Args(); len(*command) == 0 {
+			return usage
+		}
+		return nil
 	}
-	return nil
 }
 
 // runUnder runs a command under a lock.

@@ -35,18 +35,21 @@ func lookAtSemaphore(file semaphore.File) lookup {
 	}
 }
 
-const semaphoreStaleHelp = `A lock is stale when it was taken longer ago than --stale-timeout; whoever comes next replaces it then. A file that
-cannot be understood may be one that is being written, so it counts as held, and is never stale. On a mount of lockfs
-the timeout is an hour, or what a rule says (lockfs rule set PATTERN --stale-after D), and not --stale-timeout: all
-programs on all hosts judge alike there, by the cluster's clock.`
+const semaphoreStaleHelp = `A lock is stale when its timestamp is older than --stale-timeout; the next
+caller then replaces it. A file that cannot be parsed may be one that is being
+written: it counts as held and is never stale. On a mount of lockfs,
+--stale-timeout does not apply: the timeout there is one hour, or the value of a
+rule (lockfs rule set PATTERN --stale-after D), judged on all hosts by the
+cluster's clock.`
 
 const staleTimeoutHelp = "after how long a lock is stale; not on a mount of lockfs, whose rules say that"
 
 func semaphoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "semaphore",
-		Short: "Take, release and check File-Based Semaphores, or run a command under one",
-		Long: `Speak the protocol File-Based Semaphore 1.0, in any directory: the lock is a file, with lines pid=, timestamp= and tag=.
+		Short: "Acquire, release or check File-Based Semaphores",
+		Long: `Use File-Based Semaphores 1.0 in any directory. The lock is a file with lines
+pid=, timestamp= and tag=.
 
 ` + semaphoreStaleHelp + `
 
@@ -112,12 +115,13 @@ func semaphoreAcquireCommand() *cobra.Command {
 	answer := answer{outcome: outcomeAcquired}
 	cmd := &cobra.Command{
 		Use:   "acquire PATH [--tag T] [--timeout D] [--pid PID]",
-		Short: "Take a lock for the program that calls this",
-		Long: `Take a lock, if nobody has it or it is stale. With --timeout it waits for the lock, and elsewhere than on a network
-file system it does so without polling.
+		Short: "Acquire a lock for the calling program",
+		Long: `Acquire a lock if it is free or stale. With --timeout the command waits for the
+lock; except on network file systems it does not poll.
 
-The lock names the program that calls this, or with --pid another. It is not bound to that process, and stays until it
-is released or stale. A job that takes longer than the stale timeout needs lockfs semaphore run, which renews the lock.
+The lock names the calling program, or with --pid another process. It does not
+end with that process: it stays until it is released or stale. A job that runs
+longer than the stale timeout needs lockfs semaphore run, which renews the lock.
 
 ` + semaphoreStaleHelp + `
 
@@ -218,10 +222,12 @@ func semaphoreReleaseCommand() *cobra.Command {
 	answer := answer{outcome: outcomeReleased}
 	cmd := &cobra.Command{
 		Use:   "release PATH [--pid PID]",
-		Short: "Release a lock that the calling program has",
-		Long: `Release a lock if it names the process that calls this, or one further up, or is stale. With --pid, if it names that
-process. Somebody else's lock stays. The protocol does not say which host a process is on, so two processes with one
-number on two hosts are taken for the same anywhere but on a mount of lockfs, which refuses.
+		Short: "Release a lock of the calling program",
+		Long: `Release a lock if it names the calling process or one of its ancestors, or is
+stale. With --pid, release it if it names that process. A lock of another
+process stays. The protocol does not record the host, so two processes with the
+same number on two hosts look alike; only a mount of lockfs tells them apart and
+refuses.
 
 ` + jsonHelp + `
 
@@ -261,8 +267,9 @@ func semaphoreCheckCommand() *cobra.Command {
 	var answer answer
 	cmd := &cobra.Command{
 		Use:   "check PATH",
-		Short: "Show who has a lock, and whether it is stale",
-		Long: `Show who has a lock. Nothing is changed: a stale lock stays until the next one replaces it.
+		Short: "Show the holder of a lock and whether it is stale",
+		Long: `Show the holder of a lock. The command changes nothing: a stale lock stays until
+the next holder replaces it.
 
 ` + semaphoreStaleHelp + `
 
@@ -314,14 +321,17 @@ func semaphoreRunCommand() *cobra.Command {
 	var flags semaphoreFlags
 	answer := answer{outcome: outcomeAcquired}
 	grace := time.Duration(0)
+	var command []string
 	cmd := &cobra.Command{
-		Use:   "run PATH [--tag T] [--timeout D] [flags] -- COMMAND [ARG...]",
+		Use:   "run PATH [--tag T] [--timeout D] [flags] [--] COMMAND [ARG...]",
 		Short: "Run a command while holding a lock",
-		Long: `Take a lock, run a command, renew the lock meanwhile, and release it when the command ends. It does not wait for the
-lock, unless --timeout says how long. The lock names this process.
+		Long: `Acquire a lock, run a command, renew the lock meanwhile, and release it when the
+command ends. Without --timeout the command does not wait for the lock. The lock
+names this process.
 
-The timestamp is written anew at each third of the stale timeout, so that a long job is not taken for stale; the token
-stays. If the host fails, the lock stays until it is stale.
+lockfs rewrites the timestamp after each third of the stale timeout, so a long
+job does not become stale; the token stays. If the host fails, the lock stays
+until it is stale.
 
 ` + semaphoreStaleHelp + `
 
@@ -333,7 +343,6 @@ stays. If the host fails, the lock stays until it is stale.
 
 ` + cli.RunExitHelp(),
 		Example: "  lockfs semaphore run /locks/deploy.lock --tag deploy-v1.2.3 --timeout 10m -- ./deploy.sh",
-		Args:    pathAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := flags.open(args[0])
 			if err != nil {
@@ -345,12 +354,13 @@ stays. If the host fails, the lock stays until it is stale.
 				return err
 			}
 			lock.notice = newNotice(cmd, answer.asJSON, removable(answer.look))
-			return runUnder(cmd, &answer, lock, args[1:], grace)
+			return runUnder(cmd, &answer, lock, command, grace)
 		},
 	}
 	flags.add(cmd.Flags())
 	addGrace(cmd.Flags(), &grace)
 	answer.add(cmd.Flags())
+	pathAndCommand(cmd, &command)
 	return cli.RunsCommand(cmd)
 }
 

@@ -65,9 +65,9 @@ const swarmDirHelp = `The locks are files DIR/TASK.lock, where DIR is $SWARM_STA
 func swarmCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "swarm",
-		Short: "Take, release, check and list swarm task locks, in place of swarm_lock.sh",
-		Long: `Take, release, check and list swarm task locks. Called through a link that is named swarm_lock.sh, lockfs takes the
-place of that script.
+		Short: "Acquire, release, check or list swarm task locks",
+		Long: `Acquire, release, check or list swarm task locks. Through a link named
+swarm_lock.sh, lockfs replaces that script.
 
 ` + swarmDirHelp + `
 The directory may be any. It can be on a mount of lockfs, so that the workers on all hosts share the tasks:
@@ -109,13 +109,15 @@ func swarmAcquireCommand() *cobra.Command {
 	answer := answer{outcome: outcomeAcquired}
 	cmd := &cobra.Command{
 		Use:   "acquire TASK WORKER [TTL_SECONDS]",
-		Short: "Take the lock of a task, if nobody has it or it has expired",
-		Long: `Take the lock of a task for a worker. It does not wait: if the task is locked, also by the same worker, that is an
-error. A lock that has expired is replaced.
+		Short: "Acquire the lock of a task if it is free or expired",
+		Long: `Acquire the lock of a task for a worker. The command does not wait: if the task
+is locked, even by the same worker, it fails. It replaces an expired lock.
 
-With TTL_SECONDS the lock expires so many seconds after its acquired_at, which is in whole seconds, so it may last for up
-to a second longer; without, it never does. If somebody has it that is said as "Lock already exists" on standard output. TASK is up to
-250 bytes of printable text without slashes that does not begin with a dot.
+With TTL_SECONDS the lock expires that many seconds after its acquired_at. Since
+acquired_at has whole seconds, the lock may last up to a second longer. Without
+TTL_SECONDS it never expires. If the task is locked, the command prints "Lock
+already exists" on standard output. TASK is up to 250 bytes of printable text
+without slashes and without a leading dot.
 
 ` + jsonHelp + `
 
@@ -200,9 +202,10 @@ func swarmReleaseCommand() *cobra.Command {
 	answer := answer{outcome: outcomeReleased}
 	cmd := &cobra.Command{
 		Use:   "release TASK WORKER",
-		Short: "Release the lock of a task that a worker has",
-		Long: `Release the lock of a task. That it is not locked, or is locked by another worker, is an error, and changes nothing.
-A lock that has expired is its worker's until somebody replaces it.
+		Short: "Release a worker's lock of a task",
+		Long: `Release the lock of a task. If the task is not locked, or is locked by another
+worker, the command fails and changes nothing. An expired lock belongs to its
+worker until another one replaces it.
 
 ` + jsonHelp + `
 
@@ -259,9 +262,11 @@ func swarmCheckCommand() *cobra.Command {
 	var answer answer
 	cmd := &cobra.Command{
 		Use:   "check TASK",
-		Short: "Show whether a task is locked, by whom, and whether that has expired",
-		Long: `Show whether a task is locked, and whether that lock is Active or Expired. The exit code is 0 in each of these cases,
-and 1 if the lock file cannot be understood.
+		Short: "Show the holder of a task's lock and whether it has expired",
+		Long: `Show whether a task is locked, and whether the lock is Active or Expired.
+
+The exit code is 0 in both cases and for a free task, and 1 if the lock file cannot
+be parsed.
 
 ` + jsonHelp + `
 
@@ -298,9 +303,9 @@ func swarmListCommand() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List all locks, and which of them have expired",
-		Long: `List all locks, a line each, as Active or Expired; a file that cannot be understood is Unreadable. The exit code is 0,
-also when there are none, and 1 for any error.
+		Short: "List locks and whether they have expired",
+		Long: `List all locks, one a line, as Active or Expired; a file that cannot be parsed
+is Unreadable. The exit code is 0, also for an empty list, and 1 for any error.
 
 ` + swarmDirHelp,
 		Example: `  lockfs swarm list

@@ -9,21 +9,26 @@ import (
 func towerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tower",
-		Short: "Take, renew and release locks of tower-fleet, in any directory",
-		Long: `Speak the tower-fleet lock protocol, version 1, in any directory: on a mount of lockfs or on a local disk. NAME.lock
-in --dir is the lock NAME, a JSON file that its holder renews by heartbeats. It is stale when the last heartbeat is
-longer ago than its ttl, and only then it can be stolen, with --force-lock.
+		Short: "Acquire, renew, check or release tower-fleet locks",
+		Long: `Use the tower-fleet lock protocol, version 1, in any directory. The lock NAME is
+the file NAME.lock in --dir: a JSON file that its holder renews by heartbeats. It
+is stale when its last heartbeat is older than its ttl. Only then --force-lock
+steals it.
 
-In one directory of one host these commands exclude each other: nobody sees half a lock, and a lock that is renewed,
-released or stolen is the one that was looked at. Only a mount of lockfs guarantees also
+In one directory of one host these commands exclude each other: no reader sees
+half a lock, and each command acts on the lock that it has judged. Only a mount
+of lockfs also guarantees
 
-  - that this holds for all hosts
-  - that scripts that use rm and mv on the same locks remove nothing but what they looked at
-  - that nobody replaces a live lock of another host, however wrong its clock is: stale is what the cluster's clock says
-  - a fencing token, larger for each new holder: ` + "`lockfs tower run`" + ` hands it to its command as LOCKFS_TOKEN
+  - the same for all hosts
+  - that scripts with rm and mv remove only the lock that they looked at
+  - that no host replaces a live lock of another host, even if its clock is
+    wrong: the cluster's clock decides
+  - a fencing token, larger for each new holder: ` + "`lockfs tower run`" + ` passes it
+    to its command as LOCKFS_TOKEN
 
-NAME has 1 to 128 of a-z, 0-9, - and _, and - and _ neither first nor last. It may contain ${params.x}, which stands
-for the value of --param x=VALUE. A request id is anything unique, without line breaks and other control characters.`,
+NAME has 1 to 128 of a-z, 0-9, - and _, with - and _ neither first nor last. It
+may contain ${params.x}, the value of --param x=VALUE. A request id is any unique
+text without line breaks and other control characters.`,
 		Example: `  export TOWER_LOCK_DIR=/locks/tower
   lockfs tower run 'deploy-${params.app}' --param app=shop --intent deploy --intent-version 1.2.0 -- ./deploy.sh
   lockfs tower list`,

@@ -672,7 +672,7 @@ func TestTowerHelp(t *testing.T) {
 		require.NotEmpty(t, cmd.Long, cmd.Name())
 		require.NotNil(t, cmd.Flags().Lookup("dir"))
 	}
-	require.Contains(t, root.Long, "Only a mount of lockfs guarantees")
+	require.Contains(t, root.Long, "Only a mount\nof lockfs also guarantees")
 	for name, codes := range map[string][]int{
 		"acquire":   {0, cli.ExitBlocked, cli.ExitTimedOut, cli.ExitFailed},
 		"release":   {0, cli.ExitNotOwner, cli.ExitFailed},

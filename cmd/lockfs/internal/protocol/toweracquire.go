@@ -50,16 +50,20 @@ func towerAcquireCommand() *cobra.Command {
 	answer := answer{outcome: outcomeAcquired}
 	cmd := &cobra.Command{
 		Use:   "acquire NAME --request-id ID --intent NAME --intent-version VERSION",
-		Short: "Take a lock",
-		Long: `Take a lock, or print who has it: as JSON, {"error": "lock_blocked", ...}, or {"error": "lock_stale", ...} if the last
-heartbeat is longer ago than the ttl. Then --force-lock steals it. A file that is not a valid lock blocks too
-({"error": "lock_invalid", ...}), and is not stolen. A request that has the lock already is blocked like any other.
+		Short: "Acquire a lock",
+		Long: `Acquire a lock, or print its holder as JSON: {"error": "lock_blocked", ...}, or
+{"error": "lock_stale", ...} if the last heartbeat is older than the ttl. Then
+--force-lock steals the lock. A file that is not a valid lock also blocks
+({"error": "lock_invalid", ...}) and is not stolen. A request that already has
+the lock is blocked too.
 
-Its events are lock_acquired and, before that, lock_stolen. That there is no --audit-log for them is a warning, but on
-a mount of lockfs, which keeps events of its own. The directory is made with mode 700 if it is missing.
+The events are lock_acquired and, before it, lock_stolen. Without --audit-log
+the command prints a warning, except on a mount of lockfs, which has its own
+events. The directory is created with mode 700 if it is missing.
 
-Whoever takes a lock renews it, with lockfs tower heartbeat, at least every third of the ttl, and releases it.
-lockfs tower run does all that around a command. The pid in the lock is the calling process's.
+Renew the lock with lockfs tower heartbeat at least every third of the ttl, and
+release it; lockfs tower run does both around a command. The pid in the lock is
+the calling process.
 
 ` + waitHelp + `
 

@@ -23,9 +23,10 @@ func towerCheckCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "check NAME",
-		Short: "Tell whether a lock is stale, active or free",
-		Long: `Tell whether a lock is stale, active or free, and who has it. The first line is that word alone. A file that is not a
-valid lock is invalid, and counts as an active lock for whoever wants it.
+		Short: "Report whether a lock is stale, active or free",
+		Long: `Report whether a lock is stale, active or free, and its holder. The first line
+is that word alone. A file that is not a valid lock is invalid; it blocks like
+an active lock.
 
 ` + jsonHelp + `
 
@@ -89,7 +90,8 @@ func towerListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the locks of a directory",
-		Long: `List the locks of a directory, with who has them. Files that are not valid locks are listed as invalid.
+		Long: `List the locks of a directory with their holders. Files that are not valid locks
+are listed as invalid.
 
 ` + cli.ExitHelp(),
 		Example: "  lockfs tower list --dir /locks/tower\n  lockfs tower list --json | jq -r '.[] | select(.state == \"stale\") | .lock_name'",

@@ -65,11 +65,13 @@ func towerReleaseCommand() *cobra.Command {
 	answer := answer{outcome: outcomeReleased}
 	cmd := &cobra.Command{
 		Use:   "release NAME --request-id ID",
-		Short: "Release a lock that the request has",
-		Long: `Release a lock that the request has, after success or failure. If there is no lock, that is a warning, and as the
-specification has it the exit code is 0. If another request has it, it stays.
+		Short: "Release a lock of a request",
+		Long: `Release a lock of a request, after success or failure. If there is no lock, the
+command prints a warning and, as the specification demands, exits with 0. The
+lock of another request stays.
 
-Its events are lock_released, and lock_release_failed if the lock could not be removed.
+The events are lock_released and, if the lock could not be removed,
+lock_release_failed.
 
 ` + jsonHelp + `
 
@@ -151,11 +153,13 @@ func towerHeartbeatCommand() *cobra.Command {
 	answer := answer{outcome: outcomeRenewed}
 	cmd := &cobra.Command{
 		Use:   "heartbeat NAME --request-id ID",
-		Short: "Renew a lock that the request has",
-		Long: `Renew a lock that the request has: only last_heartbeat_at changes, every other byte stays. With --every it goes on
-until it is interrupted; a failure is a warning then, the third in a row is the event heartbeat_failed, and it ends
-with that event and 124 when the request has the lock no longer. That is also when the lock could be neither renewed
-nor read for longer than its ttl, for then anybody may have stolen it. So end it before the lock is released.
+		Short: "Renew a lock of a request",
+		Long: `Renew a lock of a request: only last_heartbeat_at changes. With --every the
+command goes on until Ctrl-C. A failure is then a warning, and the third in a
+row is the event heartbeat_failed. When the request has lost the lock, the
+command ends with that event and exit code 124. That includes a lock that could
+be neither renewed nor read for longer than its ttl, since another request may
+have stolen it. So end this command before you release the lock.
 
 --every is at most a third of the lock's ttl; 30s or less is recommended.
 

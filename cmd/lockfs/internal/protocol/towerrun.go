@@ -39,12 +39,14 @@ func towerRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [NAME] --intent NAME --intent-version VERSION [flags] -- COMMAND [ARG]...",
 		Short: "Run a command while holding a lock",
-		Long: `Take a lock, run a command, renew the lock meanwhile, and release it with the command's result. Without NAME the
-command runs without a lock, after a warning; with --mode observe as well, without one.
+		Long: `Acquire a lock, run a command, renew the lock meanwhile, and release it with the
+result of the command. Without NAME, or with --mode observe, the command runs
+without a lock; without NAME lockfs also prints a warning.
 
-A lock that could be neither renewed nor read for longer than its ttl is lost too. The lock of another request is not
-touched then. A heartbeat that fails for another reason is a warning; the third in a row is the event heartbeat_failed.
-If the host fails, the lock stays until it is stale.
+A lock that could be neither renewed nor read for longer than its ttl is lost
+too; lockfs then does not touch the lock of another request. Other failures of a
+heartbeat are warnings, and the third in a row is the event heartbeat_failed. If
+the host fails, the lock stays until it is stale.
 
 ` + lostHelp + `
 

@@ -33,17 +33,19 @@ func waitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait PATH [--timeout D]",
 		Short: "Wait until a lock is free",
-		Long: `Wait until there is no lock at PATH, or it is stale, so that whoever wants it can take it (that of tower by force). A
-moment later somebody may have: to have it yourself, use lockfs run.
+		Long: `Wait until the lock at PATH is free or stale. Another program may acquire it a
+moment later: to acquire it yourself, use lockfs run.
 
-A lock of any format is judged by its own rule, and on a mount of lockfs by what that says. The lock of a beads
-directory, which is called .beads or has an .exclusive-lock, is that file in it. Whatever else is at PATH, a directory
-or a symbolic link too, is a lock for as long as it is there.
+lockfs judges the lock by the rule of its format, and on a mount of lockfs by
+the mount's word. For a beads directory (named .beads, or with an
+.exclusive-lock) the lock is the file in it. Any other file, directory or
+symbolic link at PATH counts as a lock.
 
-It does not poll: on Linux, in local file systems and on mounts of lockfs, the system tells when the file is removed,
-replaced or written to; on a mount also when that is done on another host, but for writing to it or renaming it there.
-So it looks again some times in the first second, when the lock should be stale, and every ten seconds. On network file
-systems, and for what is no file or may not be read, it looks ten times a second.
+On Linux, in local file systems and on mounts of lockfs, the command does not
+poll: the kernel reports removals, renames and writes. A mount does not report
+writes and renames on other hosts, so the command also looks several times in
+the first second, at the time of expiry, and every ten seconds. On network file
+systems, and at unreadable files, it looks ten times a second.
 
 ` + jsonHelp + `
 

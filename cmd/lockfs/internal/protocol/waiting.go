@@ -21,8 +21,10 @@ import (
 const noticeAfter = time.Second
 
 // waitHelp is part of the help of each command that waits for a lock.
-const waitHelp = `Who waits for longer than a second is told once on standard error for whom and why, with the command that ends it; on a
-terminal in one line that is kept up to date, and with --json in a line of JSON.`
+const waitHelp = `After one second of waiting, lockfs prints once, on standard error, which
+process holds the lock, why it is not stale, and the command that would end the
+wait. On a terminal it keeps that line up to date; with --json it prints a line
+of JSON.`
 
 // notice tells for whom and why a command waits. Nil tells nothing.
 type notice struct {

@@ -18,15 +18,18 @@ func downCommand() *cobra.Command {
 	force := false
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Stop lockfs on this host; lockfs up starts it again",
-		Long: `Stop lockfs on this host: unmount, stop the daemon, and keep it from starting with the host. The host stays one of the
-cluster, with its identity and, on a server, its data: lockfs up starts it again. See lockfs leave for good.
+		Short: "Stop lockfs on this host until the next lockfs up",
+		Long: `Stop lockfs on this host: unmount, stop the daemon, and disable its start at
+boot. The host stays a member, with its identity and, on a server, its data;
+lockfs up starts it again. To remove the host for good, see lockfs leave.
 
-It refuses while programs use the mount, and names them. --force takes it away from them, and kills a daemon that does
-not stop. Locks are files and stay; flock and fcntl locks of this host are released. Programs cannot lock
-in the mount point meanwhile: it stays protected, as lockfs up has left it.
+The command refuses while programs use the mount, and names them. With --force
+it takes the mount away from them and kills a daemon that does not stop. Lock
+files stay; flock and fcntl locks of this host are released. The mount point
+stays protected, so programs cannot lock in it meanwhile.
 
-On one of three servers the other two go on; on one of two nothing goes on until it is back.`,
+With three servers the other two go on. With two, nothing goes on until this one
+is back.`,
 		Example: "  lockfs down\n  lockfs down --force",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

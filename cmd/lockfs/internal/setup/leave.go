@@ -31,16 +31,20 @@ func leaveCommand() *cobra.Command {
 	var plan leavePlan
 	cmd := &cobra.Command{
 		Use:   "leave",
-		Short: "Take this host out of its cluster for good",
-		Long: `Take this host out of its cluster for good: unmount, remove it from the members if it is a server, stop the daemon, revoke its
-identity, and remove that and ` + settingsFile + `. Programs can create files in the mount point again. To come back it needs a new token. The data of a server stays in its
-data directory, where it is of no use to this cluster any more, unless --remove-data is given.
+		Short: "Remove this host from its cluster for good",
+		Long: `Remove this host from its cluster for good: unmount, leave the members if it is a
+server, stop the daemon, revoke and remove its identity, and remove
+` + settingsFile + `. Programs can create files in the mount point again. To come
+back, the host needs a new token. A server's data stays in its data directory,
+useless for this cluster, unless you give --remove-data.
 
-A server hands its vote back before it stops, as long as a majority of those that are left is there; if it is not, this
-server is needed, and stays unless --force is given. The last server of a cluster cannot leave it.
+A server gives up its vote before it stops. If the remaining servers have no
+quorum without it, it stays unless you give --force. The last server of a cluster
+cannot leave it.
 
-It refuses while programs use the mount, and names them. --force takes it away from them; it also goes on where the
-cluster cannot be asked, and says what is left to be done on a server.`,
+The command refuses while programs use the mount, and names them. --force takes
+the mount away from them. With --force the command also goes on without the
+cluster, and prints the steps that remain for you on a server.`,
 		Example: "  lockfs leave\n  lockfs leave --remove-data",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -43,7 +43,7 @@ func (h *host) unprotect(r *report) error {
 // MountPointCommand is for the units and the scripts of packages.
 func MountPointCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "mount-point", Short: "Protect the directories of configured mounts, or undo that; for units and packages", Hidden: true,
+		Use: "mount-point", Short: "Protect or unprotect configured mount points; for units and packages", Hidden: true,
 	}
 	protect := &cobra.Command{
 		Use: "protect", Short: "Keep programs from creating files in mount points while lockfs is not mounted",

@@ -16,9 +16,11 @@ func UnitsCommand() *cobra.Command {
 	program := ""
 	cmd := &cobra.Command{
 		Use:   "units DIR",
-		Short: "Write the units of systemd, and the settings that they read, to a directory",
-		Long: `Write the units of systemd, and the settings that they read, to a directory, which is made if it is missing: for packages. lockfs up
-uses units in ` + packagedDir + ` that are for the program which it is itself, and writes its own otherwise.`,
+		Short: "Write the systemd units and their settings to a directory",
+		Long: `Write the systemd units and their settings to a directory, which is created if it
+is missing. This is for packages. lockfs up uses units in
+` + packagedDir + ` if they start the same program, and otherwise writes
+its own.`,
 		Example: "  lockfs docs units --program /usr/bin/lockfs ./units",
 		Args:    cli.Exactly(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {

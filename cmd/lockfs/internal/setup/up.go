@@ -50,20 +50,29 @@ func upCommand() *cobra.Command {
 	plan := new(upPlan)
 	cmd := &cobra.Command{
 		Use:   "up [--bootstrap | TOKEN]",
-		Short: "Make this host one of a cluster, and keep it so",
-		Long: `Make this host one of a cluster: with --bootstrap the first server of a new one, with a TOKEN what that is for, a server or
-a host that only mounts. It gets an identity for this host, writes what the daemon is started with to
-` + settingsFile + `, installs and starts its unit where systemd runs (elsewhere it starts the daemon in the background),
-mounts the locks, and waits until they work. While lockfs is not mounted, programs cannot create files in the mount point: it
-makes the directory immutable, or covers it with a read-only tmpfs. --bootstrap prints two tokens, for further servers and for
-mounts. It is refused on a server that has lost its disk, which comes back with a token. A server has a vote as soon as it has
-caught up, unless --nonvoter is given; an even number of voters is warned of.
+		Short: "Make this host a member of a cluster and start lockfs",
+		Long: `Make this host a member of a cluster and start lockfs. --bootstrap creates a new
+cluster with this host as its first server, and prints two tokens: for further
+servers and for mounts. With a TOKEN this host joins as a server, or only mounts.
 
-Without either it brings back what lockfs down stopped, or mends what is not as it should be: a daemon that does not run, a
-unit that is gone. Run again, it says that all is there.
+  a# lockfs up --bootstrap
+  b# lockfs up lockfs-server-...
 
-A TOKEN lets whoever has it into the cluster, and all users of this host can see command lines while they run: give it as
-@FILE, as - (standard input), or in the variable ` + cli.JoinTokenVariable + ` to keep it to yourself.`,
+The command enrols the host, writes the settings to
+` + settingsFile + `, starts the systemd unit (without systemd, a daemon
+in the background), mounts the directory, and waits until it works. It also
+protects the mount point: while lockfs is not mounted, programs cannot create
+files there.
+
+A server votes as soon as it has caught up, unless you give --nonvoter. On a
+server that has lost its disk, --bootstrap is refused: join with a token.
+
+Without arguments the command starts what lockfs down has stopped, and repairs a
+missing unit or a daemon that does not run.
+
+A TOKEN lets anyone who has it into the cluster, and all users of this host can
+read command lines. To keep it secret, give it as @FILE, as - (standard input), or
+in the variable ` + cli.JoinTokenVariable + `.`,
 		Example: `  lockfs up --bootstrap
   lockfs up lockfs-server-AYZlm2x0...
   lockfs up @token --mount /srv/locks

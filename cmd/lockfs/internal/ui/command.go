@@ -27,15 +27,18 @@ func Command() *cobra.Command {
 	p := new(plan)
 	cmd := &cobra.Command{
 		Use:   "ui",
-		Short: "Open a live page with locks, events, hosts and members in a browser",
-		Long: `Open a live page with locks, events, hosts and members: in a browser if this runs on a desktop, else it prints the address. That
-works once, within two minutes, and logs in whoever runs this command: the page shows him what he could stat and read
-himself, and lets root on a server release locks and forget hosts.
+		Short: "Open the live page in a browser",
+		Long: `Open the live page with locks, events, hosts and members in a browser. Without a
+desktop, the command prints an address. It works once, within two minutes, and
+logs in the user who runs the command: you see the locks that you could stat and
+read. Root on a server can also release locks and forget hosts.
 
-The page is that of the daemon of this host. Where it has one on loopback (lockfs server --http-addr) this command ends
-at once. Else, on a mount's host for one, it serves the page on loopback itself until Ctrl-C.
+The daemon of this host serves the page if it has a loopback address (lockfs
+server --http-addr). Otherwise, for example on a host with a mount only, this
+command serves the page itself until Ctrl-C.
 
-To look at it from elsewhere: ssh -L 7422:127.0.0.1:7422 HOST, and lockfs ui there.`,
+To open it from another machine: ssh -L 7422:127.0.0.1:7422 HOST, and lockfs ui
+there.`,
 		Example: `  lockfs ui
   lockfs ui --print --listen 127.0.0.1:8080`,
 		Args: cli.Exactly(0, 0),
