@@ -188,6 +188,29 @@ func TestNoOtherUserReachesTheGuard(t *testing.T) {
 	require.NoError(t, p.Stop())
 }
 
+// TestTheGuardOfAUsersMountIsInTheUsersDirectory for sockets, which no other user can enter. The user's next process takes over the mount.
+func TestTheGuardOfAUsersMountIsInTheUsersDirectory(t *testing.T) {
+	t.Parallel()
+	c := suite.StartInsecureCluster(t, 1)
+	h := c.AddClient(t, "m")
+	program := installFor(t, h, "nobody")
+	h.MustRun(t, "sh", "-ec", "mkdir -m 700 /mnt/run; chown nobody: /mnt/run")
+	start := func() *hosts.Process {
+		command := append(asUser(t, "nobody"), "XDG_RUNTIME_DIR=/mnt/run", "LOCKFS_SUPERVISED=1",
+			program, "mount", "--servers", c.Servers(), "--insecure", "/mnt/locks")
+		return h.Start(command[0], command[1:]...)
+	}
+	p := start()
+	require.NoError(t, p.WaitOutput("lockfs: ready at /mnt/locks"))
+	socket := strings.TrimSpace(h.MustRun(t, "sh", "-c", "echo /mnt/run/lockfs/guard-*"))
+	require.Equal(t, "600 65534\n", h.MustRun(t, "stat", "--format", "%a %u", socket))
+	require.Equal(t, "700 65534\n", h.MustRun(t, "stat", "--format", "%a %u", filepath.Dir(socket)))
+	p.Kill()
+	p = start()
+	require.NoError(t, p.WaitOutput(goneOn))
+	require.NoError(t, p.Stop())
+}
+
 // TestServerIsKilled kills a server with a mount, which has a majority without it, and starts it as systemd does.
 func TestServerIsKilled(t *testing.T) {
 	t.Parallel()
