@@ -18,7 +18,8 @@
 // the file's permissions count as they were; if its directory is gone, or elsewhere, it is for root and for who did it. A
 // capability counts for nothing here, only that somebody is root, as the mount sees it.
 //
-// Files tell what was so when they were opened, to each who opens them; the kernel keeps nothing, and their size is 0, as in
+// locks, locks.jsonl, events and history are made as they are read: an open file needs memory for one line, and of the locks a reader gets
+// each as it was at one of its reads. The other files tell what was so when they were opened. The kernel keeps nothing, and all sizes are 0, as in
 // /proc. Names and contents that are not plain text are shown as Go string literals, so that
 // they cannot pretend to be lines of their own.
 //

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -60,7 +61,7 @@ type eventStream struct {
 	turn   chan struct{} // full while somebody reads, who alone uses what follows
 
 	seen  uint64 // number of the last event fetched
-	ahead []byte // what was fetched and not read yet
+	ahead []byte // the rest of a line that a read ended in
 }
 
 // flags has no position: everything is read once, and a small buffer gets the rest of a line next time.
@@ -77,18 +78,18 @@ func (s *eventStream) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte
 		if s.ends && s.seen >= s.last {
 			return nil, 0
 		}
-		if errno := s.fetch(interrupted); errno != 0 {
+		if errno := s.fetch(interrupted, int(in.Size)); errno != 0 {
 			return nil, errno
 		}
 	}
 	data := s.ahead[:min(len(s.ahead), int(in.Size))]
-	s.ahead = s.ahead[len(data):]
+	s.ahead = bytes.Clone(s.ahead[len(data):])
 	return data, 0
 }
 
-// fetch gets events that have not been seen, and may come back without any. While the cluster has no leader
+// fetch gets events that have not been seen, as many as fill a read, and may come back without any. While the cluster has no leader
 // there are none.
-func (s *eventStream) fetch(interrupted <-chan struct{}) syscall.Errno {
+func (s *eventStream) fetch(interrupted <-chan struct{}, size int) syscall.Errno {
 	ctx, end := thread.UntilInterrupted(interrupted)
 	defer end()
 	result, err := s.source.cluster.Query(ctx, listEvents(&storepb.ListEvents{
@@ -107,6 +108,9 @@ func (s *eventStream) fetch(interrupted <-chan struct{}) syscall.Errno {
 	for _, event := range result.GetEvents() {
 		s.ahead = append(append(s.ahead, lockjson.EventLine(event)...), '\n')
 		s.seen = event.GetNumber()
+		if len(s.ahead) >= size {
+			return 0 // the rest is asked for again, so that an open file needs memory for one line only
+		}
 	}
 	if len(result.GetEvents()) < eventPage {
 		s.seen = max(s.seen, result.GetLastEvent()) // the others are not for this viewer

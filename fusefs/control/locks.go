@@ -24,30 +24,16 @@ const (
 
 func (locksFile) attr(s *source) (*storepb.Attr, syscall.Errno) { return s.fixed(fileMode), 0 }
 
-// open takes the locks in pages, which can be of different moments.
 func (f locksFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
-	var lines snapshot
-	now := s.cluster.Status().GetClusterTime()
-	next := &storepb.ListLocks{Viewer: kernel.ViewerOf(&in.InHeader)}
-	for {
-		result, errno := s.query(&storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: next}})
-		if errno != 0 {
-			return nil, errno
-		}
-		page := result.GetLocks()
-		if len(page) == 0 {
-			return lines, 0
-		}
-		for _, lock := range page {
-			if f == jsonLocks {
-				lines = append(append(lines, lockjson.LockLine(lock, now)...), '\n')
-			} else {
-				lines = append(lines, lockLine(lock, now)...)
-			}
-		}
-		last := page[len(page)-1]
-		next.AfterParent, next.AfterName = last.GetParent(), last.GetName()
+	return &lockList{source: s, file: f, viewer: kernel.ViewerOf(&in.InHeader), turn: make(chan struct{}, 1)}, 0
+}
+
+// line is what the file says of a lock.
+func (f locksFile) line(lock *storepb.Lock, now int64) []byte {
+	if f == jsonLocks {
+		return append(lockjson.LockLine(lock, now), '\n')
 	}
+	return []byte(lockLine(lock, now))
 }
 
 // lockLine is a line of plainLocks:

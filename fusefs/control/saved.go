@@ -34,6 +34,7 @@ type SavedNode struct {
 type SavedHandle struct {
 	Number uint64
 	Kind   string
+	View   string
 	Data   []byte // that is there to be read
 	Parent ids.Inode
 	Name   []byte
@@ -115,6 +116,12 @@ func saveHandle(of handle) (SavedHandle, error) {
 	switch h := of.(type) {
 	case snapshot:
 		return SavedHandle{Kind: kindSnapshot, Data: h}, nil
+	case *lockList:
+		viewer, err := proto.Marshal(h.viewer)
+		return SavedHandle{
+			Kind: kindLocks, View: string(h.file), Data: h.at.rest, Parent: ids.Inode(h.at.parent), Name: h.at.name, Viewer: viewer,
+			Ends: h.at.ended, Last: uint64(h.now), Seen: h.at.offset,
+		}, err
 	case *eventStream:
 		viewer, err := proto.Marshal(h.viewer)
 		return SavedHandle{Kind: kindEvents, Data: h.ahead, Viewer: viewer, Waits: h.waits, Ends: h.ends, Last: h.last, Seen: h.seen}, err
@@ -130,6 +137,13 @@ func (s *SavedHandle) handle(of *source) (handle, error) {
 	switch s.Kind {
 	case kindSnapshot:
 		return snapshot(s.Data), nil
+	case kindLocks:
+		viewer := new(storepb.Viewer)
+		err := proto.Unmarshal(s.Viewer, viewer)
+		at := listPosition{offset: s.Seen, rest: s.Data, parent: uint64(s.Parent), name: s.Name, ended: s.Ends}
+		return &lockList{
+			source: of, file: locksFile(s.View), viewer: viewer, turn: make(chan struct{}, 1), now: int64(s.Last), at: at, before: at,
+		}, err
 	case kindEvents:
 		viewer := new(storepb.Viewer)
 		err := proto.Unmarshal(s.Viewer, viewer)

@@ -57,11 +57,24 @@ func why(lock *storepb.Lock, now int64) snapshot {
 	line("inode", fmt.Sprint(attr.GetIno()))
 	line("links", fmt.Sprint(attr.GetNlink()))
 	line("size", fmt.Sprint(attr.GetSize()))
+	held, waiting := 0, 0
 	for _, a := range lock.GetAdvisoryLocks() {
-		line(advisoryKind(a), advisory(a, now))
+		count := &held
+		if a.GetPosition() != 0 {
+			count = &waiting
+		}
+		if *count++; *count <= advisoryLines {
+			line(advisoryKind(a), advisory(a, now))
+		}
+	}
+	if more := max(0, held-advisoryLines) + max(0, waiting-advisoryLines); more > 0 {
+		line("flock and fcntl", fmt.Sprintf("%d more", more))
 	}
 	return snapshot(text.String())
 }
+
+// advisoryLines bounds the lines of locks and those of requests, and so what an open file needs in memory.
+const advisoryLines = 100
 
 func advisoryKind(a *storepb.AdvisoryLock) string {
 	if a.GetKind() == storepb.LockKind_FLOCK {
