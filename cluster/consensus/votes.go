@@ -215,7 +215,31 @@ func checkPages(path string, size int64) (err error) {
 	})
 }
 
+// votesBucket is where raft-boltdb keeps what is no entry of the log.
+const votesBucket = "conf"
+
+// hasBuckets reports whether a file has what raft-boltdb makes after it has created the file. A process may have been killed in between.
+func hasBuckets(path string) (has bool, err error) {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})
+	if err != nil {
+		return false, err
+	}
+	err = db.View(func(tx *bbolt.Tx) error {
+		has = tx.Bucket([]byte(votesBucket)) != nil
+		return nil
+	})
+	return has, errors.Join(err, db.Close())
+}
+
 func checkRecord(path string, used bool) (err error) {
+	switch has, err := hasBuckets(path); {
+	case err != nil:
+		return err
+	case !has && used:
+		return errors.New("it has no record of votes")
+	case !has:
+		return nil
+	}
 	bolt, err := raftboltdb.New(raftboltdb.Options{
 		Path: path, BoltOptions: &bbolt.Options{Timeout: time.Second, ReadOnly: true},
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
 
 	"lockfs/raftstore/checksum"
 )
@@ -41,6 +42,20 @@ func requireVotes(t testing.TB, votes *voteStore, current, term uint64, candidat
 	name, err := votes.Get([]byte(keyVoteCandidate))
 	require.NoError(t, err)
 	require.Equal(t, candidate, string(name))
+}
+
+// TestVotesWhoseFileWasBegunOnly: a process was killed after it had created the file, and before the file could hold a record.
+func TestVotesWhoseFileWasBegunOnly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), votesFile)
+	db, err := bbolt.Open(path, 0o600, nil)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	_, err = openVotes(path, true)
+	require.ErrorAs(t, err, new(*DamagedError), "a node that was in a cluster had votes")
+	votes, err := openVotes(path, false)
+	require.NoError(t, err)
+	requireVotes(t, votes, 0, 0, "")
+	require.NoError(t, votes.Close())
 }
 
 // TestVotesWithFlippedBitsAreNotBelieved flips bits of what says which record is the newest, and of the record itself: either
