@@ -29,6 +29,11 @@ def fill():
                 write('%s-%d-%d' % (me, size, number), size)
         except OSError as error:
             why = NAMES[error.errno]
+    try:
+        for number in range(10): # a link needs less than a file
+            os.link(me + '.lock', '%s-link-%d' % (me, number))
+    except OSError as error:
+        why = NAMES[error.errno]
     return why
 
 def small():
