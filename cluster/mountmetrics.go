@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sys/unix"
 
+	"lockfs/raftstore/budget"
 	"lockfs/raftstore/storepb"
 )
 
@@ -20,6 +21,7 @@ type MountMetrics struct {
 	operations *prometheus.HistogramVec
 	build      *prometheus.GaugeVec
 	session    atomic.Pointer[MountSession]
+	budgets    atomic.Pointer[[]*budget.Pool]
 }
 
 // MountSession is the session of a mount.
@@ -62,6 +64,9 @@ func (m *MountMetrics) SetMount(session MountSession) {
 	m.session.Store(&session)
 }
 
+// SetBudgets says what this process counts for users.
+func (m *MountMetrics) SetBudgets(pools ...*budget.Pool) { m.budgets.Store(&pools) }
+
 // ObserveMount counts an operation of the kernel.
 func (m *MountMetrics) ObserveMount(op string, errno syscall.Errno, took time.Duration) {
 	result := "OK"
@@ -84,11 +89,22 @@ var (
 		"For how long the session of this process's mount lasts if the cluster does not confirm it again; 0: it is not confirmed.", nil, nil)
 	offsetDesc = prometheus.NewDesc("lockfs_mount_clock_offset_seconds",
 		"How far this host's clock is ahead of cluster time, as its mount measures it.", nil, nil)
+
+	budgetUsedDesc = prometheus.NewDesc("lockfs_budget_used",
+		"What all users of this process's mount use of a budget now.", []string{"budget"}, nil)
+	budgetMostDesc = prometheus.NewDesc("lockfs_budget_limit", "What each user may use of it.", []string{"budget"}, nil)
+	budgetUserDesc = prometheus.NewDesc("lockfs_budget_user_used",
+		"What the users with most of it use now.", []string{"budget", "uid"}, nil)
+	budgetExceededDesc = prometheus.NewDesc("lockfs_budget_exceeded_total",
+		"Requests for which a budget had no room: a call waited then, anything else was refused.", []string{"budget"}, nil)
 )
+
+// shownUsers bounds how many users of a budget the metrics have.
+const shownUsers = 5
 
 // Describe is part of prometheus.Collector.
 func (c mountCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{mountsDesc, remainingDesc, offsetDesc} {
+	for _, desc := range []*prometheus.Desc{mountsDesc, remainingDesc, offsetDesc, budgetUsedDesc, budgetMostDesc, budgetUserDesc, budgetExceededDesc} {
 		descs <- desc
 	}
 }
@@ -103,6 +119,23 @@ func (c mountCollector) Collect(metrics chan<- prometheus.Metric) {
 	if session != nil {
 		gauge(remainingDesc, (*session).Remaining().Seconds())
 		gauge(offsetDesc, time.Duration((*session).Status().GetClockOffset()).Seconds())
+	}
+	if pools := c.budgets.Load(); pools != nil {
+		for _, pool := range *pools {
+			collectBudget(metrics, pool.Usage(shownUsers))
+		}
+	}
+}
+
+func collectBudget(metrics chan<- prometheus.Metric, usage budget.Usage) {
+	send := func(desc *prometheus.Desc, kind prometheus.ValueType, value uint64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(desc, kind, float64(value), append([]string{usage.Each.Budget}, labels...)...)
+	}
+	send(budgetUsedDesc, prometheus.GaugeValue, usage.Total)
+	send(budgetMostDesc, prometheus.GaugeValue, usage.Each.Most)
+	send(budgetExceededDesc, prometheus.CounterValue, usage.Refused)
+	for _, use := range usage.Users {
+		send(budgetUserDesc, prometheus.GaugeValue, use.Used, strconv.FormatUint(uint64(use.Key.UID), 10))
 	}
 }
 

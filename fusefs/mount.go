@@ -144,7 +144,11 @@ func newMounted(
 	connection *mountpoint.Connection, agreed *serve.Init, ops Operator, opts Options, crashes []int64,
 ) (*Mounted, error) {
 	fs := newDispatcher(newFileSystem(ops, opts), watch.NewKnown())
-	server, err := serve.New(fs, connection.Device, agreed, mountOptions(opts), fs.asks, mayWait, onlyOnce, opts.Logger)
+	if opts.Budgets == nil {
+		opts.Budgets = NewBudgets(Limits{})
+	}
+	server, err := serve.New(
+		fs, connection.Device, agreed, mountOptions(opts), fs.asks, mayWait, onlyOnce, opts.Budgets.ofServer(), opts.Logger)
 	m := &Mounted{
 		dir: connection.Dir, logger: opts.Logger, fs: fs, ops: ops, init: agreed, server: server, connection: connection,
 		served: make(chan struct{}), left: make(chan struct{}),

@@ -18,6 +18,7 @@ type Options struct {
 	// MountOptions are further options of mount(8) that the kernel knows for any file system: ro, noexec, ...
 	MountOptions []string
 	Observer     Observer
+	Budgets      *Budgets // of the users of the mount; those of NewBudgets(Limits{}) if nil
 	// RootIsNobody tells whether root of this host may do no more than a user who is nobody (uid 65534), once that is known. nil: it may do
 	// everything.
 	RootIsNobody func(context.Context) (bool, error)

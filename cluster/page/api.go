@@ -85,10 +85,11 @@ func (s *Server) apiEvents(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		format, kind = "id: %[1]d\ndata: %[2]s\n\n", "text/event-stream"
 	}
-	if !s.enter(w) {
+	leave := s.enter(w, r)
+	if leave == nil {
 		return
 	}
-	defer s.leave()
+	defer leave()
 	out := http.NewResponseController(w)
 	for begun := false; ; begun = true {
 		result, err := s.events(r.Context(), &storepb.ListEvents{After: after, Limit: eventPage, Wait: follow && begun})

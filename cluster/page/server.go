@@ -7,12 +7,14 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"html/template"
 	"log/slog"
 	"net/http"
 
 	"lockfs/cluster/loopback"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/budget"
 )
 
 // Config says for whom the page is, and whom it asks.
@@ -37,16 +39,30 @@ type Server struct {
 
 	closing context.Context
 	close   context.CancelFunc
-	room    chan struct{} // one of each stream
+	streams *budget.Pool
 }
 
-// mostStreams is how many pages are kept live at a time.
-const mostStreams = 128
+// How many pages and streams of events are live at a time, in all, of one user, and of root alone.
+const (
+	mostStreams     = 128
+	streamsPerUser  = 16
+	streamsReserved = 16
+)
+
+func newStreams() *budget.Pool {
+	limit := budget.Limit{Budget: "live pages and event streams", Of: "user", Most: streamsPerUser}
+	all := limit
+	all.Of, all.Most = "daemon", mostStreams
+	return budget.NewPool(limit, all, streamsReserved)
+}
+
+// Budgets returns what the page counts for its users.
+func (s *Server) Budgets() []*budget.Pool { return []*budget.Pool{s.streams} }
 
 // New makes a server.
 func New(cfg Config) *Server {
 	cfg.Mount = cmp.Or(cfg.Mount, "/locks")
-	s := &Server{cfg: cfg, name: loopback.NewName(), logins: newLogins(), room: make(chan struct{}, mostStreams)}
+	s := &Server{cfg: cfg, name: loopback.NewName(), logins: newLogins(), streams: newStreams()}
 	_, _ = rand.Read(s.secret[:]) // never fails
 	s.overview = &overviewCache{ask: asker{cfg.Front}}
 	s.listings = newListings(asker{cfg.Front})
@@ -61,18 +77,17 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// enter answers that there is no room if there is none for another stream.
-func (s *Server) enter(w http.ResponseWriter) bool {
-	select {
-	case s.room <- struct{}{}:
-		return true
-	default:
-		writeJSON(w, http.StatusServiceUnavailable, apiError{"too many pages and streams are live"})
-		return false
+// enter returns the function that ends a stream. It answers that there is no room if there is none for another stream, and returns nil.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request) (leave func()) {
+	caller := rpc.CallerOf(r.Context())
+	user, standing := caller.User(), caller.Standing()
+	exceeded := new(budget.ExceededError)
+	if err := s.streams.Take(user, 1, standing); errors.As(err, &exceeded) {
+		writeJSON(w, exceeded.Status(), apiError{exceeded.Error()})
+		return nil
 	}
+	return func() { s.streams.Give(user, 1, standing) }
 }
-
-func (s *Server) leave() { <-s.room }
 
 // code is what a form has to have: nobody else's page can know it.
 func (s *Server) code(r *http.Request) string {

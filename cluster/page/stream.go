@@ -42,10 +42,11 @@ const quietTime = 10 * time.Second
 
 // stream keeps a page live, by server-sent events.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, k kind) {
-	if !s.enter(w) {
+	leave := s.enter(w, r)
+	if leave == nil {
 		return
 	}
-	defer s.leave()
+	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	before, last := newSent(), time.Time{}

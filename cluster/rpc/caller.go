@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+
+	"lockfs/raftstore/budget"
 )
 
 // Role is what a caller may be.
@@ -50,6 +52,27 @@ type Caller struct {
 	UID       uint32 // of RoleUser, as are the others
 	GID       uint32
 	Groups    []uint32 // supplementary ones; nil: none, or they are not known
+	// Administrator says that the process that connected to a unix socket could administer this host (hostinfo.IsAdministrator).
+	Administrator bool
+}
+
+// User returns the user in whose budgets the calls count: of the host of a certificate, or else of the address.
+func (c Caller) User() budget.User {
+	switch {
+	case c.Host != "":
+		return budget.User{Host: c.Host}
+	case c.Address.IsValid():
+		return budget.User{Host: c.Address.String()}
+	}
+	return budget.User{UID: c.UID}
+}
+
+// Standing returns how the calls stand to the budgets of this process.
+func (c Caller) Standing() budget.Standing {
+	if c.Role == RoleUser && c.UID == 0 && c.Administrator {
+		return budget.Privileged
+	}
+	return budget.Ordinary
 }
 
 // String is for logs.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/budget"
 )
 
 // leadingNode does what it is asked if it leads, and names the leader or forwards to it if not.
@@ -199,8 +200,7 @@ func TestOnlyAServerThatIsToldSoAcceptsForwardedRequests(t *testing.T) {
 func TestAHostTakesNoRoomFromOthersOnADetour(t *testing.T) {
 	f := NewForwarder(nil, func() string { return "" })
 	defer f.Close()
-	greedy := originOf(Caller{Host: "greedy"})
-	accounts, _ := f.room.enter(greedy, true)
+	accounts, _ := f.room.enter(Caller{Host: "greedy"}, budget.Replacing)
 	for f.room.take(accounts.calls, callCost, false) {
 	}
 	require.Equal(t, forwardLimits.bytesPerHost, accounts.calls.used)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/budget"
 )
 
 // Forwarder forwards requests to the leader. It has connections of its own, and bounds the requests that each host has under way on them:
@@ -45,9 +46,9 @@ func Forward[Request proto.Message, Reply any](
 	if err != nil {
 		return reply, err
 	}
-	from, bytes := originOf(caller), callCost+proto.Size(request)
-	accounts, _ := f.room.enter(from, true)
-	defer f.room.leave(from)
+	bytes := callCost + proto.Size(request)
+	accounts, _ := f.room.enter(caller, budget.Replacing)
+	defer f.room.leave(caller, budget.Replacing)
 	_, urgent := proto.Message(request).(*clusterpb.KeepAliveRequest)
 	if !f.room.draw(ctx, accounts.calls, bytes, timesFor(urgent)) {
 		return reply, NotForwarded

@@ -38,7 +38,7 @@ func fuzzPort(f *testing.F, security *Security, seeds ...string) {
 		if security != nil {
 			p.server.room.mu.Lock()
 			defer p.server.room.mu.Unlock()
-			require.Zero(t, p.server.room.connections, "nobody got through")
+			require.Zero(t, p.server.room.connections.Usage(0).Total, "nobody got through")
 		}
 	})
 }
@@ -87,7 +87,7 @@ func FuzzJoinFrames(f *testing.F) {
 		_, _ = ours.Write(said)
 		require.NoError(t, ours.Close())
 		<-ended
-		require.Zero(t, s.room.connections)
+		require.Zero(t, s.room.connections.Usage(0).Total)
 		require.Zero(t, s.room.all.used)
 		require.Zero(t, s.room.coming.used)
 	})

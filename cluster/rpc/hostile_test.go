@@ -100,7 +100,7 @@ func (s *testServer) left() limits {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
 	l := s.room.limits
-	l.connections -= s.room.connections
+	l.connections -= int(s.room.connections.Usage(0).Total)
 	l.bytes -= s.room.all.used
 	l.coming -= s.room.coming.used
 	for _, h := range s.room.hosts {

@@ -4,14 +4,17 @@ import (
 	"context"
 	"net/netip"
 	"sync"
+
+	"lockfs/raftstore/budget"
 )
 
 // limits are what a server has room for. The room of each kind has to be enough for the largest call.
 type limits struct {
 	request int // bytes of one
 
-	connections        int // in all
-	connectionsPerHost int
+	connections         int // in all
+	connectionsPerHost  int
+	connectionsReserved int // of all, for root of this host
 
 	coming        int // bytes of requests of which only a part has come, in all
 	comingPerHost int
@@ -30,12 +33,12 @@ var standardLimits = limits{
 	bytes: 128 << 20, bytesPerHost: 64 << 20, bytesPerConnection: 16 << 20,
 }
 
-// socketLimits let hundreds of commands of each user be under way.
+// socketLimits let a hundred commands of each user be under way, and those of root besides.
 var socketLimits = limits{
 	request:     MaxRequest,
-	connections: 1 << 10, connectionsPerHost: 256,
-	coming: 8 << 20, comingPerHost: 2 << 20,
-	bytes: 64 << 20, bytesPerHost: 32 << 20, bytesPerConnection: 16 << 20,
+	connections: 1 << 10, connectionsPerHost: 128, connectionsReserved: 128,
+	coming: 8 << 20, comingPerHost: 1 << 20,
+	bytes: 96 << 20, bytesPerHost: 12 << 20, bytesPerConnection: 12 << 20,
 }
 
 // joinLimits are for who may be anybody. To take all connections somebody has to do as many handshakes in each joinSettled, which takes
@@ -96,6 +99,14 @@ type host struct {
 	connections int
 }
 
+// connectionsPool counts connections, which all are of one kind of listener.
+func connectionsPool(l limits) *budget.Pool {
+	limit := budget.Limit{Budget: "connections", Of: "user or host", Most: uint64(l.connectionsPerHost)}
+	all := limit
+	all.Of, all.Most = "listener", uint64(l.connections)
+	return budget.NewPool(limit, all, uint64(min(l.connectionsReserved, l.connections/8)))
+}
+
 // accounts are those of a connection.
 type accounts struct {
 	calls  *account
@@ -111,21 +122,25 @@ type room struct {
 	closed      bool
 	all         account
 	coming      account
-	connections int
 	hosts       map[origin]*host
+	connections *budget.Pool
 }
 
 func newRoom(l limits) *room {
-	r := &room{limits: l, all: account{limit: l.bytes}, coming: account{limit: l.coming}, hosts: make(map[origin]*host)}
+	r := &room{limits: l, all: account{limit: l.bytes}, coming: account{limit: l.coming}, hosts: make(map[origin]*host), connections: connectionsPool(l)}
 	r.freed.L = &r.mu
 	return r
 }
 
-// enter answers the accounts of another connection, and false if there is no room for one. There is for one in whose place another one
+// enter returns the accounts of another connection, and an error if there is no room for one. There is for one in whose place another one
 // is leaving.
-func (r *room) enter(from origin, replacing bool) (accounts, bool) {
+func (r *room) enter(caller Caller, standing budget.Standing) (accounts, error) {
+	if err := r.connections.Take(caller.User(), 1, standing); err != nil {
+		return accounts{}, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	from := originOf(caller)
 	h := r.hosts[from]
 	if h == nil {
 		h = &host{
@@ -133,20 +148,17 @@ func (r *room) enter(from origin, replacing bool) (accounts, bool) {
 			coming:  account{above: &r.coming, limit: r.limits.comingPerHost},
 		}
 	}
-	if !replacing && (r.connections >= r.limits.connections || h.connections >= r.limits.connectionsPerHost) {
-		return accounts{}, false
-	}
 	r.hosts[from] = h
-	r.connections++
 	h.connections++
-	return accounts{&account{above: &h.account, limit: r.limits.bytesPerConnection}, &h.coming}, true
+	return accounts{&account{above: &h.account, limit: r.limits.bytesPerConnection}, &h.coming}, nil
 }
 
 // leave is for a connection none of whose calls is under way any more.
-func (r *room) leave(from origin) {
+func (r *room) leave(caller Caller, standing budget.Standing) {
+	r.connections.Give(caller.User(), 1, standing)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.connections--
+	from := originOf(caller)
 	h := r.hosts[from]
 	if h.connections--; h.connections == 0 {
 		delete(r.hosts, from)

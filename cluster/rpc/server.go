@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"lockfs/raftstore/budget"
 )
 
 // Server answers calls.
@@ -125,17 +127,18 @@ func (s *Server) serve(conn net.Conn) {
 	if err != nil {
 		return // it has gone
 	}
-	from := originOf(caller)
-	accounts, fits := s.room.enter(from, false)
-	if !fits && s.makeRoom(from) {
-		accounts, fits = s.room.enter(from, true)
+	standing := caller.Standing()
+	accounts, err := s.room.enter(caller, standing)
+	if err != nil && s.makeRoom(originOf(caller)) {
+		standing = budget.Replacing
+		accounts, err = s.room.enter(caller, standing)
 	}
-	if !fits {
+	if err != nil {
 		s.crowded(caller)
 		s.sayCrowded(conn)
 		return
 	}
-	defer s.room.leave(from)
+	defer s.room.leave(caller, standing)
 	if s.register(conn, caller) {
 		defer s.unregister(conn)
 		newServing(&s.service, conn, caller, accounts).serve()

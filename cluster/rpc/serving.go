@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/budget"
 	"lockfs/raftstore/storepb"
 )
 
@@ -173,7 +174,8 @@ func (c *serving) next(ctx context.Context) (head, []byte, error) {
 	if err != nil {
 		return head{}, nil, err
 	}
-	if !c.take(ctx, c.account, cost(h), c.handlers[h.method()].Urgent) {
+	urgent := c.handlers[h.method()].Urgent || c.caller.Standing() == budget.Privileged
+	if !c.take(ctx, c.account, cost(h), urgent) {
 		return head{}, nil, net.ErrClosed
 	}
 	return h, request, nil

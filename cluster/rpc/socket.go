@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/hostinfo"
 )
 
 // staleTime is how long a process may take to accept a connection that is there.
@@ -64,6 +66,7 @@ func UserAt(conn *net.UnixConn) (Caller, error) {
 			return
 		}
 		caller.UID, caller.GID = credentials.Uid, credentials.Gid
+		caller.Administrator = caller.UID == 0 && hostinfo.IsAdministrator(uint32(credentials.Pid))
 		caller.Groups = peerGroups(int(fd))
 	})
 	return caller, errors.Join(controlled, err)

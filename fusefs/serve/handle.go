@@ -15,6 +15,9 @@ func (s *Server) begin(request []byte) *call {
 	if c.header.Opcode == opInterrupt && len(request) >= headerSize+8 {
 		if ended := s.underway[binary.NativeEndian.Uint64(request[headerSize:])]; ended != nil {
 			ended.interrupted = true
+			if ended.queued != nil {
+				c.ofQueued = ended
+			}
 		}
 	}
 	if s.mayWait(&c.header) {
@@ -31,9 +34,14 @@ func (s *Server) handle(c *call, request []byte) {
 	out, done := s.roomForAnswer(c, request)
 	defer done()
 	var answer []byte
-	if isAskedAgain(&c.header) && s.onlyOnce(request) {
+	switch {
+	case c.ofQueued != nil:
+		s.interruptQueued(c.ofQueued)
+	case c.refused != 0:
+		answer = refusal(c.header.Unique, c.refused)
+	case isAskedAgain(&c.header) && s.onlyOnce(request):
 		answer = refusal(c.header.Unique, unix.EIO)
-	} else {
+	default:
 		answer = s.ask(c, request, out)
 	}
 	if !s.toGiveBack(c, answer) && len(answer) > 0 {
@@ -84,6 +92,7 @@ func (s *Server) toGiveBack(c *call, answer []byte) bool {
 	if s.underway[c.header.Unique] == c {
 		delete(s.underway, c.header.Unique)
 	}
+	s.release(c)
 	if !c.back || statusOf(answer) != -int32(unix.EINTR) {
 		return false
 	}
@@ -91,7 +100,7 @@ func (s *Server) toGiveBack(c *call, answer []byte) bool {
 		s.pending = append(s.pending, c.raw)
 	} else {
 		s.handled++
-		go s.again(c.raw)
+		go s.again(c.raw) // it takes the mutex
 	}
 	return true
 }
@@ -126,7 +135,11 @@ func (s *Server) interrupt(which func(*call) bool) {
 // again handles a request that was read before, and counted again.
 func (s *Server) again(request []byte) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	c := s.begin(request)
-	s.mu.Unlock()
-	go s.handle(c, request)
+	if s.admission.admit(c, request) {
+		go s.handle(c, request)
+	} else {
+		s.handled--
+	}
 }

@@ -11,11 +11,14 @@ import (
 const (
 	opForget      = 2
 	opRead        = 15
+	opRelease     = 18
 	opGetXAttr    = 22
 	opListXAttr   = 23
 	opInit        = 26
 	opReadDir     = 28
+	opReleaseDir  = 29
 	opInterrupt   = 36
+	opDestroy     = 38
 	opIoctl       = 39
 	opBatchForget = 42
 	opReadDirPlus = 44

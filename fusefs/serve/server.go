@@ -6,8 +6,10 @@ import (
 	"sync"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/kernel"
+	"lockfs/raftstore/budget"
 )
 
 // Server serves one connection.
@@ -31,6 +33,8 @@ type Server struct {
 	stopping bool
 	isGone   bool     // the kernel has let go
 	pending  [][]byte // given back
+
+	admission admission
 }
 
 // call is a request that is being handled.
@@ -40,6 +44,12 @@ type call struct {
 	back   bool   // it was ended here, to be given back
 
 	interrupted bool // by the kernel
+
+	charge   charge
+	refused  unix.Errno // there is no room for it
+	queued   []byte     // the request, while it waits for its turn
+	ended    bool       // it was answered meanwhile
+	ofQueued *call      // that this one interrupts
 }
 
 // New is for a connection that was opened as init says. asks is called before each request is handled. mayWait tells of requests that may
@@ -48,12 +58,13 @@ type call struct {
 // another process may have done so before it was killed: those are answered EIO.
 func New(
 	fs fuse.RawFileSystem, device *os.File, init *Init, options *fuse.MountOptions,
-	asks func(*fuse.InHeader), mayWait func(*fuse.InHeader) bool, onlyOnce func([]byte) bool, logger *slog.Logger,
+	asks func(*fuse.InHeader), mayWait func(*fuse.InHeader) bool, onlyOnce func([]byte) bool, budgets Budgets, logger *slog.Logger,
 ) (*Server, error) {
 	s := &Server{
 		protocol: fuse.NewProtocolServer(fs, options), device: device, fd: int(device.Fd()), logger: logger,
 		asks: asks, mayWait: mayWait, onlyOnce: onlyOnce,
 		underway: make(map[uint64]*call), reading: make(map[*reader]struct{}),
+		admission: admission{Budgets: budgets, queues: make(map[budget.User]*queue)},
 	}
 	s.large.New = func() any { return new(make([]byte, kernel.MaxWrite+answerRoom)) }
 	s.small.New = func() any { return new(make([]byte, answerRoom)) }

@@ -66,6 +66,6 @@ func (s *Server) takePending() (pending [][]byte, done bool) {
 	if s.handled > 0 {
 		return nil, false
 	}
-	pending, s.pending = s.pending, nil
+	pending, s.pending = append(s.pending, s.admission.drain()...), nil
 	return pending, true
 }

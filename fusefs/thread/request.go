@@ -87,7 +87,7 @@ func (c *callerContext) watch() {
 func (c *callerContext) Err() error {
 	select {
 	case <-c.Interrupted:
-		if isKilled(c.Thread) {
+		if IsKilled(c.Thread) {
 			c.killed()
 		}
 	default:
@@ -103,9 +103,9 @@ func (c *callerContext) killed() {
 	c.late.Do(func() { time.AfterFunc(c.grace, c.end) })
 }
 
-// isKilled tells whether SIGKILL is pending for a thread. Every signal that ends a process becomes that for
+// IsKilled reports whether SIGKILL is pending for a thread. Every signal that ends a process becomes that for
 // each of its threads (proc_pid_status(5): SigPnd).
-func isKilled(thread uint32) bool {
+func IsKilled(thread uint32) bool {
 	if thread == 0 {
 		return false
 	}

@@ -8,6 +8,7 @@ package budget
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 )
 
@@ -53,7 +54,8 @@ func (l Limit) Exceeded(by string) *ExceededError { return &ExceededError{Limit:
 // ExceededError says that a budget has no room.
 type ExceededError struct {
 	Limit
-	By string // whose budget it is
+	By     string // whose budget it is
+	Shared bool   // by all users together
 }
 
 func (e *ExceededError) Error() string {
@@ -62,6 +64,14 @@ func (e *ExceededError) Error() string {
 		text += fmt.Sprintf("; see `lockfs quota list`, and change it with %s", e.Setting)
 	}
 	return text
+}
+
+// Status returns the code of an HTTP response to a request that is refused: 429 if its user has too many, 503 if all have.
+func (e *ExceededError) Status() int {
+	if e.Shared {
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusTooManyRequests
 }
 
 // Counts is how much each key uses. The zero value is empty. It is not safe for concurrent use.

@@ -13,7 +13,7 @@ type Pool struct {
 
 	mu      sync.Mutex
 	used    Counts[User]
-	counts  [2]uint64 // by standing
+	counts  [3]uint64 // by standing
 	refused uint64
 }
 
@@ -26,10 +26,12 @@ func NewPool(each, all Limit, reserve uint64) *Pool {
 // Standing is how a request stands to the limits.
 type Standing int
 
-// The standings. Privileged requests, of root in the initial user namespace and of health checks, use the reserve and have no limit of their own.
+// The standings. Privileged requests, of root of the host and of health checks, use the reserve and have no limit of their own. A replacing
+// one always fits: it takes the place of one that is about to end.
 const (
 	Ordinary Standing = iota
 	Privileged
+	Replacing
 )
 
 // Take takes so much for a user. The error is an *ExceededError; then nothing is taken.
@@ -49,16 +51,18 @@ func (p *Pool) exceeded(user User, n uint64, standing Standing) *ExceededError {
 	if standing == Ordinary && p.each.Most != 0 && p.used.Used(user)+n > p.each.Most {
 		return p.each.Exceeded(user.String())
 	}
-	if p.all.Most == 0 {
+	if p.all.Most == 0 || standing == Replacing {
 		return nil
 	}
-	if unreserved := p.all.Most - p.reserve; standing == Ordinary && p.counts[Ordinary]+n > unreserved || p.total()+n > p.all.Most {
-		return p.all.Exceeded("all users together")
+	if unreserved := p.all.Most - p.reserve; standing == Ordinary && p.counts[Ordinary]+p.counts[Replacing]+n > unreserved || p.total()+n > p.all.Most {
+		exceeded := p.all.Exceeded("all users together")
+		exceeded.Shared = true
+		return exceeded
 	}
 	return nil
 }
 
-func (p *Pool) total() uint64 { return p.counts[Ordinary] + p.counts[Privileged] }
+func (p *Pool) total() uint64 { return p.counts[Ordinary] + p.counts[Privileged] + p.counts[Replacing] }
 
 // Give gives back what Take took.
 func (p *Pool) Give(user User, n uint64, standing Standing) {

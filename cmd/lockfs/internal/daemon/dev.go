@@ -12,12 +12,14 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/fusefs"
 )
 
 func devCommand() *cobra.Command {
 	var (
 		data    string
 		timeout time.Duration
+		limits  fusefs.Limits
 		forrst  forrstEndpoint
 		logs    cli.LogFlags
 	)
@@ -60,6 +62,7 @@ fuse3).`,
 					Name: "dev", DataDir: data, Bootstrap: true, Leases: true, Logger: logger,
 				},
 				opTimeout: timeout,
+				limits:    limits,
 				forrst:    forrst,
 				mountDir:  path,
 				socket:    cli.DevSocket(path),
@@ -76,6 +79,7 @@ fuse3).`,
 	cmd.Flags().StringVar(&data, "data", "", "data directory (default DIR.data)")
 	forrst.add(cmd.Flags())
 	cli.AddOpTimeout(cmd.Flags(), &timeout)
+	addLimits(cmd.Flags(), &limits)
 	logs.Add(cmd.Flags(), "warn")
 	return cmd
 }

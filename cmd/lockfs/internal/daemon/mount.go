@@ -70,6 +70,7 @@ With --insecure there are no certificates and no tokens; give --servers.`,
 	flags.DurationVar(&plan.wait, "wait", defaultMountWait, "how long to look for the cluster before giving up")
 	flags.StringVar(&plan.httpAddr, "http-addr", "", "where /healthz, /metrics and the page of lockfs ui are served (default nowhere)")
 	cli.AddOpTimeout(flags, &plan.opTimeout)
+	addLimits(flags, &plan.limits)
 	plan.logs.Add(flags, "info")
 	return cmd
 }
@@ -133,8 +134,10 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	about := cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}
 	serveHTTP(http, about, relay, mountHandler(client, metrics), logger, &serving)
 	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &serving) // before another guard: see lockfs down
+	budgets := fusefs.NewBudgets(p.limits)
+	metrics.SetBudgets(budgets.Pools()...)
 	mounted, guard, err := mount(p.dir, client, fusefs.Options{
-		Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody(client), Observer: metrics.ObserveMount,
+		Logger: logger, Budgets: budgets, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody(client), Observer: metrics.ObserveMount,
 	}, inherited)
 	if err != nil && ctx.Err() == nil && inherited.isGuarded() { // the next process goes on with the session
 		return err

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/mountpoints"
+	"lockfs/fusefs"
 	"lockfs/fusefs/mountpoint"
 )
 
@@ -40,6 +42,8 @@ is 7420. OPTIONS, separated by commas:
   name=NAME        name of this host (default: from its identity, or host name)
   op-timeout=15s   how long a call waits for a quorum before ETIMEDOUT
   wait=1m          how long to look for the cluster before giving up
+  max-calls-per-user=256, max-waits-per-user=16384
+                   limits for each user of the mount (lockfs help limits)
   log-level=info   debug, info, warn or error
   http-addr=ADDR   address of /healthz, /metrics and the page (default: none)
   ro, nodev, nosuid, noexec, noatime and others as for any file system
@@ -91,6 +95,7 @@ func protectMountPoint(w io.Writer, dir string) {
 // isOwn are those that mean nothing to the kernel.
 var isOwn = map[string]bool{
 	"name": true, "op-timeout": true, "wait": true, "log-level": true, "http-addr": true, "insecure": true, "identity": true,
+	fusefs.CallsFlag: true, fusefs.WaitsFlag: true,
 }
 
 // kernelOptions are handed on; the others in quietOptions are meant for mount(8), systemd and libmount.
@@ -142,6 +147,16 @@ func (p *mountPlan) take(option string, sloppy bool) error {
 		p.httpAddr = value
 	case name == "log-level":
 		p.logs.Level = value
+	case name == fusefs.CallsFlag, name == fusefs.WaitsFlag:
+		most, err := strconv.ParseUint(value, 10, 32)
+		if err != nil || most == 0 {
+			return fmt.Errorf("option %s: give a number of 1 or more", option)
+		}
+		if name == fusefs.CallsFlag {
+			p.limits.CallsPerUser = most
+		} else {
+			p.limits.WaitsPerUser = most
+		}
 	case name == "op-timeout", name == "wait":
 		duration, err := time.ParseDuration(value)
 		if err != nil {

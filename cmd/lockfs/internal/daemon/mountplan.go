@@ -7,6 +7,7 @@ import (
 	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/fusefs"
 )
 
 // mountPlan is a mount without a voter.
@@ -17,6 +18,7 @@ type mountPlan struct {
 	host      string
 	opTimeout time.Duration
 	wait      time.Duration // for the cluster, before giving up
+	limits    fusefs.Limits // of its users
 	options   []string      // of the file system: nodev, nosuid, noexec, ...
 	logs      cli.LogFlags
 	httpAddr  string // empty: none

@@ -63,9 +63,10 @@ func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Relay, other http.Ha
 	})
 	if e.listener != nil {
 		mux := http.NewServeMux()
-		mux.Handle("GET /metrics", other)
-		mux.Handle("GET /healthz", other)
-		mux.Handle("/", shown.Handler())
+		checks := healthChecks(other)
+		mux.Handle("GET /metrics", checks)
+		mux.Handle("GET /healthz", checks)
+		mux.Handle("/", withinBudget(callBudget("HTTP", endpointConns-mostScrapes-endpointConns/8), shown.Handler()))
 		e.names = append(e.names, shown.Name(), relay.Host())
 		serveOn(e, mux, "HTTP", logger, parts)
 	}
@@ -76,7 +77,7 @@ func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Relay, other http.Ha
 }
 
 // pageSocketConns is the number of connections that the page's socket has at a time.
-const pageSocketConns = 128
+const pageSocketConns = 256
 
 func servePageSocket(path string, shown *page.Server, logger *slog.Logger, parts *parts) error {
 	if err := cli.MakeSocketDir(); err != nil {
@@ -89,6 +90,6 @@ func servePageSocket(path string, shown *page.Server, logger *slog.Logger, parts
 	// Every user of this host may connect, and must not use up the file descriptors of a process that serves locks.
 	e := limitedEndpoint(listener, pageSocketConns, nil)
 	e.connContext = page.ConnContext
-	serveOn(e, shown.SocketHandler(), "the page's socket", logger, parts)
+	serveOn(e, withinBudget(callBudget("the socket of the page", pageSocketConns), shown.SocketHandler()), "the page's socket", logger, parts)
 	return nil
 }

@@ -15,12 +15,14 @@ import (
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/daemon/supervisor"
+	"lockfs/fusefs"
 )
 
 // service is a voter, and a mount of it if mountDir is not empty.
 type service struct {
 	config    cluster.Config
 	opTimeout time.Duration
+	limits    fusefs.Limits // of the users of the mount
 	mountDir  string
 	hostName  string          // as the sessions are called
 	token     *identity.Token // to enter a cluster with; nil: none

@@ -116,6 +116,7 @@ before you act, so the unit of lockfs up does not restart then. The exit code is
 	flags.IntVar(&s.config.BackupKeep, "backup-keep", 24, "how many of the newest are kept")
 	s.forrst.add(flags)
 	cli.AddOpTimeout(flags, &s.opTimeout)
+	addLimits(flags, &s.limits)
 	logs.Add(flags, "info")
 	cmd.AddCommand(initCommand(), inspectCommand(), recoverCommand())
 	return cmd

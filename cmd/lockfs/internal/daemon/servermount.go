@@ -90,7 +90,9 @@ func (s *service) mountWith(client *session.Client, err error) serverMount {
 		return serverMount{err: err}
 	}
 	m := serverMount{client: client}
-	options := fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount}
+	budgets := fusefs.NewBudgets(s.limits)
+	s.config.Metrics.SetBudgets(budgets.Pools()...)
+	options := fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount, Budgets: budgets}
 	m.mounted, m.guard, m.err = mount(s.mountDir, client, options, s.inherited)
 	return m
 }

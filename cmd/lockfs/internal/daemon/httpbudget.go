@@ -1,0 +1,64 @@
+package daemon
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/budget"
+)
+
+const (
+	// scrapeTime is how long a client may take to read the metrics, or the state of health.
+	scrapeTime = 30 * time.Second
+	// mostScrapes bounds how many clients read the metrics at a time.
+	mostScrapes = 32
+)
+
+// callBudget returns the budget of the requests that an endpoint with so many connections handles at a time. One user, or one address, has an
+// eighth of them, and an eighth is reserved for root and for health checks.
+func callBudget(what string, conns uint64) *budget.Pool {
+	each := budget.Limit{Budget: "requests by " + what, Of: "user or address", Most: conns / 8}
+	all := each
+	all.Of, all.Most = "endpoint", conns
+	return budget.NewPool(each, all, conns/8)
+}
+
+// withinBudget answers 429 to a request of a user who has too many under way, and 503 to one when all users together have.
+func withinBudget(pool *budget.Pool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller := rpc.CallerOf(r.Context())
+		user, standing := caller.User(), caller.Standing()
+		if caller.Role != rpc.RoleUser {
+			host, _, _ := net.SplitHostPort(r.RemoteAddr)
+			user = budget.User{Host: host}
+		}
+		exceeded := new(budget.ExceededError)
+		if err := pool.Take(user, 1, standing); errors.As(err, &exceeded) {
+			http.Error(w, exceeded.Error(), exceeded.Status())
+			return
+		}
+		defer pool.Give(user, 1, standing)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// healthChecks serves /metrics and /healthz, for which there is room whatever else an endpoint does. Each client has scrapeTime to read.
+func healthChecks(next http.Handler) http.Handler {
+	scrapes := make(chan struct{}, mostScrapes)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(scrapeTime))
+		if r.URL.Path == "/metrics" {
+			select {
+			case scrapes <- struct{}{}:
+				defer func() { <-scrapes }()
+			default:
+				http.Error(w, "too many clients read the metrics", http.StatusServiceUnavailable)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}

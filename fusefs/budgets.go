@@ -1,0 +1,54 @@
+package fusefs
+
+import (
+	"cmp"
+
+	"lockfs/fusefs/serve"
+	"lockfs/raftstore/budget"
+)
+
+// Limits are how much a user of a mount may use at a time; 0: the default.
+type Limits struct {
+	CallsPerUser uint64 // calls in progress; more of them wait until one of these ends
+	WaitsPerUser uint64 // for locks, and reads of the control directory; then ENOLCK
+}
+
+// Default limits, and for how many users there is room. The last share is root's.
+const (
+	DefaultCallsPerUser = 256
+	DefaultWaitsPerUser = 16 << 10
+	userShares          = 8
+)
+
+// The flags of `lockfs mount`, `lockfs server` and `lockfs dev` that change them.
+const (
+	CallsFlag = "max-calls-per-user"
+	WaitsFlag = "max-waits-per-user"
+)
+
+// Budgets count what the users of a mount use.
+type Budgets struct {
+	calls, waits *budget.Pool
+}
+
+// NewBudgets returns budgets of which nothing is used.
+func NewBudgets(l Limits) *Budgets {
+	return &Budgets{
+		calls: newPool("calls in progress", CallsFlag, cmp.Or(l.CallsPerUser, DefaultCallsPerUser)),
+		waits: newPool("waits", WaitsFlag, cmp.Or(l.WaitsPerUser, DefaultWaitsPerUser)),
+	}
+}
+
+func newPool(what, flag string, each uint64) *budget.Pool {
+	limit := budget.Limit{Budget: what, Of: "user of the mount", Setting: "--" + flag, Most: each}
+	all := limit
+	all.Of, all.Most = "mount", userShares*each
+	return budget.NewPool(limit, all, each)
+}
+
+// Pools returns what is counted.
+func (b *Budgets) Pools() []*budget.Pool { return []*budget.Pool{b.calls, b.waits} }
+
+func (b *Budgets) ofServer() serve.Budgets {
+	return serve.Budgets{Calls: b.calls, Waits: b.waits, UserOf: func(uid uint32) budget.User { return budget.User{UID: uid} }}
+}

@@ -1,0 +1,143 @@
+package fusefs
+
+import (
+	"bufio"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/storepb"
+)
+
+// slowNames has look-ups of names that begin with "slow" take until open is called.
+func slowNames(s *session) (begun chan string, open func()) {
+	begun, gate := make(chan string, 100), make(chan struct{})
+	s.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
+		if name := string(query.GetLookup().GetName()); strings.HasPrefix(name, "slow") {
+			begun <- name
+			<-gate
+		}
+		return nil, false, nil
+	})
+	return begun, sync.OnceFunc(func() { close(gate) })
+}
+
+// startAs starts a program of a user in a directory. It is waited for at the end of the test at the latest.
+func startAs(t *testing.T, uid uint32, dir, program string, args ...string) (cmd *exec.Cmd, lines *bufio.Scanner) {
+	t.Helper()
+	cmd = exec.Command("sh", append([]string{"-c", `cd "$0" && exec "$@"`, dir, program}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	output, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Wait() })
+	return cmd, bufio.NewScanner(output)
+}
+
+// statMany looks names up in a thread each, and prints each error that is not ENOENT.
+const statMany = `
+import os, sys, threading
+def look(number):
+    try:
+        os.stat('%s%d' % (sys.argv[1], number))
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        print(error, flush=True)
+threads = [threading.Thread(target=look, args=(number,)) for number in range(int(sys.argv[2]))]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print('done', flush=True)
+`
+
+// TestCallsOfOneUserLeaveRoomForOthers: those beyond the user's budget wait for others of the user to end, and are all done in the end.
+func TestCallsOfOneUserLeaveRoomForOthers(t *testing.T) {
+	const calls, each = 20, 4
+	ops, dir := newCluster().open(), t.TempDir()
+	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
+	budgets := NewBudgets(Limits{CallsPerUser: each})
+	m := mountAt(t, dir, ops, Options{Budgets: budgets})
+	begun, open := slowNames(ops)
+	defer open()
+	require.NoError(t, unix.Mkdir(filepath.Join(dir, "of1000"), 0o777)) // the kernel has changes of a directory wait for look-ups in it
+	_, lines := startAs(t, 1000, dir, "python3", "-c", statMany, "of1000/slow", fmt.Sprint(calls))
+	queued := func() int {
+		return m.server.Queued()
+	}
+	eventually(t, "the others wait", func() bool { return queued() == calls-each })
+	require.Len(t, begun, each)
+
+	for _, uid := range []uint32{0, 1001} { // another user's calls are done meanwhile
+		output, err := runAs(t, uid, dir, "sh", "-ec", fmt.Sprintf("mkdir %d.lock; rmdir %[1]d.lock; echo x > %[1]d; cat %[1]d", uid))
+		require.NoError(t, err, output)
+	}
+	killed, _ := startAs(t, 1000, dir, "python3", "-c", statMany, "of1000/slower", "1")
+	eventually(t, "one more waits", func() bool { return queued() == calls-each+1 })
+	require.NoError(t, killed.Process.Kill()) // it need not wait for its turn
+	require.Error(t, killed.Wait())
+	require.Len(t, begun, each)
+
+	open()
+	require.True(t, lines.Scan())
+	require.Equal(t, "done", lines.Text())
+	require.Len(t, begun, calls)
+	require.Zero(t, queued())
+	require.Zero(t, budgets.calls.Usage(1).Total)
+}
+
+// TestQueuedCallsAreHandedOver: another process does those whose turn had not come.
+func TestQueuedCallsAreHandedOver(t *testing.T) {
+	const calls, each = 20, 4
+	ops, dir := newCluster().open(), t.TempDir()
+	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
+	m := mountAt(t, dir, ops, Options{Budgets: NewBudgets(Limits{CallsPerUser: each})})
+	begun, open := slowNames(ops)
+	defer open()
+	require.NoError(t, unix.Mkdir(filepath.Join(dir, "of1000"), 0o777)) // the kernel has changes of a directory wait for look-ups in it
+	_, lines := startAs(t, 1000, dir, "python3", "-c", statMany, "of1000/slow", fmt.Sprint(calls))
+	eventually(t, "the others wait", func() bool { return m.server.Queued() == calls-each })
+	time.AfterFunc(10*time.Millisecond, open)
+	h, err := m.HandOver(5 * time.Second)
+	require.NoError(t, err)
+	require.NotEmpty(t, h.given)
+	require.Len(t, begun, calls-len(h.given))
+	heir, err := TakeOver(h.State, h.Files, nil, ops, Options{Logger: m.logger}, func(*Mounted) error { return nil })
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, heir.Unmount()) })
+	require.True(t, lines.Scan())
+	require.Equal(t, "done", lines.Text())
+	require.Len(t, begun, calls)
+}
+
+// TestWaitsOfOneUserLeaveRoomForOthers: a user who waits for too many locks gets ENOLCK, and another one waits as before.
+func TestWaitsOfOneUserLeaveRoomForOthers(t *testing.T) {
+	const each = 3
+	ops, dir := newCluster().open(), t.TempDir()
+	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
+	budgets := NewBudgets(Limits{WaitsPerUser: each})
+	mountAt(t, dir, ops, Options{Budgets: budgets})
+	held := openIn(t, dir, "held")
+	require.NoError(t, unix.Fchmod(held, 0o666))
+	require.NoError(t, unix.Flock(held, unix.LOCK_EX))
+	for range each {
+		startAs(t, 1000, dir, "flock", "held", "true")
+	}
+	eventually(t, "all wait", func() bool { return budgets.waits.Usage(1).Total == each })
+	output, err := runAs(t, 1000, dir, "flock", "held", "true")
+	require.Error(t, err)
+	require.Contains(t, output, "No locks available")
+	_, lines := startAs(t, 1001, dir, "flock", "held", "echo", "got it")
+	eventually(t, "another user waits", func() bool { return budgets.waits.Usage(1).Total == each+1 })
+	require.NoError(t, unix.Close(held))
+	require.True(t, lines.Scan())
+	require.Equal(t, "got it", lines.Text())
+	eventually(t, "nothing is waited for", func() bool { return budgets.waits.Usage(1).Total == 0 })
+}

@@ -1,0 +1,225 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"lockfs/fusefs/thread"
+	"lockfs/raftstore/budget"
+	"lockfs/raftstore/hostinfo"
+)
+
+// Budgets are how much users may ask for at a time. A call beyond its budget waits for another call of its user to end, and takes a
+// goroutine and a buffer only then; so one user's calls never keep those of other users from being handled. A wait (for a lock, or in the
+// control directory) beyond its budget is refused with ENOLCK.
+type Budgets struct {
+	Calls *budget.Pool
+	Waits *budget.Pool
+	// UserOf returns the user in whose budget a uid counts.
+	UserOf func(uid uint32) budget.User
+}
+
+const (
+	// queuedCalls bounds how many calls of a user wait for others to end: each is a thread. Then EAGAIN, as from fork(2).
+	queuedCalls = 64 << 10
+	// queuedBytes bounds what these calls have, mostly the data of write(2).
+	queuedBytes = 64 << 20
+)
+
+// admission is the calls that wait for others of their users to end. The mutex of the server guards it.
+type admission struct {
+	Budgets
+	queues map[budget.User]*queue
+	turns  []budget.User // that have a queue, those first that have waited for longest. At most a few have no room for one call more.
+}
+
+// queue is the calls of one user that wait, the oldest first.
+type queue struct {
+	calls []*call
+	bytes int
+}
+
+// charge is what a call takes of a budget.
+type charge struct {
+	pool     *budget.Pool
+	user     budget.User
+	standing budget.Standing
+}
+
+func (c *charge) give() {
+	if c.pool != nil {
+		c.pool.Give(c.user, 1, c.standing)
+		c.pool = nil
+	}
+}
+
+// counts reports whether a request counts as a call. A formality does not, and neither does one that lets go of something; the kernel
+// tells no user of these.
+func counts(opcode uint32) bool {
+	switch opcode {
+	case opForget, opBatchForget, opInterrupt, opInit, opRelease, opReleaseDir, opDestroy:
+		return false
+	}
+	return true
+}
+
+// admit reports whether a call is to be handled now. Else it waits for its turn, and the request is copied. A call that is refused is to be
+// handled, which answers it.
+func (a *admission) admit(c *call, request []byte) bool {
+	if a.Calls == nil || !counts(c.header.Opcode) {
+		return true
+	}
+	user := a.UserOf(c.header.Uid)
+	if c.raw != nil {
+		if !c.take(a.Waits, user) {
+			if c.refused = unix.ENOLCK; c.header.Opcode == opRead {
+				c.refused = unix.EAGAIN
+			}
+		}
+		return true
+	}
+	waiting := a.queues[user]
+	if waiting == nil && c.take(a.Calls, user) {
+		return true
+	}
+	if waiting == nil {
+		waiting = new(queue)
+		a.queues[user] = waiting
+		a.turns = append(a.turns, user)
+	}
+	if len(waiting.calls) >= queuedCalls || waiting.bytes+len(request) > queuedBytes {
+		c.refused = unix.EAGAIN
+		return true
+	}
+	c.queued = bytes.Clone(request)
+	waiting.bytes += len(request)
+	waiting.calls = append(waiting.calls, c)
+	return false
+}
+
+// take reports whether the budget of a user has room for a call. Root has a reserve, if it is root of the whole host.
+func (c *call) take(pool *budget.Pool, user budget.User) bool {
+	c.charge = charge{pool, user, budget.Ordinary}
+	err := pool.Take(user, 1, budget.Ordinary)
+	if err != nil && c.header.Uid == 0 && hostinfo.IsAdministrator(c.header.Pid) {
+		c.charge.standing = budget.Privileged
+		err = pool.Take(user, 1, budget.Privileged)
+	}
+	if err != nil {
+		c.charge.pool = nil
+	}
+	return err == nil
+}
+
+// next returns the call whose turn it is, for which there is room now; nil: there is none.
+func (a *admission) next() *call {
+	for range len(a.turns) {
+		user := a.turns[0]
+		a.turns = a.turns[1:]
+		waiting := a.queues[user]
+		c := waiting.calls[0]
+		goes := c.ended || c.take(a.Calls, user)
+		if goes {
+			waiting.calls, waiting.bytes = waiting.calls[1:], waiting.bytes-len(c.queued)
+		}
+		if len(waiting.calls) == 0 {
+			delete(a.queues, user)
+		} else {
+			a.turns = append(a.turns, user)
+		}
+		if goes {
+			return c
+		}
+	}
+	return nil
+}
+
+// drain returns the requests that wait for their turn.
+func (a *admission) drain() (requests [][]byte) {
+	for _, user := range a.turns {
+		for _, c := range a.queues[user].calls {
+			if !c.ended {
+				requests = append(requests, c.queued)
+			}
+		}
+	}
+	a.queues, a.turns = make(map[budget.User]*queue), nil
+	return requests
+}
+
+// release gives back what a call took, and begins calls that have waited for that. It is called with the mutex held.
+func (s *Server) release(c *call) {
+	c.charge.give()
+	for !s.stopping && !s.isGone {
+		next := s.admission.next()
+		if next == nil {
+			return
+		}
+		if next.ended {
+			continue
+		}
+		request := next.queued
+		next.queued = nil
+		s.handled++
+		go s.handle(next, request)
+		if next.interrupted {
+			go s.interruptAgain(next)
+		}
+	}
+}
+
+// interruptQueued is for an interruption of a call that waits for its turn. If the caller is killed the call need not come.
+func (s *Server) interruptQueued(c *call) {
+	if !thread.IsKilled(c.header.Pid) {
+		return
+	}
+	s.mu.Lock()
+	ends := c.queued != nil && !c.ended
+	if ends {
+		c.ended = true
+		delete(s.underway, c.header.Unique)
+	}
+	s.mu.Unlock()
+	if ends {
+		_ = s.write(refusal(c.header.Unique, unix.EINTR))
+	}
+}
+
+// interruptAgain has the handler of a call know that it was interrupted while it waited for its turn.
+func (s *Server) interruptAgain(c *call) {
+	in := fuse.InterruptIn{InHeader: fuse.InHeader{Opcode: opInterrupt}, Unique: c.header.Unique}
+	in.Length = uint32(binary.Size(in))
+	message, _ := binary.Append(nil, binary.NativeEndian, in)
+	out := make([]byte, answerRoom)
+	for {
+		s.mu.Lock()
+		isOver := s.underway[c.header.Unique] != c
+		s.mu.Unlock()
+		if isOver {
+			return
+		}
+		length, status := s.protocol.HandleRequest([][]byte{bytes.Clone(message)}, [][]byte{out})
+		if status.Ok() && statusOf(out[:length]) != -int32(unix.EAGAIN) {
+			return
+		}
+		time.Sleep(wakePause)
+	}
+}
+
+// Queued returns how many calls wait for their turn.
+func (s *Server) Queued() (calls int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, waiting := range s.admission.queues {
+		for _, c := range waiting.calls {
+			if !c.ended {
+				calls++
+			}
+		}
+	}
+	return calls
+}
