@@ -70,14 +70,15 @@ func (a *Admin) statusOf(ctx context.Context, member *storepb.Member, withHash b
 		request.Member = member.GetId()
 		return a.status(ctx, a.servers[0], request)
 	}
-	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
+	ctx, cancel := context.WithTimeout(rpc.Unproven(ctx), rpc.AttemptTimeout)
 	defer cancel()
 	others := slices.DeleteFunc(slices.Clone(a.servers), func(server string) bool { return server == member.GetAddress() })
 	return statusOfMember(ctx, a.peers.Node(member.GetAddress()), member.GetId(), a.peers.Nodes(others), request)
 }
 
+// status also asks a server that cannot prove to be one, because there is no leader. A server that is known to be removed is not asked.
 func (a *Admin) status(ctx context.Context, address string, request *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
+	ctx, cancel := context.WithTimeout(rpc.Unproven(ctx), rpc.AttemptTimeout)
 	defer cancel()
 	return a.peers.Node(address).Status(ctx, request)
 }

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
+	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
@@ -27,8 +27,7 @@ func SecurityOf(dataDir string) (*rpc.Security, error) {
 	if err != nil {
 		return nil, err
 	}
-	judge := credentials.Judge(nil)
-	return &rpc.Security{Client: func(protocol string) *tls.Config { return credentials.ClientConfig(judge, protocol) }}, nil
+	return enrolment.ForCommand(credentials), nil
 }
 
 // SeenAlive tells whether somebody answers at a member's address who does not say to be another node. security is that of
@@ -44,6 +43,6 @@ func SeenAlive(ctx context.Context, member *storepb.Member, security *rpc.Securi
 	_ = conn.Close()
 	peer := rpc.NewRemote(member.GetAddress(), security)
 	defer peer.Close()
-	reply, err := peer.Probe(ctx, &clusterpb.ProbeRequest{})
+	reply, err := peer.Probe(rpc.Unproven(ctx), &clusterpb.ProbeRequest{})
 	return err != nil || reply.GetId() == member.GetId()
 }

@@ -3,7 +3,6 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -30,7 +29,10 @@ type enrollment struct {
 	office     *office
 	founding   *atomic.Pointer[founding] // not nil: this node itself is not recorded yet
 	attempts   *attempts
-	validity   time.Duration // of certificates
+	proofs     *attempts // the same of ProveServer
+	rosters    *rosters
+	ownKey     func() [32]byte // hash of the key of this node's certificate
+	validity   time.Duration   // of certificates
 	logger     *slog.Logger
 }
 
@@ -115,7 +117,10 @@ func readRequest(req *clusterpb.EnrollRequest) (*identity.Request, *storepb.Admi
 		Name: request.Name.Host, Role: roleOf(request.Name.Role), KeyHash: request.KeyHash[:],
 	}}
 	if len(req.GetTokenId()) > 0 {
-		hash := sha256.Sum256(req.GetSecret())
+		hash, err := identity.CheckTokenSignature(req.GetRequest(), req.GetTokenKey(), req.GetTokenSignature())
+		if err != nil {
+			return nil, nil, err
+		}
 		admit.SecretHash = hash[:]
 	}
 	return request, admit, nil
@@ -171,6 +176,7 @@ func (e *enrollment) grant(host *storepb.Admission, admit *storepb.AdmitHost) *c
 	}
 	proven := false
 	e.fsm.View(func(ns *namespace.Namespace) {
+		reply.Roster = e.rosters.of(ns, time.Unix(0, e.clock.Now()))
 		proven = ns.KnowsSecret(admit.GetTokenId(), admit.GetSecretHash())
 		for _, authority := range ns.Authorities() {
 			reply.Authorities = append(reply.Authorities, authority.GetCertificate())

@@ -162,6 +162,11 @@ func (f *forwarding) Change(ctx context.Context, req *clusterpb.ChangeRequest) (
 	return forwardable(ctx, f, req, rpc.Node.Change)
 }
 
+// ProveServer is part of rpc.Node.
+func (f *forwarding) ProveServer(ctx context.Context, req *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
+	return forwardable(ctx, f, req, rpc.Node.ProveServer)
+}
+
 // Enroll is part of rpc.Node.
 func (f *forwarding) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
 	return forwardable(ctx, f, req, rpc.Node.Enroll)

@@ -135,6 +135,11 @@ func (g *guard) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clus
 	return pass(ctx, g, req, rpc.Node.Enroll)
 }
 
+// ProveServer is part of rpc.Node.
+func (g *guard) ProveServer(ctx context.Context, req *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
+	return pass(ctx, g, req, rpc.Node.ProveServer)
+}
+
 // Backup is part of rpc.Node.
 func (g *guard) Backup(ctx context.Context, req *clusterpb.BackupRequest) (*clusterpb.BackupReply, error) {
 	return pass(ctx, g, req, rpc.Node.Backup)

@@ -101,6 +101,7 @@ func (l *leaderLoop) lead(removed <-chan time.Time) {
 			l.correctOwnAddress()
 			if l.enrollment != nil {
 				l.enrollment.dropUnneeded()
+				l.enrollment.shareSeal()
 				l.recordFounding()
 			}
 		case <-expire.C:

@@ -16,16 +16,25 @@ import (
 var errNoAuthority = errors.New("the cluster has no authority yet")
 
 // office has the key of the authority that signs, which the state holds sealed. It is never written or logged.
+//
+// The seal key is in a file of each server. A rotation replaces it: the state has a share of the new one for each server, which only that one
+// can read.
 type office struct {
 	fsm  *raftstore.FSM
-	seal identity.SealKey
+	key  func() *identity.Key // of this node's certificate
+	path string               // of the file with the seal key
 
 	mu       sync.Mutex
+	seal     identity.SealKey
 	unsealed *identity.Authority
 }
 
 // sealKey is what other servers need to sign.
-func (o *office) sealKey() []byte { return o.seal[:] }
+func (o *office) sealKey() []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.seal[:]
+}
 
 // signing is the authority that signs now.
 func (o *office) signing() (*identity.Authority, error) {
@@ -44,17 +53,41 @@ func (o *office) signing() (*identity.Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the certificate of the authority: %w", err)
 	}
-	if o.unsealed, err = identity.Unseal(certificate, record.GetSealedKey(), o.seal); err != nil {
+	seal, err := o.sealOf(record, identity.FingerprintOf(certificate))
+	if err != nil {
 		return nil, err
 	}
-	return o.unsealed, nil
+	authority, err := identity.Unseal(certificate, record.GetSealedKey(), seal)
+	if err != nil {
+		return nil, err
+	}
+	if seal != o.seal {
+		if err := seal.Save(o.path); err != nil {
+			return nil, fmt.Errorf("the new seal key is not kept: %w", err)
+		}
+		o.seal = seal
+	}
+	o.unsealed = authority
+	return authority, nil
 }
 
-// add is the command that makes an authority the one that signs: vouched for by the one before, if there is one.
-func (o *office) add(next, before *identity.Authority) (*storepb.Op, error) {
-	op := &storepb.AddAuthority{Certificate: next.Certificate().Raw}
+// sealOf is the seal key of an authority: the share for this node, or the key of its file if there is none.
+func (o *office) sealOf(record *storepb.AuthorityRecord, authority identity.Fingerprint) (identity.SealKey, error) {
+	key := o.key()
+	hash := key.Hash()
+	for _, share := range record.GetShares() {
+		if bytes.Equal(share.GetKeyHash(), hash[:]) {
+			return key.OpenShare(share.GetShare(), authority)
+		}
+	}
+	return o.seal, nil
+}
+
+// addAuthority is the command that makes an authority the one that signs, with its key sealed: vouched for by the one before, if there is one.
+func addAuthority(next, before *identity.Authority, seal identity.SealKey, shares []*storepb.SealShare) (*storepb.Op, error) {
+	op := &storepb.AddAuthority{Certificate: next.Certificate().Raw, Shares: shares}
 	var err error
-	if op.SealedKey, err = next.Seal(o.seal); err != nil {
+	if op.SealedKey, err = next.Seal(seal); err != nil {
 		return nil, err
 	}
 	if before != nil {

@@ -168,7 +168,7 @@ func (n *Node) assemble() {
 		binding: n.binding,
 		shown:   n.shown,
 		ctx:     n.ctx, leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
-		readIndex: n.readIndex, clock: n.clock, changes: n.changes, clones: newClones(n.fsm, n.changes, n.logger), logger: n.logger,
+		readIndex: n.readIndex, clock: n.clock, changes: n.changes, clones: newClones(n.fsm, n.changes, n.logger), rosters: new(rosters), logger: n.logger,
 	}
 	n.questions = newReleaseQuestions()
 	n.renewals = newRenewals(n.ctx, n.shown.table, n.leadership, n.readIndex, n.binding)
@@ -193,7 +193,9 @@ func (n *Node) assemble() {
 	if n.security != nil {
 		n.enrollment = &enrollment{
 			fsm: n.fsm, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock, changes: n.changes, members: n.members,
-			office: &office{fsm: n.fsm, seal: n.security.seal}, founding: &n.security.founding, attempts: newAttempts(), validity: n.cfg.certificateValidity(), logger: n.logger,
+			office: n.office(), founding: &n.security.founding, attempts: newAttempts(), proofs: newAttempts(),
+			ownKey:   func() [32]byte { return n.security.credentials.Key().Hash() },
+			validity: n.cfg.certificateValidity(), rosters: n.sessions.rosters, logger: n.logger,
 		}
 	}
 	n.frozen = &frozenState{ctx: n.ctx, fsm: n.fsm, logger: n.logger}
@@ -204,6 +206,12 @@ func (n *Node) assemble() {
 		begin: state.begin, metrics: n.cfg.Metrics, logger: n.logger,
 	}
 	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail, asked: time.Now()}
+}
+
+func (n *Node) office() *office {
+	return &office{
+		fsm: n.fsm, key: n.security.credentials.Key, path: filepath.Join(n.dir.Path, consensus.SealKeyFile), seal: n.security.seal,
+	}
 }
 
 func (n *Node) leaderLoop() *leaderLoop {

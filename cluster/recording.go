@@ -36,7 +36,7 @@ func (n *Node) recordCluster() {
 
 func (n *Node) recordFounding(authority *identity.Authority, hasAuthority bool) error {
 	if !hasAuthority {
-		add, err := n.enrollment.office.add(authority, nil)
+		add, err := addAuthority(authority, nil, n.security.seal, nil)
 		if err == nil {
 			err = n.mustPropose(add)
 		}

@@ -261,6 +261,11 @@ func (relayed) Join(context.Context, *clusterpb.JoinRequest) (*clusterpb.AdminRe
 	return nil, notRelayed()
 }
 
+// ProveServer is part of rpc.Node.
+func (relayed) ProveServer(context.Context, *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
+	return nil, notRelayed()
+}
+
 // Enroll is part of rpc.Node.
 func (relayed) Enroll(context.Context, *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
 	return nil, notRelayed()

@@ -98,7 +98,7 @@ func (r *Restoration) authority() (*identity.Authority, identity.SealKey, error)
 	if err != nil {
 		return nil, identity.SealKey{}, err
 	}
-	add, err := (&office{seal: seal}).add(authority, nil)
+	add, err := addAuthority(authority, nil, seal, nil)
 	if err != nil {
 		return nil, identity.SealKey{}, err
 	}

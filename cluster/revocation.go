@@ -14,31 +14,32 @@ import (
 // settleTime is how long after somebody was shut out a connection may still come up that was let in before.
 const settleTime = 6 * time.Second
 
-// followTrust hangs up on who is shut out, and has this node's own certificate renewed when another authority signs.
+// followTrust hangs up on hosts that are shut out, has this node's own certificate renewed when another authority signs, and takes up its seal key.
 func (n *Node) followTrust() {
 	var seen ids.Index
-	var signing string
+	var signing *storepb.AuthorityRecord
 	for {
 		var last ids.Index
 		err := n.fsm.WaitFor(n.ctx, func(ns *namespace.Namespace) bool {
 			last = ns.ShutOut()
-			return last != seen || signerOf(ns) != signing
+			return last != seen || ns.SigningAuthority() != signing
 		})
 		if err != nil {
 			return
 		}
-		n.fsm.View(func(ns *namespace.Namespace) { signing = signerOf(ns) })
-		n.security.keeper.Signs([]byte(signing))
+		n.fsm.View(func(ns *namespace.Namespace) { signing = ns.SigningAuthority() })
+		n.security.keeper.Signs(signing.GetAuthority().GetFingerprint())
+		if signing != nil {
+			if _, err := n.enrollment.office.signing(); err != nil {
+				n.logger.Warn("the key of the authority is not read: this server can issue no certificates", "error", err)
+			}
+		}
 		if last != seen {
 			seen = last
 			n.cutOff()
 			time.AfterFunc(settleTime, n.cutOff)
 		}
 	}
-}
-
-func signerOf(ns *namespace.Namespace) string {
-	return string(ns.SigningAuthority().GetAuthority().GetFingerprint())
 }
 
 // cutOff ends the connections of those who are shut out.

@@ -56,6 +56,8 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"SetVote":          ofServers,
 		"Backup":           ofServers,   // which has everything, whatever the permissions of files are
 		"Enroll":           ofStrangers, // a token or a known key says who may
+		"ProveServer":      ofStrangers, // of the server that is asked
+		proofOfCaller:      ofServers,
 	},
 	queries: map[protoreflect.Name]right{
 		"lookup":              ofMounts,
@@ -153,6 +155,8 @@ const (
 	workStatus = "Status with hash, confirm or reached"
 	// resignation is a probe that ends what the leader of the term before has to give.
 	resignation = "Probe with elected"
+	// proofOfCaller is a proof that the calling server is one.
+	proofOfCaller = "ProveServer with of_caller"
 	// ownRevocation is revoke_host without a name: the host that asks.
 	ownRevocation = "revoke_host of oneself"
 	// unknown is an operation of a newer version, or none at all.
@@ -171,6 +175,10 @@ func rightFor(request proto.Message) (what protoreflect.Name, least right) {
 	case *clusterpb.ProbeRequest:
 		if r.GetElected() != 0 {
 			what = resignation
+		}
+	case *clusterpb.ProveServerRequest:
+		if r.GetOfCaller() {
+			what = proofOfCaller
 		}
 	case *clusterpb.ChangeRequest:
 		of, what = rights.changes, caseOf(r.GetOp())

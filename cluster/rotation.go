@@ -1,6 +1,10 @@
 package cluster
 
 import (
+	"bytes"
+	"crypto/x509"
+	"fmt"
+	"slices"
 	"time"
 
 	"lockfs/cluster/identity"
@@ -8,7 +12,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// rotation is the command that makes another authority the one that signs, which the one before vouches for.
+// rotation is the command that makes another authority the one that signs, which the one before vouches for. It has another seal key, so that a
+// server that was removed before can read no authority's key in a later backup.
 func (e *enrollment) rotation() (*storepb.Op, error) {
 	before, err := e.office.signing()
 	if err != nil {
@@ -18,7 +23,70 @@ func (e *enrollment) rotation() (*storepb.Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.office.add(next, before)
+	seal := identity.NewSealKey()
+	shares, err := e.shares(seal, next.Fingerprint())
+	if err != nil {
+		return nil, err
+	}
+	return addAuthority(next, before, seal, shares)
+}
+
+// shares are those of a seal key for each server that was admitted.
+func (e *enrollment) shares(seal identity.SealKey, authority identity.Fingerprint) (shares []*storepb.SealShare, err error) {
+	for _, host := range e.servers() {
+		certificate, err := x509.ParseCertificate(host.GetCertificate())
+		if err != nil {
+			return nil, fmt.Errorf("the certificate of %s: %w", host.GetName(), err)
+		}
+		share, err := seal.ShareWith(certificate, authority)
+		if err != nil {
+			return nil, fmt.Errorf("the seal key for %s: %w", host.GetName(), err)
+		}
+		shares = append(shares, &storepb.SealShare{KeyHash: host.GetKeyHash(), Share: share})
+	}
+	return shares, nil
+}
+
+// servers are the hosts that were admitted as servers.
+func (e *enrollment) servers() (servers []*storepb.Admission) {
+	e.fsm.View(func(ns *namespace.Namespace) {
+		ns.EachAdmission(func(host *storepb.Admission) bool {
+			if host.GetRole() == storepb.Role_SERVER && host.GetRevoked() == 0 {
+				servers = append(servers, host)
+			}
+			return true
+		})
+	})
+	return servers
+}
+
+// shareSeal gives a share of the seal key to servers that were admitted while it was replaced, or since.
+func (e *enrollment) shareSeal() {
+	var record *storepb.AuthorityRecord
+	e.fsm.View(func(ns *namespace.Namespace) { record = ns.SigningAuthority() })
+	if len(record.GetShares()) == 0 { // the seal key has never been replaced: servers were told it when they were admitted
+		return
+	}
+	lacks := func(host *storepb.Admission) bool {
+		return !slices.ContainsFunc(record.GetShares(), func(share *storepb.SealShare) bool { return bytes.Equal(share.GetKeyHash(), host.GetKeyHash()) })
+	}
+	if !slices.ContainsFunc(e.servers(), lacks) {
+		return
+	}
+	authority, err := e.office.signing()
+	if err != nil {
+		e.logger.Warn("the seal key cannot be shared", "error", err)
+		return
+	}
+	shares, err := e.shares(identity.SealKey(e.office.sealKey()), authority.Fingerprint())
+	if err != nil {
+		e.logger.Warn("the seal key cannot be shared", "error", err)
+		return
+	}
+	e.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_AddAuthority{AddAuthority: &storepb.AddAuthority{
+		Certificate: record.GetAuthority().GetCertificate(), CrossCertificate: record.GetAuthority().GetCrossCertificate(),
+		SealedKey: record.GetSealedKey(), Shares: shares,
+	}}})
 }
 
 // dropUnneeded ends the trust in authorities of which no host has its certificate any more.

@@ -139,7 +139,7 @@ func mountAt(t testing.TB, credentials *identity.Credentials, over ...rpc.Networ
 		security.Network = network
 	}
 	client, err := session.Dial(ctx, credentials.Servers(), session.Config{
-		Host: credentials.Name().Host, OpTimeout: testWait, Logger: quietLogger(), Security: security, Heard: m.keeper.Heard,
+		Host: credentials.Name().Host, OpTimeout: testWait, Logger: quietLogger(), Security: security, Heard: m.keeper.Heard, Roster: m.keeper.RosterVersion,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -187,4 +187,8 @@ func lastEvent(t testing.TB, node *Node, kind string) (last *storepb.Event) {
 	}
 	require.NotNil(t, last, "no event %s among %v", kind, result.GetEvents())
 	return last
+}
+
+func signerOf(ns *namespace.Namespace) string {
+	return string(ns.SigningAuthority().GetAuthority().GetFingerprint())
 }

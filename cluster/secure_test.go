@@ -180,6 +180,12 @@ func TestTokensLetInWhomTheySay(t *testing.T) {
 	require.NotNil(t, lastEvent(t, node, "join_refused"))
 }
 
+// withToken signs a request with the secret of a token.
+func withToken(request *clusterpb.EnrollRequest, secret identity.Secret) *clusterpb.EnrollRequest {
+	request.TokenKey, request.TokenSignature = secret.Sign(request.GetRequest())
+	return request
+}
+
 // TestALostAnswerIsGivenAgain has a host join whose first answer was lost: with one use of the token, and the same certificate.
 func TestALostAnswerIsGivenAgain(t *testing.T) {
 	t.Parallel()
@@ -189,7 +195,7 @@ func TestALostAnswerIsGivenAgain(t *testing.T) {
 	require.NoError(t, err)
 	request, err := key.Request(identity.Name{Role: identity.Server, Host: "n1"})
 	require.NoError(t, err)
-	enroll := &clusterpb.EnrollRequest{TokenId: token.ID[:], Secret: token.Secret[:], Host: "n1", Request: request}
+	enroll := withToken(&clusterpb.EnrollRequest{TokenId: token.ID[:], Host: "n1", Request: request}, token.Secret)
 	first := ask(t, node, rpc.Node.Enroll, enroll)
 	require.Equal(t, storepb.Code_OK, first.GetResult().GetCode(), first.GetResult().GetMessage())
 	require.Len(t, first.GetSealKey(), len(identity.SealKey{}))
@@ -205,7 +211,7 @@ func TestALostAnswerIsGivenAgain(t *testing.T) {
 	renewal := ask(t, node, rpc.Node.Enroll, &clusterpb.EnrollRequest{Host: "n1", Request: request})
 	require.Equal(t, storepb.Code_OK, renewal.GetResult().GetCode())
 	require.Empty(t, renewal.GetSealKey(), "who has not shown the secret does not get it")
-	wrong := ask(t, node, rpc.Node.Enroll, &clusterpb.EnrollRequest{TokenId: token.ID[:], Secret: make([]byte, 16), Host: "n1", Request: request})
+	wrong := ask(t, node, rpc.Node.Enroll, withToken(&clusterpb.EnrollRequest{TokenId: token.ID[:], Host: "n1", Request: request}, identity.Secret{}))
 	require.Empty(t, wrong.GetSealKey())
 }
 

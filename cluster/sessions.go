@@ -27,6 +27,7 @@ type sessions struct {
 	changes    *changes
 	binding    *binding
 	clones     *clones
+	rosters    *rosters
 	logger     *slog.Logger
 }
 
@@ -54,7 +55,11 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 		alive = ns.SessionLive(ids.Session(req.GetSession()))
 		reply.ClusterVersion = ns.Version()
 		reply.Authority = ns.SigningAuthority().GetAuthority().GetFingerprint()
+		reply.Roster = s.rosters.of(ns, time.Unix(0, reply.GetClusterTime()))
 	})
+	if reply.GetRoster().GetVersion() == req.GetRoster() {
+		reply.Roster = nil
+	}
 	if s.leadership.term() != term {
 		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
 	}

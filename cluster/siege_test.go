@@ -72,8 +72,8 @@ func TestFollowersTellOnlyWhomTheyKnowWhoLeads(t *testing.T) {
 	require.NoError(t, follower.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return len(ns.Tokens()) == 2 }))
 	peers := rpc.NewJoinPeers(&rpc.Security{Client: anybodysSecurity})
 	defer peers.Close()
-	known := &clusterpb.EnrollRequest{TokenId: token.ID[:], Secret: token.Secret[:], Host: "web1", Request: requestOf(t, identity.Client, "web1")}
-	wrong := &clusterpb.EnrollRequest{TokenId: token.ID[:], Secret: []byte("a guess"), Host: "web1", Request: known.GetRequest()}
+	known := withToken(&clusterpb.EnrollRequest{TokenId: token.ID[:], Host: "web1", Request: requestOf(t, identity.Client, "web1")}, token.Secret)
+	wrong := withToken(&clusterpb.EnrollRequest{TokenId: token.ID[:], Host: "web1", Request: known.GetRequest()}, identity.Secret{})
 	without := &clusterpb.EnrollRequest{Host: "web1", Request: known.GetRequest()}
 	for _, request := range []*clusterpb.EnrollRequest{new(clusterpb.EnrollRequest), without, wrong} {
 		reply, err := peers.Node(follower.cfg.Advertise).Enroll(ctx, request)

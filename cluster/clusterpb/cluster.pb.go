@@ -128,7 +128,7 @@ func (x Origin_Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Origin_Role.Descriptor instead.
 func (Origin_Role) EnumDescriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{39, 0}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{42, 0}
 }
 
 type ExecuteRequest struct {
@@ -487,6 +487,7 @@ type KeepAliveRequest struct {
 	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
 	ClockOffset   int64                  `protobuf:"varint,2,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"` // how far the host's clock is ahead of cluster time, nanoseconds, as last measured
 	Cluster       string                 `protobuf:"bytes,3,opt,name=cluster,proto3" json:"cluster,omitempty"`                             // as in ExecuteRequest
+	Roster        uint64                 `protobuf:"fixed64,4,opt,name=roster,proto3" json:"roster,omitempty"`                             // version of the Roster that the mount has; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -542,6 +543,13 @@ func (x *KeepAliveRequest) GetCluster() string {
 	return ""
 }
 
+func (x *KeepAliveRequest) GetRoster() uint64 {
+	if x != nil {
+		return x.Roster
+	}
+	return 0
+}
+
 type KeepAliveReply struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Outcome        Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
@@ -556,6 +564,7 @@ type KeepAliveReply struct {
 	Cluster        string                 `protobuf:"bytes,10,opt,name=cluster,proto3" json:"cluster,omitempty"`                                      // as in ExecuteReply
 	Leases         bool                   `protobuf:"varint,11,opt,name=leases,proto3" json:"leases,omitempty"`                                       // the leader gives leases on what it answers
 	Voters         uint64                 `protobuf:"varint,12,opt,name=voters,proto3" json:"voters,omitempty"`                                       // as in ExecuteReply
+	Roster         *Roster                `protobuf:"bytes,13,opt,name=roster,proto3" json:"roster,omitempty"`                                        // unless the mount has it
 	ClusterVersion uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs
 	OldestVersion  uint32                 `protobuf:"varint,71,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"`    // of those that the node's program knows
 	NewestVersion  uint32                 `protobuf:"varint,72,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"`
@@ -675,6 +684,13 @@ func (x *KeepAliveReply) GetVoters() uint64 {
 		return x.Voters
 	}
 	return 0
+}
+
+func (x *KeepAliveReply) GetRoster() *Roster {
+	if x != nil {
+		return x.Roster
+	}
+	return nil
 }
 
 func (x *KeepAliveReply) GetClusterVersion() uint32 {
@@ -3011,19 +3027,226 @@ func (x *AdminReply) GetFollows() uint64 {
 }
 
 // EnrollRequest has a token, or is a renewal: then its key is the one that the host is known by.
-type EnrollRequest struct {
+// Roster is what a host without the cluster's state judges servers by.
+type Roster struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	TokenId       []byte                 `protobuf:"bytes,1,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
-	Secret        []byte                 `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"` // of the token
-	Host          string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
-	Request       []byte                 `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10, DER
+	Members       []*Roster_Member       `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`         // servers that are members, and are not being removed
+	Revoked       [][]byte               `protobuf:"bytes,2,rep,name=revoked,proto3" json:"revoked,omitempty"`         // hashes of revoked keys, of which there may be a certificate that has not expired
+	Authorities   [][]byte               `protobuf:"bytes,3,rep,name=authorities,proto3" json:"authorities,omitempty"` // that are trusted, the one that signs first; X.509, DER
+	Version       uint64                 `protobuf:"fixed64,4,opt,name=version,proto3" json:"version,omitempty"`       // a hash of the rest, not 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Roster) Reset() {
+	*x = Roster{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Roster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Roster) ProtoMessage() {}
+
+func (x *Roster) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Roster.ProtoReflect.Descriptor instead.
+func (*Roster) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *Roster) GetMembers() []*Roster_Member {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *Roster) GetRevoked() [][]byte {
+	if x != nil {
+		return x.Revoked
+	}
+	return nil
+}
+
+func (x *Roster) GetAuthorities() [][]byte {
+	if x != nil {
+		return x.Authorities
+	}
+	return nil
+}
+
+func (x *Roster) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+// ProveServerRequest asks a server to prove that it is a server of the cluster now. Package identity says how.
+type ProveServerRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nonce         []byte                 `protobuf:"bytes,1,opt,name=nonce,proto3" json:"nonce,omitempty"`                        // 32 random bytes
+	OfCaller      bool                   `protobuf:"varint,2,opt,name=of_caller,json=ofCaller,proto3" json:"of_caller,omitempty"` // the proof is of the calling server, and not of the one that is asked; only the leader gives it
+	TokenId       []byte                 `protobuf:"bytes,3,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`     // of a host that joins
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProveServerRequest) Reset() {
+	*x = ProveServerRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProveServerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProveServerRequest) ProtoMessage() {}
+
+func (x *ProveServerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProveServerRequest.ProtoReflect.Descriptor instead.
+func (*ProveServerRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ProveServerRequest) GetNonce() []byte {
+	if x != nil {
+		return x.Nonce
+	}
+	return nil
+}
+
+func (x *ProveServerRequest) GetOfCaller() bool {
+	if x != nil {
+		return x.OfCaller
+	}
+	return false
+}
+
+func (x *ProveServerRequest) GetTokenId() []byte {
+	if x != nil {
+		return x.TokenId
+	}
+	return nil
+}
+
+type ProveServerReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
+	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,3,opt,name=signature,proto3" json:"signature,omitempty"`
+	Signer        [][]byte               `protobuf:"bytes,4,rep,name=signer,proto3" json:"signer,omitempty"`                           // certificates of the authority that has signed: its own first, then cross certificates. X.509, DER
+	TokenProof    []byte                 `protobuf:"bytes,5,opt,name=token_proof,json=tokenProof,proto3" json:"token_proof,omitempty"` // of a request with a token_id
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProveServerReply) Reset() {
+	*x = ProveServerReply{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProveServerReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProveServerReply) ProtoMessage() {}
+
+func (x *ProveServerReply) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProveServerReply.ProtoReflect.Descriptor instead.
+func (*ProveServerReply) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ProveServerReply) GetOutcome() Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Outcome_DONE
+}
+
+func (x *ProveServerReply) GetLeaderAddress() string {
+	if x != nil {
+		return x.LeaderAddress
+	}
+	return ""
+}
+
+func (x *ProveServerReply) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *ProveServerReply) GetSigner() [][]byte {
+	if x != nil {
+		return x.Signer
+	}
+	return nil
+}
+
+func (x *ProveServerReply) GetTokenProof() []byte {
+	if x != nil {
+		return x.TokenProof
+	}
+	return nil
+}
+
+type EnrollRequest struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	TokenId        []byte                 `protobuf:"bytes,1,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
+	Host           string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
+	Request        []byte                 `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"`                                     // PKCS #10, DER
+	TokenKey       []byte                 `protobuf:"bytes,5,opt,name=token_key,json=tokenKey,proto3" json:"token_key,omitempty"`                   // Ed25519, made of the secret of the token
+	TokenSignature []byte                 `protobuf:"bytes,6,opt,name=token_signature,json=tokenSignature,proto3" json:"token_signature,omitempty"` // of the request, with that key
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
 func (x *EnrollRequest) Reset() {
 	*x = EnrollRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3035,7 +3258,7 @@ func (x *EnrollRequest) String() string {
 func (*EnrollRequest) ProtoMessage() {}
 
 func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3048,19 +3271,12 @@ func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollRequest.ProtoReflect.Descriptor instead.
 func (*EnrollRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{36}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *EnrollRequest) GetTokenId() []byte {
 	if x != nil {
 		return x.TokenId
-	}
-	return nil
-}
-
-func (x *EnrollRequest) GetSecret() []byte {
-	if x != nil {
-		return x.Secret
 	}
 	return nil
 }
@@ -3079,6 +3295,20 @@ func (x *EnrollRequest) GetRequest() []byte {
 	return nil
 }
 
+func (x *EnrollRequest) GetTokenKey() []byte {
+	if x != nil {
+		return x.TokenKey
+	}
+	return nil
+}
+
+func (x *EnrollRequest) GetTokenSignature() []byte {
+	if x != nil {
+		return x.TokenSignature
+	}
+	return nil
+}
+
 type EnrollReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
@@ -3090,13 +3320,14 @@ type EnrollReply struct {
 	SealKey       []byte                 `protobuf:"bytes,7,opt,name=seal_key,json=sealKey,proto3" json:"seal_key,omitempty"` // for a server with a token
 	Servers       []string               `protobuf:"bytes,8,rep,name=servers,proto3" json:"servers,omitempty"`                // addresses of the members
 	SquashRoot    bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"`
+	Roster        *Roster                `protobuf:"bytes,10,opt,name=roster,proto3" json:"roster,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EnrollReply) Reset() {
 	*x = EnrollReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[37]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3108,7 +3339,7 @@ func (x *EnrollReply) String() string {
 func (*EnrollReply) ProtoMessage() {}
 
 func (x *EnrollReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[37]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3121,7 +3352,7 @@ func (x *EnrollReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollReply.ProtoReflect.Descriptor instead.
 func (*EnrollReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{37}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *EnrollReply) GetOutcome() Outcome {
@@ -3187,6 +3418,13 @@ func (x *EnrollReply) GetSquashRoot() bool {
 	return false
 }
 
+func (x *EnrollReply) GetRoster() *Roster {
+	if x != nil {
+		return x.Roster
+	}
+	return nil
+}
+
 // Detour is the message of a frame whose kind says so (package rpc). It contains the request of a caller that cannot reach the leader.
 // A server forwards the request once. The answer is that of the request.
 type Detour struct {
@@ -3203,7 +3441,7 @@ type Detour struct {
 
 func (x *Detour) Reset() {
 	*x = Detour{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[38]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3215,7 +3453,7 @@ func (x *Detour) String() string {
 func (*Detour) ProtoMessage() {}
 
 func (x *Detour) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[38]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3228,7 +3466,7 @@ func (x *Detour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detour.ProtoReflect.Descriptor instead.
 func (*Detour) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{38}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Detour) GetRequest() []byte {
@@ -3272,7 +3510,7 @@ type Origin struct {
 
 func (x *Origin) Reset() {
 	*x = Origin{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[39]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3284,7 +3522,7 @@ func (x *Origin) String() string {
 func (*Origin) ProtoMessage() {}
 
 func (x *Origin) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[39]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3297,7 +3535,7 @@ func (x *Origin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Origin.ProtoReflect.Descriptor instead.
 func (*Origin) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{39}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Origin) GetRole() Origin_Role {
@@ -3326,6 +3564,58 @@ func (x *Origin) GetAddress() string {
 		return x.Address
 	}
 	return ""
+}
+
+type Roster_Member struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	KeyHash       []byte                 `protobuf:"bytes,2,opt,name=key_hash,json=keyHash,proto3" json:"key_hash,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Roster_Member) Reset() {
+	*x = Roster_Member{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Roster_Member) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Roster_Member) ProtoMessage() {}
+
+func (x *Roster_Member) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Roster_Member.ProtoReflect.Descriptor instead.
+func (*Roster_Member) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{36, 0}
+}
+
+func (x *Roster_Member) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Roster_Member) GetKeyHash() []byte {
+	if x != nil {
+		return x.KeyHash
+	}
+	return nil
 }
 
 var File_cluster_clusterpb_cluster_proto protoreflect.FileDescriptor
@@ -3365,11 +3655,12 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06result\x18\x01 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12\x14\n" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x1f\n" +
 	"\vlease_lasts\x18\x03 \x01(\x03R\n" +
-	"leaseLasts\"i\n" +
+	"leaseLasts\"\x81\x01\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
 	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\x12\x18\n" +
-	"\acluster\x18\x03 \x01(\tR\acluster\"\xe7\x03\n" +
+	"\acluster\x18\x03 \x01(\tR\acluster\x12\x16\n" +
+	"\x06roster\x18\x04 \x01(\x06R\x06roster\"\x97\x04\n" +
 	"\x0eKeepAliveReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
@@ -3384,7 +3675,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\acluster\x18\n" +
 	" \x01(\tR\acluster\x12\x16\n" +
 	"\x06leases\x18\v \x01(\bR\x06leases\x12\x16\n" +
-	"\x06voters\x18\f \x01(\x04R\x06voters\x12'\n" +
+	"\x06voters\x18\f \x01(\x04R\x06voters\x12.\n" +
+	"\x06roster\x18\r \x01(\v2\x16.lockfs.cluster.RosterR\x06roster\x12'\n" +
 	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12%\n" +
 	"\x0eoldest_version\x18G \x01(\rR\roldestVersion\x12%\n" +
 	"\x0enewest_version\x18H \x01(\rR\rnewestVersion\"\xc2\x01\n" +
@@ -3580,12 +3872,32 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12,\n" +
 	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12\x18\n" +
-	"\afollows\x18\x04 \x01(\x04R\afollows\"p\n" +
+	"\afollows\x18\x04 \x01(\x04R\afollows\"\xd0\x01\n" +
+	"\x06Roster\x127\n" +
+	"\amembers\x18\x01 \x03(\v2\x1d.lockfs.cluster.Roster.MemberR\amembers\x12\x18\n" +
+	"\arevoked\x18\x02 \x03(\fR\arevoked\x12 \n" +
+	"\vauthorities\x18\x03 \x03(\fR\vauthorities\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\x06R\aversion\x1a7\n" +
+	"\x06Member\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
+	"\bkey_hash\x18\x02 \x01(\fR\akeyHash\"b\n" +
+	"\x12ProveServerRequest\x12\x14\n" +
+	"\x05nonce\x18\x01 \x01(\fR\x05nonce\x12\x1b\n" +
+	"\tof_caller\x18\x02 \x01(\bR\bofCaller\x12\x19\n" +
+	"\btoken_id\x18\x03 \x01(\fR\atokenId\"\xc3\x01\n" +
+	"\x10ProveServerReply\x121\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
+	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x1c\n" +
+	"\tsignature\x18\x03 \x01(\fR\tsignature\x12\x16\n" +
+	"\x06signer\x18\x04 \x03(\fR\x06signer\x12\x1f\n" +
+	"\vtoken_proof\x18\x05 \x01(\fR\n" +
+	"tokenProof\"\xa4\x01\n" +
 	"\rEnrollRequest\x12\x19\n" +
-	"\btoken_id\x18\x01 \x01(\fR\atokenId\x12\x16\n" +
-	"\x06secret\x18\x02 \x01(\fR\x06secret\x12\x12\n" +
+	"\btoken_id\x18\x01 \x01(\fR\atokenId\x12\x12\n" +
 	"\x04host\x18\x03 \x01(\tR\x04host\x12\x18\n" +
-	"\arequest\x18\x04 \x01(\fR\arequest\"\xc5\x02\n" +
+	"\arequest\x18\x04 \x01(\fR\arequest\x12\x1b\n" +
+	"\ttoken_key\x18\x05 \x01(\fR\btokenKey\x12'\n" +
+	"\x0ftoken_signature\x18\x06 \x01(\fR\x0etokenSignatureJ\x04\b\x02\x10\x03\"\xf5\x02\n" +
 	"\vEnrollReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12,\n" +
@@ -3596,7 +3908,9 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\bseal_key\x18\a \x01(\fR\asealKey\x12\x18\n" +
 	"\aservers\x18\b \x03(\tR\aservers\x12\x1f\n" +
 	"\vsquash_root\x18\t \x01(\bR\n" +
-	"squashRoot\"\x8e\x01\n" +
+	"squashRoot\x12.\n" +
+	"\x06roster\x18\n" +
+	" \x01(\v2\x16.lockfs.cluster.RosterR\x06roster\"\x8e\x01\n" +
 	"\x06Detour\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\fR\arequest\x12 \n" +
 	"\vunreachable\x18\x02 \x01(\tR\vunreachable\x12.\n" +
@@ -3652,7 +3966,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                    // 0: lockfs.cluster.Outcome
 	(Origin_Role)(0),                // 1: lockfs.cluster.Origin.Role
@@ -3692,97 +4006,105 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*BackupRequest)(nil),           // 35: lockfs.cluster.BackupRequest
 	(*BackupReply)(nil),             // 36: lockfs.cluster.BackupReply
 	(*AdminReply)(nil),              // 37: lockfs.cluster.AdminReply
-	(*EnrollRequest)(nil),           // 38: lockfs.cluster.EnrollRequest
-	(*EnrollReply)(nil),             // 39: lockfs.cluster.EnrollReply
-	(*Detour)(nil),                  // 40: lockfs.cluster.Detour
-	(*Origin)(nil),                  // 41: lockfs.cluster.Origin
-	(*storepb.Command)(nil),         // 42: lockfs.store.Command
-	(*storepb.Query)(nil),           // 43: lockfs.store.Query
-	(*storepb.Result)(nil),          // 44: lockfs.store.Result
-	(*storepb.SessionRecord)(nil),   // 45: lockfs.store.SessionRecord
-	(storepb.LockKind)(0),           // 46: lockfs.store.LockKind
-	(*storepb.TakeLock)(nil),        // 47: lockfs.store.TakeLock
-	(*storepb.Member)(nil),          // 48: lockfs.store.Member
-	(*storepb.FsStats)(nil),         // 49: lockfs.store.FsStats
-	(*storepb.Caller)(nil),          // 50: lockfs.store.Caller
-	(*storepb.Op)(nil),              // 51: lockfs.store.Op
+	(*Roster)(nil),                  // 38: lockfs.cluster.Roster
+	(*ProveServerRequest)(nil),      // 39: lockfs.cluster.ProveServerRequest
+	(*ProveServerReply)(nil),        // 40: lockfs.cluster.ProveServerReply
+	(*EnrollRequest)(nil),           // 41: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),             // 42: lockfs.cluster.EnrollReply
+	(*Detour)(nil),                  // 43: lockfs.cluster.Detour
+	(*Origin)(nil),                  // 44: lockfs.cluster.Origin
+	(*Roster_Member)(nil),           // 45: lockfs.cluster.Roster.Member
+	(*storepb.Command)(nil),         // 46: lockfs.store.Command
+	(*storepb.Query)(nil),           // 47: lockfs.store.Query
+	(*storepb.Result)(nil),          // 48: lockfs.store.Result
+	(*storepb.SessionRecord)(nil),   // 49: lockfs.store.SessionRecord
+	(storepb.LockKind)(0),           // 50: lockfs.store.LockKind
+	(*storepb.TakeLock)(nil),        // 51: lockfs.store.TakeLock
+	(*storepb.Member)(nil),          // 52: lockfs.store.Member
+	(*storepb.FsStats)(nil),         // 53: lockfs.store.FsStats
+	(*storepb.Caller)(nil),          // 54: lockfs.store.Caller
+	(*storepb.Op)(nil),              // 55: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	42, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	43, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
-	43, // 2: lockfs.cluster.ExecuteRequest.also:type_name -> lockfs.store.Query
+	46, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	47, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	47, // 2: lockfs.cluster.ExecuteRequest.also:type_name -> lockfs.store.Query
 	0,  // 3: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	44, // 4: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	48, // 4: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	4,  // 5: lockfs.cluster.ExecuteReply.also:type_name -> lockfs.cluster.LeasedAnswer
-	44, // 6: lockfs.cluster.LeasedAnswer.result:type_name -> lockfs.store.Result
+	48, // 6: lockfs.cluster.LeasedAnswer.result:type_name -> lockfs.store.Result
 	0,  // 7: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
-	0,  // 8: lockfs.cluster.LeaseReply.outcome:type_name -> lockfs.cluster.Outcome
-	0,  // 9: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
-	11, // 10: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	45, // 11: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
-	46, // 12: lockfs.cluster.AdvisoryOwner.kind:type_name -> lockfs.store.LockKind
-	12, // 13: lockfs.cluster.AwaitReleaseRequest.holder:type_name -> lockfs.cluster.AdvisoryOwner
-	47, // 14: lockfs.cluster.AwaitReleaseRequest.wanted:type_name -> lockfs.store.TakeLock
-	0,  // 15: lockfs.cluster.AwaitReleaseReply.outcome:type_name -> lockfs.cluster.Outcome
-	0,  // 16: lockfs.cluster.ReleaseQuestionsReply.outcome:type_name -> lockfs.cluster.Outcome
-	17, // 17: lockfs.cluster.ReleaseQuestionsReply.questions:type_name -> lockfs.cluster.ReleaseQuestion
-	12, // 18: lockfs.cluster.ReleaseQuestion.holder:type_name -> lockfs.cluster.AdvisoryOwner
-	20, // 19: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	24, // 20: lockfs.cluster.ProbeReply.addresses:type_name -> lockfs.cluster.ServerAddress
-	23, // 21: lockfs.cluster.ProbeReply.process:type_name -> lockfs.cluster.Process
-	48, // 22: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	49, // 23: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	29, // 24: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
-	30, // 25: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
-	27, // 26: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
-	28, // 27: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
-	48, // 28: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	23, // 29: lockfs.cluster.JoinRequest.process:type_name -> lockfs.cluster.Process
-	50, // 30: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
-	50, // 31: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
-	51, // 32: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	50, // 33: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 34: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	44, // 35: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	0,  // 36: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	44, // 37: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	41, // 38: lockfs.cluster.Detour.origin:type_name -> lockfs.cluster.Origin
-	1,  // 39: lockfs.cluster.Origin.role:type_name -> lockfs.cluster.Origin.Role
-	2,  // 40: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	5,  // 41: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	7,  // 42: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
-	9,  // 43: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	18, // 44: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	13, // 45: lockfs.cluster.Node.AwaitRelease:input_type -> lockfs.cluster.AwaitReleaseRequest
-	15, // 46: lockfs.cluster.Node.ReleaseQuestions:input_type -> lockfs.cluster.ReleaseQuestionsRequest
-	21, // 47: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	25, // 48: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	31, // 49: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	32, // 50: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	33, // 51: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
-	34, // 52: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	38, // 53: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	35, // 54: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	3,  // 55: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	6,  // 56: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	8,  // 57: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
-	10, // 58: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	19, // 59: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	14, // 60: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
-	16, // 61: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
-	22, // 62: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	26, // 63: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	37, // 64: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	37, // 65: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	37, // 66: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
-	37, // 67: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	39, // 68: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	36, // 69: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	55, // [55:70] is the sub-list for method output_type
-	40, // [40:55] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	38, // 8: lockfs.cluster.KeepAliveReply.roster:type_name -> lockfs.cluster.Roster
+	0,  // 9: lockfs.cluster.LeaseReply.outcome:type_name -> lockfs.cluster.Outcome
+	0,  // 10: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
+	11, // 11: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
+	49, // 12: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	50, // 13: lockfs.cluster.AdvisoryOwner.kind:type_name -> lockfs.store.LockKind
+	12, // 14: lockfs.cluster.AwaitReleaseRequest.holder:type_name -> lockfs.cluster.AdvisoryOwner
+	51, // 15: lockfs.cluster.AwaitReleaseRequest.wanted:type_name -> lockfs.store.TakeLock
+	0,  // 16: lockfs.cluster.AwaitReleaseReply.outcome:type_name -> lockfs.cluster.Outcome
+	0,  // 17: lockfs.cluster.ReleaseQuestionsReply.outcome:type_name -> lockfs.cluster.Outcome
+	17, // 18: lockfs.cluster.ReleaseQuestionsReply.questions:type_name -> lockfs.cluster.ReleaseQuestion
+	12, // 19: lockfs.cluster.ReleaseQuestion.holder:type_name -> lockfs.cluster.AdvisoryOwner
+	20, // 20: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
+	24, // 21: lockfs.cluster.ProbeReply.addresses:type_name -> lockfs.cluster.ServerAddress
+	23, // 22: lockfs.cluster.ProbeReply.process:type_name -> lockfs.cluster.Process
+	52, // 23: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	53, // 24: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	29, // 25: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
+	30, // 26: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	27, // 27: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
+	28, // 28: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
+	52, // 29: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	23, // 30: lockfs.cluster.JoinRequest.process:type_name -> lockfs.cluster.Process
+	54, // 31: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	54, // 32: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
+	55, // 33: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	54, // 34: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 35: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	48, // 36: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	45, // 37: lockfs.cluster.Roster.members:type_name -> lockfs.cluster.Roster.Member
+	0,  // 38: lockfs.cluster.ProveServerReply.outcome:type_name -> lockfs.cluster.Outcome
+	0,  // 39: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	48, // 40: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	38, // 41: lockfs.cluster.EnrollReply.roster:type_name -> lockfs.cluster.Roster
+	44, // 42: lockfs.cluster.Detour.origin:type_name -> lockfs.cluster.Origin
+	1,  // 43: lockfs.cluster.Origin.role:type_name -> lockfs.cluster.Origin.Role
+	2,  // 44: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	5,  // 45: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	7,  // 46: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
+	9,  // 47: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	18, // 48: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	13, // 49: lockfs.cluster.Node.AwaitRelease:input_type -> lockfs.cluster.AwaitReleaseRequest
+	15, // 50: lockfs.cluster.Node.ReleaseQuestions:input_type -> lockfs.cluster.ReleaseQuestionsRequest
+	21, // 51: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	25, // 52: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	31, // 53: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	32, // 54: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	33, // 55: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
+	34, // 56: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	41, // 57: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	35, // 58: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	3,  // 59: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	6,  // 60: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	8,  // 61: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
+	10, // 62: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	19, // 63: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	14, // 64: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
+	16, // 65: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
+	22, // 66: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	26, // 67: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	37, // 68: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	37, // 69: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	37, // 70: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
+	37, // 71: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	42, // 72: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	36, // 73: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	59, // [59:74] is the sub-list for method output_type
+	44, // [44:59] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -3800,7 +4122,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   40,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,8 +19,9 @@ type Joined struct {
 	SquashRoot  bool // its root is nobody
 }
 
-// Join has this host come in by a token, under a name, and keeps its identity in a directory. Nothing secret is sent to anybody but a
-// server of the token's cluster. It asks until ctx ends. Asked again after a crash, or a lost answer, it gets the same.
+// Join has this host join by a token, under a name, and keeps its identity in a directory. A server is asked only once it has proven that a
+// leader knows it as a server now and that it knows the token. The secret of the token leaves the host in no case (identity.Secret.Sign). Join
+// asks until ctx ends. Asked again after a crash, or a lost answer, it gets the same.
 //
 // keep is given the seal key that a server is told, before there is an identity; it may be nil for a client.
 // The error is a *rpc.RefusedError if the cluster says no.
@@ -37,10 +38,11 @@ func Join(ctx context.Context, token *identity.Token, host, dir string, keep fun
 	if err != nil {
 		return nil, err
 	}
-	secret := token.Secret
-	config := func(string) *tls.Config { return identity.JoinConfig(authority, token.Made) }
-	reply, err := ask(ctx, nil, rpc.NewJoinPeers(&rpc.Security{Client: config}), token.Addresses, key, name,
-		&clusterpb.EnrollRequest{TokenId: token.ID[:], Secret: secret[:]})
+	security := &rpc.Security{
+		Client: func(string) *tls.Config { return identity.JoinConfig(authority, token.Made) },
+		Vet:    (&vetter{newest: func() *x509.Certificate { return authority }, token: token}).of,
+	}
+	reply, err := ask(ctx, nil, rpc.NewJoinPeers(security), token.Addresses, key, name, token)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +55,11 @@ func Join(ctx context.Context, token *identity.Token, host, dir string, keep fun
 			return nil, err
 		}
 	}
-	credentials, err := identity.Install(dir, grantOf(reply))
+	grant, err := grantOf(reply)
+	if err != nil {
+		return nil, err
+	}
+	credentials, err := identity.Install(dir, grant)
 	if err != nil {
 		return nil, err
 	}
@@ -76,15 +82,19 @@ func discover(ctx context.Context, token *identity.Token) (*x509.Certificate, er
 }
 
 // ask asks a node of this process, if there is one, and servers among the peers, and follows the leader, for a certificate of a name and a
-// key. It closes the peers.
+// key: by a token, or without one (nil) if the host has joined before. It closes the peers.
 func ask(
-	ctx context.Context, near rpc.Node, peers *rpc.Peers, servers []string, key *identity.Key, name identity.Name, request *clusterpb.EnrollRequest,
+	ctx context.Context, near rpc.Node, peers *rpc.Peers, servers []string, key *identity.Key, name identity.Name, token *identity.Token,
 ) (*clusterpb.EnrollReply, error) {
 	defer peers.Close()
+	request := &clusterpb.EnrollRequest{Host: name.Host}
 	var err error
-	request.Host = name.Host
 	if request.Request, err = key.Request(name); err != nil {
 		return nil, err
+	}
+	if token != nil {
+		request.TokenId = token.ID[:]
+		request.TokenKey, request.TokenSignature = token.Secret.Sign(request.Request)
 	}
 	entries := peers.Nodes(servers)
 	if near != nil {
@@ -100,8 +110,11 @@ func ask(
 	return reply, err
 }
 
-func grantOf(reply *clusterpb.EnrollReply) identity.Grant {
-	return identity.Grant{
+func grantOf(reply *clusterpb.EnrollReply) (identity.Grant, error) {
+	grant := identity.Grant{
 		Leaf: reply.GetCertificate(), Chain: reply.GetChain(), Authorities: reply.GetAuthorities(), Servers: reply.GetServers(),
 	}
+	var err error
+	grant.Roster, _, err = rosterOf(reply.GetRoster())
+	return grant, err
 }

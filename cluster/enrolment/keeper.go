@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/formats/pause"
@@ -33,6 +32,7 @@ type Keeper struct {
 	servers     func() []string
 	near        rpc.Node // nil: none
 	refused     func(error)
+	vet         func(*tls.ConnectionState) rpc.Vetting // nil: the judge knows the state
 
 	wake chan struct{} // holds one
 
@@ -61,6 +61,7 @@ func (k *Keeper) Security() *rpc.Security {
 	return &rpc.Security{
 		Client:     func(protocol string) *tls.Config { return k.credentials.ClientConfig(k.judge, protocol) },
 		TurnedAway: k.turnedAway,
+		Vet:        k.vet,
 	}
 }
 
@@ -174,11 +175,15 @@ func (k *Keeper) renew(ctx context.Context, turned, failed bool) error {
 	if turned || failed || k.credentials.Expired(k.judge.Now()) {
 		peers = rpc.NewJoinPeers
 	}
-	reply, err := ask(ctx, k.near, peers(k.Security()), k.servers(), k.credentials.Key(), k.credentials.Name(), new(clusterpb.EnrollRequest))
+	reply, err := ask(ctx, k.near, peers(k.Security()), k.servers(), k.credentials.Key(), k.credentials.Name(), nil)
 	if err != nil {
 		return err
 	}
-	if err := k.credentials.Renew(grantOf(reply)); err != nil {
+	grant, err := grantOf(reply)
+	if err == nil {
+		err = k.credentials.Renew(grant)
+	}
+	if err != nil {
 		return err
 	}
 	k.logger.Info("the certificate of this host was renewed", "until", k.credentials.Leaf().NotAfter)

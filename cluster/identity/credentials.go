@@ -85,10 +85,13 @@ func (c *Credentials) Renew(grant Grant) error {
 	if !was.key.isOf(granted.leaf) {
 		return errOtherKey
 	}
-	granted = granted.with(was.key)
 	if len(granted.servers) == 0 {
 		granted.servers = was.servers
 	}
+	if grant.Roster == nil {
+		granted.roster = was.roster
+	}
+	granted = granted.with(was.key)
 	if err := was.sameHost(granted); err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func TestDirectory(t *testing.T) {
 		require.Equal(t, fs.FileMode(0o600), info.Mode().Perm(), file.Name())
 		names = append(names, file.Name())
 	}
-	require.Equal(t, []string{authoritiesFile, keyFile, leafFile, serversFile}, names)
+	require.Equal(t, []string{authoritiesFile, keyFile, leafFile, rosterFile, serversFile}, names)
 
 	require.NoError(t, Remove(dir))
 	_, err = os.Stat(dir)

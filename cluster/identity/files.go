@@ -23,9 +23,10 @@ const (
 	leafFile        = "host.pem" // the leaf and its chain
 	authoritiesFile = "authorities.pem"
 	serversFile     = "servers" // an address in each line
+	rosterFile      = "roster"  // see Roster
 )
 
-var allFiles = []string{leafFile, keyFile, nextKeyFile, authoritiesFile, serversFile}
+var allFiles = []string{leafFile, keyFile, nextKeyFile, authoritiesFile, serversFile, rosterFile}
 
 // makeDir is for the owner only: others could hold its lock. It leaves a directory alone that is also somebody else's, such as a home.
 func makeDir(dir string) error {
@@ -112,6 +113,9 @@ func readDir(dir string) (*material, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, leafFile), err)
 	}
+	if m.roster, err = readRoster(dir); err != nil {
+		return nil, err
+	}
 	return m.with(key), nil
 }
 
@@ -160,7 +164,9 @@ func settle(dir string) error {
 func writeSteps(dir string, m *material) []func() error {
 	leaf := append([]*x509.Certificate{m.leaf}, m.chain...)
 	return []func() error{
-		func() error { return writeServers(dir, m.servers) },
+		func() error {
+			return errors.Join(durable.Replace(filepath.Join(dir, rosterFile), m.roster.lines()), writeServers(dir, m.servers))
+		},
 		func() error { return writeCertificates(filepath.Join(dir, authoritiesFile), m.authorities) },
 		func() error { return writeCertificates(filepath.Join(dir, leafFile), leaf) },
 		func() error { return settle(dir) },

@@ -29,7 +29,7 @@ func Discover(ctx context.Context, address string, fingerprint Fingerprint, floo
 		if authority == nil {
 			return otherAuthority(&state)
 		}
-		return verifyPeer(&joinJudge{authority: authority, floor: floor}, &state, true)
+		return verifyPeer(&joinJudge{authority: authority, floor: floor}, &state, serverDialed)
 	}
 	dialer := tls.Dialer{Config: config}
 	conn, err := dialer.DialContext(ctx, "tcp", address)

@@ -17,6 +17,9 @@ const (
 	Revoked
 	// NotAsked is said where there is no state to ask: the certificate alone counts.
 	NotAsked
+	// Unproven is said of a server that a host without the cluster's state has not heard of as a member. Its certificate has to be of the
+	// newest authority, and the host has it prove that it is a server (see [Vetting]).
+	Unproven
 )
 
 // Judge is what one side of a connection knows of the cluster now. It is asked in handshakes, many at once, and must not wait for others.
@@ -29,8 +32,8 @@ type Judge interface {
 	Standing(name Name, key KeyHash) Standing
 }
 
-// Judge is that of a host without the cluster's state: it trusts the authorities that came with its certificate and who has a certificate of
-// theirs. The time is at least when its own certificate was issued; now may say more, and may be nil.
+// Judge is that of a host without the cluster's state. It goes by the [Roster] that the host was told. The time is at least when its own
+// certificate was issued; now may say more, and may be nil.
 func (c *Credentials) Judge(now func() time.Time) Judge {
 	return &clientJudge{credentials: c, now: now}
 }
@@ -50,7 +53,16 @@ func (j *clientJudge) Now() time.Time {
 	return later(floor, j.now())
 }
 
-func (*clientJudge) Standing(Name, KeyHash) Standing { return NotAsked }
+func (j *clientJudge) Standing(name Name, key KeyHash) Standing {
+	standing, found := j.credentials.current.Load().judged[key]
+	switch {
+	case found:
+		return standing
+	case name.Role == Server:
+		return Unproven
+	}
+	return NotAsked
+}
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {

@@ -15,6 +15,8 @@ type material struct {
 	chain       []*x509.Certificate
 	authorities []*x509.Certificate
 	servers     []string
+	roster      *Roster // never nil
+	judged      map[KeyHash]Standing
 	signer      Fingerprint      // of which authority the leaf is; zero if none that is known
 	shown       *tls.Certificate // leaf and chain
 	withRoots   *tls.Certificate // and the authorities: who comes with a token finds its own among them
@@ -37,7 +39,11 @@ func parseGrant(grant Grant) (*material, error) {
 	if _, err := verifyChain(authorities, leaf[0], chain); err != nil {
 		return nil, fmt.Errorf("what was issued: %w", err)
 	}
-	return newMaterial(leaf[0], chain, authorities, grant.Servers)
+	m, err := newMaterial(leaf[0], chain, authorities, grant.Servers)
+	if err == nil && grant.Roster != nil {
+		m.roster = grant.Roster
+	}
+	return m, err
 }
 
 // newMaterial lacks the key. It does not demand that the leaf is from one of the authorities: what is in a directory may be on
@@ -47,7 +53,7 @@ func newMaterial(leaf *x509.Certificate, chain, authorities []*x509.Certificate,
 	if err != nil {
 		return nil, err
 	}
-	m := &material{name: name, leaf: leaf, chain: chain, authorities: authorities, servers: slices.Clone(servers)}
+	m := &material{name: name, leaf: leaf, chain: chain, authorities: authorities, servers: slices.Clone(servers), roster: new(Roster)}
 	for _, authority := range authorities {
 		if leaf.CheckSignatureFrom(authority) == nil {
 			m.signer = FingerprintOf(authority)
@@ -59,7 +65,7 @@ func newMaterial(leaf *x509.Certificate, chain, authorities []*x509.Certificate,
 // with is the same with the key of the leaf.
 func (m *material) with(key *Key) *material {
 	whole := *m
-	whole.key = key
+	whole.key, whole.judged = key, m.roster.judged()
 	whole.shown = showing(key, m.leaf, m.chain)
 	whole.withRoots = showing(key, m.leaf, m.chain, m.authorities)
 	return &whole
@@ -78,6 +84,7 @@ type Grant struct {
 	Chain       [][]byte // what leads from the leaf to older authorities: cross-signed certificates
 	Authorities [][]byte // whom to trust, all that are trusted now
 	Servers     []string // addresses; none: those known before stay
+	Roster      *Roster  // nil: that known before stays
 }
 
 func showing(key *Key, leaf *x509.Certificate, more ...[]*x509.Certificate) *tls.Certificate {

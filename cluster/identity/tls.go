@@ -51,7 +51,11 @@ func (c *Credentials) serverConfig(judge Judge, protocol string) *tls.Config {
 	if protocol != ProtocolJoin {
 		config.ClientAuth = tls.RequestClientCert // and VerifyConnection refuses none, with words
 		config.VerifyConnection = func(state tls.ConnectionState) error {
-			return verifyPeer(judge, &state, protocol == ProtocolRaft)
+			needed := anyHost
+			if protocol == ProtocolRaft {
+				needed = anyServer
+			}
+			return verifyPeer(judge, &state, needed)
 		}
 	}
 	return config
@@ -78,7 +82,7 @@ func clientConfig(judge Judge, protocol string) *tls.Config {
 		if state.NegotiatedProtocol != protocol {
 			return fmt.Errorf("%w: it was asked for %q", errProtocol, protocol)
 		}
-		return verifyPeer(judge, &state, true)
+		return verifyPeer(judge, &state, serverDialed)
 	}
 	return config
 }

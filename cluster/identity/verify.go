@@ -15,8 +15,17 @@ const (
 	learnPause = 20 * time.Millisecond
 )
 
-// verifyPeer is the one place that says who is let in. Where a server is needed, nobody else is.
-func verifyPeer(judge Judge, state *tls.ConnectionState, serverNeeded bool) error {
+// need is what a side of a connection needs of the other one.
+type need uint8
+
+const (
+	anyHost      need = iota
+	anyServer         // in a connection that the other side has made
+	serverDialed      // which can still be asked for a proof
+)
+
+// verifyPeer is the one place that says which hosts are let in.
+func verifyPeer(judge Judge, state *tls.ConnectionState, needed need) error {
 	if len(state.PeerCertificates) == 0 {
 		return &Refused{Reason: NoCertificate}
 	}
@@ -25,7 +34,7 @@ func verifyPeer(judge Judge, state *tls.ConnectionState, serverNeeded bool) erro
 	if err != nil {
 		return err
 	}
-	if serverNeeded && name.Role != Server {
+	if needed != anyHost && name.Role != Server {
 		return &Refused{Reason: WrongRole, Name: name}
 	}
 	standing := judge.Standing(name, KeyHashOf(leaf))
@@ -33,8 +42,15 @@ func verifyPeer(judge Judge, state *tls.ConnectionState, serverNeeded bool) erro
 		time.Sleep(learnPause)
 		standing = judge.Standing(name, KeyHashOf(leaf))
 	}
-	if standing == Revoked {
+	switch standing {
+	case Revoked:
 		return &Refused{Reason: KeyRevoked, Name: name}
+	case Unknown, Unproven:
+		// A host that was let in since has a certificate of the newest authority that is known here, or of a later one. One of an earlier
+		// authority may have been made by a server that was removed, whose disk has that authority's key.
+		if _, err := verifyChain(judge.Authorities()[:1], leaf, extra); err != nil {
+			return err
+		}
 	}
 	// Servers that were all off for longer than their certificates were valid must find each other again to renew them. It needs no more than
 	// the key to renew the certificate of a host that is admitted, so its end would keep nobody out.
@@ -44,7 +60,7 @@ func verifyPeer(judge Judge, state *tls.ConnectionState, serverNeeded bool) erro
 	if judge.Now().After(leaf.NotAfter) {
 		return &Refused{Reason: Expired, Name: name, NotAfter: leaf.NotAfter}
 	}
-	if standing == Unknown && state.NegotiatedProtocol != ProtocolRaft {
+	if standing == Unknown && state.NegotiatedProtocol != ProtocolRaft || standing == Unproven && needed != serverDialed {
 		return &Refused{Reason: NotAdmitted, Name: name}
 	}
 	return nil

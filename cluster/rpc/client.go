@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"google.golang.org/protobuf/proto"
-
-	"lockfs/raftstore/storepb"
 )
 
 var errClosed = errors.New("closed")
@@ -49,42 +46,40 @@ func (c *Client) Call(ctx context.Context, method byte, request, reply proto.Mes
 			err = fmt.Errorf("%s: %w", c.address, err)
 		}
 	}()
-	h := head{number: c.numbers.Add(1)}
-	if h.kind, request, err = inDetour(ctx, method, request, reply); err != nil {
-		return Unsendable
-	}
-	if deadline, limited := ctx.Deadline(); limited {
-		if h.wait = time.Until(deadline); h.wait <= 0 { // which would be told as no limit
-			return context.DeadlineExceeded
-		}
-	}
-	message, err := encode(h, request)
-	if err != nil || len(message) > startSize+MaxRequest {
+	kind, request, err := inDetour(ctx, method, request, reply)
+	if err != nil {
 		return Unsendable
 	}
 	var answer frame
 	for err = errIdle; errors.Is(err, errIdle); {
-		var conn *connection
-		if conn, err = c.connect(ctx); err == nil {
-			answer, err = conn.call(ctx, h.number, message)
-			c.security.noteRefusal(err)
-		}
+		answer, err = c.attempt(ctx, kind, request)
 	}
+	var final *RefusedError // from Vetting
 	switch {
+	case errors.As(err, &final), errors.Is(err, Unsendable), errors.Is(err, errLate):
+		return err
 	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	case err != nil:
 		return err
-	case answer.kind == byte(refused):
-		refusal := &RefusedError{Result: new(storepb.Result)}
-		if err := proto.Unmarshal(answer.message, refusal.Result); err != nil {
-			return err
-		}
-		return refusal
-	case answer.kind != answered:
-		return Refusal(answer.kind)
 	}
-	return proto.Unmarshal(answer.message, reply)
+	return answer.read(reply)
+}
+
+// attempt sends a request on the connection that there is, or on a new one.
+func (c *Client) attempt(ctx context.Context, kind byte, request proto.Message) (answer frame, err error) {
+	conn, err := c.connect(ctx)
+	if err != nil {
+		return frame{}, err
+	}
+	defer func() { c.security.noteRefusal(err) }()
+	if err := conn.vet(ctx, &c.numbers); err != nil {
+		return frame{}, err
+	}
+	if answer, err = conn.ask(ctx, head{number: c.numbers.Add(1), kind: kind}, request); err != nil {
+		return frame{}, err
+	}
+	return answer, conn.refused() // what a server answers that was removed meanwhile does not count
 }
 
 // Close fails the calls that are under way.
@@ -145,7 +140,7 @@ func (c *Client) dial(d *dialing) {
 		err = errClosed
 	}
 	if d.err = err; err == nil {
-		c.live = newConnection(conn, c.pauses)
+		c.live = newConnection(conn, c.security.vetting(conn), c.pauses)
 		d.conn = c.live
 	}
 }

@@ -12,6 +12,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/raftstore/storepb"
 )
 
 // silence is for how long a host that has been asked may say nothing at all before it is better to connect anew.
@@ -28,6 +32,7 @@ var standardPauses = pauses{quiet: 10 * time.Second, unused: time.Minute}
 var (
 	errSilent = errors.New("nothing was heard of it for too long")
 	errIdle   = errors.New("the connection was not used any more")
+	errLate   = fmt.Errorf("no time is left to ask: %w", context.DeadlineExceeded)
 	errHungUp = errors.New("it hung up without an answer: it may be of another version, or have too many connections")
 )
 
@@ -37,9 +42,25 @@ type frame struct {
 	message []byte
 }
 
+// read returns the error of an answer, or reads its message.
+func (f frame) read(reply proto.Message) error {
+	switch f.kind {
+	case answered:
+		return proto.Unmarshal(f.message, reply)
+	case byte(refused):
+		refusal := &RefusedError{Result: new(storepb.Result)}
+		if err := proto.Unmarshal(f.message, refusal.Result); err != nil {
+			return err
+		}
+		return refusal
+	}
+	return Refusal(f.kind)
+}
+
 // connection is one connection of a client.
 type connection struct {
 	conn    net.Conn
+	vetting Vetting // nil: none
 	pauses  pauses
 	writing sync.Mutex
 	heard   atomic.Uint64 // answers so far
@@ -49,8 +70,8 @@ type connection struct {
 	err     error                 // why
 }
 
-func newConnection(conn net.Conn, p pauses) *connection {
-	c := &connection{conn: conn, pauses: p, waiting: make(map[uint64]chan frame)}
+func newConnection(conn net.Conn, v Vetting, p pauses) *connection {
+	c := &connection{conn: conn, vetting: v, pauses: p, waiting: make(map[uint64]chan frame)}
 	go c.hear()
 	return c
 }
@@ -181,6 +202,20 @@ func (c *connection) endUnused() bool {
 	}
 	c.end(errIdle)
 	return true
+}
+
+// ask sends a request, which says how long the caller waits, and waits for its answer.
+func (c *connection) ask(ctx context.Context, h head, request proto.Message) (frame, error) {
+	if deadline, limited := ctx.Deadline(); limited {
+		if h.wait = time.Until(deadline); h.wait <= 0 { // which would be told as no limit
+			return frame{}, errLate
+		}
+	}
+	message, err := encode(h, request)
+	if err != nil || len(message) > startSize+MaxRequest {
+		return frame{}, Unsendable
+	}
+	return c.call(ctx, h.number, message)
 }
 
 // call sends a request and waits for its answer. The error is errIdle if it was not sent, because the connection has just been

@@ -61,6 +61,10 @@ func (oneEnroller) Enroll(context.Context, *clusterpb.EnrollRequest) (*clusterpb
 	return new(clusterpb.EnrollReply), nil
 }
 
+func (oneEnroller) ProveServer(context.Context, *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
+	return new(clusterpb.ProveServerReply), nil
+}
+
 // FuzzJoinFrames says something to a join server, which is to do nothing but to enroll, and to have all of its room again.
 func FuzzJoinFrames(f *testing.F) {
 	enroll, err := encode(head{number: 1, kind: enrollMethod}, &clusterpb.EnrollRequest{Host: "a"})

@@ -35,6 +35,7 @@ func handlersOf(n Node) map[byte]Handler {
 		enrollMethod:           {Do: handle(n.Enroll)},
 		backupMethod:           {Do: handle(n.Backup)},
 		setVoteMethod:          {Do: handle(n.SetVote)},
+		proveServerMethod:      {Do: handle(n.ProveServer), Urgent: true},
 	}
 	if keeper, keeps := n.(LeaseKeeper); keeps {
 		handlers[leaseMethod] = Handler{Keep: keep(keeper), Urgent: true}

@@ -44,6 +44,7 @@ type LeaseKeeper interface {
 // Enroller is what a join server asks.
 type Enroller interface {
 	Enroll(context.Context, *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error)
+	ProveServer(context.Context, *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error)
 }
 
 // RemovalsWait is how long a node keeps a question for removals.
@@ -75,4 +76,5 @@ const (
 	leaseMethod
 	awaitReleaseMethod
 	releaseQuestionsMethod
+	proveServerMethod
 )

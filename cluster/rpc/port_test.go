@@ -91,6 +91,10 @@ func (p *testPort) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*c
 	return &clusterpb.EnrollReply{LeaderAddress: CallerOf(ctx).Role.String()}, nil
 }
 
+func (p *testPort) ProveServer(context.Context, *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
+	return new(clusterpb.ProveServerReply), nil
+}
+
 func (p *testPort) whoIs(t testing.TB, security *Security) (string, error) {
 	c := NewClient(p.address, security)
 	defer c.Close()

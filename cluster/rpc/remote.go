@@ -113,6 +113,12 @@ func (r *Remote) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clu
 	return reply, r.client.Call(ctx, enrollMethod, req, reply)
 }
 
+// ProveServer is part of Node.
+func (r *Remote) ProveServer(ctx context.Context, req *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
+	reply := new(clusterpb.ProveServerReply)
+	return reply, r.client.Call(ctx, proveServerMethod, req, reply)
+}
+
 // Backup is part of Node.
 func (r *Remote) Backup(ctx context.Context, req *clusterpb.BackupRequest) (*clusterpb.BackupReply, error) {
 	reply := new(clusterpb.BackupReply)

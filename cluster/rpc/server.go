@@ -41,10 +41,10 @@ func NewSocketServer(node Node, malformed func(), crowded func(Caller)) *Server 
 	return newServer(handlersOf(node), withinFiles(socketLimits, filesOfSockets), standardTimes, malformed, crowded)
 }
 
-// NewJoinServer answers who has no certificate yet, and does nothing else than to enroll him. It makes room for who comes: strangers could
-// take all there is, and keep it.
+// NewJoinServer answers hosts that have no certificate yet: it proves that this is a server, and enrolls them. It makes room for each that
+// comes: strangers could take all there is, and keep it.
 func NewJoinServer(e Enroller, malformed func(), crowded func(Caller)) *Server {
-	handlers := map[byte]Handler{enrollMethod: {Do: handle(e.Enroll)}}
+	handlers := map[byte]Handler{enrollMethod: {Do: handle(e.Enroll)}, proveServerMethod: {Do: handle(e.ProveServer)}}
 	s := newServer(handlers, withinFiles(joinLimits, filesOfJoiners), joinTimes, malformed, crowded)
 	s.settled = joinSettled
 	return s

@@ -27,6 +27,7 @@ type Client struct {
 	before     atomic.Pointer[rpc.Node]        // who was asked for what any node can answer until the client settled; nil: it has not
 	settled    chan struct{}                   // closed when it has
 	heard      func(*clusterpb.KeepAliveReply) // may be nil
+	roster     func() uint64                   // may be nil
 	logger     *slog.Logger
 	host       string
 	bootID     string
@@ -83,6 +84,7 @@ type Config struct {
 	MachineFiles []string                        // where an id of this machine is kept, if the system has none: the first that is there or can be made
 	Security     *rpc.Security                   // of the connections to servers that Dial makes; nil: they are plain
 	Heard        func(*clusterpb.KeepAliveReply) // is told the answer to each keepalive; may be nil
+	Roster       func() uint64                   // version of the roster of servers that the host has, which keepalives tell; may be nil
 	NoLockDelay  bool                            // nobody relies on its advisory locks once the session has ended, so others need not wait
 	Versions     version.Range                   // of a cluster, that the program knows; none: version.Own
 	Logger       *slog.Logger

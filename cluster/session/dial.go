@@ -63,7 +63,7 @@ func (cfg *Config) setDefaults() {
 func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers, cfg Config) (*Client, error) {
 	cfg.setDefaults()
 	c := &Client{
-		router: via, peers: own, heard: cfg.Heard, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
+		router: via, peers: own, heard: cfg.Heard, roster: cfg.Roster, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
 		noDelay: cfg.NoLockDelay, versions: cfg.Versions, slots: make(chan int, inFlight), current: newCurrent(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
 		number: rand.Uint64(), leases: lease.NewCache(), leaseBegun: make(chan struct{}, 1),

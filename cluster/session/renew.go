@@ -37,7 +37,11 @@ func (c *Client) renew(ctx context.Context, s *clientSession) time.Duration {
 		}
 		return reply, err
 	}
-	reply, err := rpc.Ask(ctx, c.router, keepAlive, &clusterpb.KeepAliveRequest{Session: uint64(s.id), ClockOffset: c.offset.Load()})
+	request := &clusterpb.KeepAliveRequest{Session: uint64(s.id), ClockOffset: c.offset.Load()}
+	if c.roster != nil {
+		request.Roster = c.roster()
+	}
+	reply, err := rpc.Ask(ctx, c.router, keepAlive, request)
 	if err != nil {
 		c.logger.Warn("no keepalive came through", "session", s.id, "error", err)
 		if refused := new(rpc.RefusedError); errors.As(err, &refused) {

@@ -46,7 +46,10 @@ func (tr *driver) trust() {
 	tr.tb.Helper()
 	for _, op := range []*storepb.Op{
 		opOf(&storepb.SetCluster{Id: "c"}),
-		opOf(&storepb.AddAuthority{Certificate: []byte("authority"), SealedKey: []byte("sealed key"), CrossCertificate: []byte("x")}),
+		opOf(&storepb.AddAuthority{
+			Certificate: []byte("authority"), SealedKey: []byte("sealed key"), CrossCertificate: []byte("x"),
+			Shares: []*storepb.SealShare{{KeyHash: bytes.Repeat([]byte("k"), 32), Share: []byte("share")}},
+		}),
 		opOf(tokenFor("t", storepb.Role_CLIENT, math.MaxInt64)),
 		opOf(hostFor("in", storepb.Role_CLIENT, "key", "t")), opOf(hostFor("out", storepb.Role_CLIENT, "other", "t")),
 		opOf(&storepb.RevokeHost{Name: "out"}),

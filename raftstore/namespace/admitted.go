@@ -41,6 +41,9 @@ func (ns *Namespace) KnowsSecret(tokenID, secretHash []byte) bool {
 	return ns.trust.KnowsSecret(tokenID, secretHash)
 }
 
+// TokenSecretHash returns the part of a join token's secret that the state has; nil: there is no such token.
+func (ns *Namespace) TokenSecretHash(tokenID []byte) []byte { return ns.trust.SecretHash(tokenID) }
+
 // Admission answers what is known of a host, also if it was revoked; nil: nothing.
 func (ns *Namespace) Admission(name string) *storepb.Admission { return ns.trust.Host(name) }
 

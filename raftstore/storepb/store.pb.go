@@ -4786,13 +4786,14 @@ func (x *Authority) GetAdded() int64 {
 	return 0
 }
 
-// AddAuthority makes an authority the one that signs. If it is there already, its sealed key and cross certificate are
+// AddAuthority makes an authority the one that signs. If it is there already, its sealed key, cross certificate and shares are
 // replaced and nothing else. Answers the authority.
 type AddAuthority struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Certificate      []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"`
-	SealedKey        []byte                 `protobuf:"bytes,2,opt,name=sealed_key,json=sealedKey,proto3" json:"sealed_key,omitempty"` // encrypted with a key that is in no log and no snapshot
+	SealedKey        []byte                 `protobuf:"bytes,2,opt,name=sealed_key,json=sealedKey,proto3" json:"sealed_key,omitempty"` // encrypted with a seal key, of which the log and snapshots have shares at most
 	CrossCertificate []byte                 `protobuf:"bytes,3,opt,name=cross_certificate,json=crossCertificate,proto3" json:"cross_certificate,omitempty"`
+	Shares           []*SealShare           `protobuf:"bytes,4,rep,name=shares,proto3" json:"shares,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -4848,6 +4849,66 @@ func (x *AddAuthority) GetCrossCertificate() []byte {
 	return nil
 }
 
+func (x *AddAuthority) GetShares() []*SealShare {
+	if x != nil {
+		return x.Shares
+	}
+	return nil
+}
+
+// SealShare is a seal key, encrypted to one server.
+type SealShare struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	KeyHash       []byte                 `protobuf:"bytes,1,opt,name=key_hash,json=keyHash,proto3" json:"key_hash,omitempty"` // SHA-256 of the SubjectPublicKeyInfo of that server
+	Share         []byte                 `protobuf:"bytes,2,opt,name=share,proto3" json:"share,omitempty"`                    // HPKE (RFC 9180)
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SealShare) Reset() {
+	*x = SealShare{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SealShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SealShare) ProtoMessage() {}
+
+func (x *SealShare) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SealShare.ProtoReflect.Descriptor instead.
+func (*SealShare) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *SealShare) GetKeyHash() []byte {
+	if x != nil {
+		return x.KeyHash
+	}
+	return nil
+}
+
+func (x *SealShare) GetShare() []byte {
+	if x != nil {
+		return x.Share
+	}
+	return nil
+}
+
 // DropAuthority ends the trust in an authority. BUSY while it signs, or while a host that is neither revoked nor expired is known by it
 // or by one before it.
 type DropAuthority struct {
@@ -4859,7 +4920,7 @@ type DropAuthority struct {
 
 func (x *DropAuthority) Reset() {
 	*x = DropAuthority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4871,7 +4932,7 @@ func (x *DropAuthority) String() string {
 func (*DropAuthority) ProtoMessage() {}
 
 func (x *DropAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4884,7 +4945,7 @@ func (x *DropAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropAuthority.ProtoReflect.Descriptor instead.
 func (*DropAuthority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DropAuthority) GetFingerprint() []byte {
@@ -4910,7 +4971,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4922,7 +4983,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4935,7 +4996,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *JoinToken) GetId() []byte {
@@ -4999,7 +5060,7 @@ type PutToken struct {
 
 func (x *PutToken) Reset() {
 	*x = PutToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5011,7 +5072,7 @@ func (x *PutToken) String() string {
 func (*PutToken) ProtoMessage() {}
 
 func (x *PutToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5024,7 +5085,7 @@ func (x *PutToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutToken.ProtoReflect.Descriptor instead.
 func (*PutToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PutToken) GetToken() *JoinToken {
@@ -5050,7 +5111,7 @@ type DeleteToken struct {
 
 func (x *DeleteToken) Reset() {
 	*x = DeleteToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5062,7 +5123,7 @@ func (x *DeleteToken) String() string {
 func (*DeleteToken) ProtoMessage() {}
 
 func (x *DeleteToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5075,7 +5136,7 @@ func (x *DeleteToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteToken.ProtoReflect.Descriptor instead.
 func (*DeleteToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DeleteToken) GetId() []byte {
@@ -5104,7 +5165,7 @@ type Admission struct {
 
 func (x *Admission) Reset() {
 	*x = Admission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5116,7 +5177,7 @@ func (x *Admission) String() string {
 func (*Admission) ProtoMessage() {}
 
 func (x *Admission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5129,7 +5190,7 @@ func (x *Admission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admission.ProtoReflect.Descriptor instead.
 func (*Admission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Admission) GetName() string {
@@ -5217,7 +5278,7 @@ type AdmitHost struct {
 
 func (x *AdmitHost) Reset() {
 	*x = AdmitHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5229,7 +5290,7 @@ func (x *AdmitHost) String() string {
 func (*AdmitHost) ProtoMessage() {}
 
 func (x *AdmitHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5242,7 +5303,7 @@ func (x *AdmitHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitHost.ProtoReflect.Descriptor instead.
 func (*AdmitHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AdmitHost) GetTokenId() []byte {
@@ -5283,7 +5344,7 @@ type RevokeHost struct {
 
 func (x *RevokeHost) Reset() {
 	*x = RevokeHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5295,7 +5356,7 @@ func (x *RevokeHost) String() string {
 func (*RevokeHost) ProtoMessage() {}
 
 func (x *RevokeHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5308,7 +5369,7 @@ func (x *RevokeHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeHost.ProtoReflect.Descriptor instead.
 func (*RevokeHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *RevokeHost) GetName() string {
@@ -5330,7 +5391,7 @@ type NoteRefusal struct {
 
 func (x *NoteRefusal) Reset() {
 	*x = NoteRefusal{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5342,7 +5403,7 @@ func (x *NoteRefusal) String() string {
 func (*NoteRefusal) ProtoMessage() {}
 
 func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5355,7 +5416,7 @@ func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteRefusal.ProtoReflect.Descriptor instead.
 func (*NoteRefusal) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *NoteRefusal) GetAddress() string {
@@ -5421,7 +5482,7 @@ type Query struct {
 
 func (x *Query) Reset() {
 	*x = Query{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5433,7 +5494,7 @@ func (x *Query) String() string {
 func (*Query) ProtoMessage() {}
 
 func (x *Query) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5446,7 +5507,7 @@ func (x *Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Query.ProtoReflect.Descriptor instead.
 func (*Query) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Query) GetQuery() isQuery_Query {
@@ -5881,7 +5942,7 @@ type GetNote struct {
 
 func (x *GetNote) Reset() {
 	*x = GetNote{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5893,7 +5954,7 @@ func (x *GetNote) String() string {
 func (*GetNote) ProtoMessage() {}
 
 func (x *GetNote) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5906,7 +5967,7 @@ func (x *GetNote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNote.ProtoReflect.Descriptor instead.
 func (*GetNote) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
 }
 
 // Lookup answers attr of a directory's entry. "." and ".." are entries too.
@@ -5920,7 +5981,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5932,7 +5993,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5945,7 +6006,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Lookup) GetParent() uint64 {
@@ -5971,7 +6032,7 @@ type GetAttr struct {
 
 func (x *GetAttr) Reset() {
 	*x = GetAttr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5983,7 +6044,7 @@ func (x *GetAttr) String() string {
 func (*GetAttr) ProtoMessage() {}
 
 func (x *GetAttr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5996,7 +6057,7 @@ func (x *GetAttr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAttr.ProtoReflect.Descriptor instead.
 func (*GetAttr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *GetAttr) GetIno() uint64 {
@@ -6019,7 +6080,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6031,7 +6092,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6044,7 +6105,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Read) GetIno() uint64 {
@@ -6081,7 +6142,7 @@ type ReadDir struct {
 
 func (x *ReadDir) Reset() {
 	*x = ReadDir{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6093,7 +6154,7 @@ func (x *ReadDir) String() string {
 func (*ReadDir) ProtoMessage() {}
 
 func (x *ReadDir) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6106,7 +6167,7 @@ func (x *ReadDir) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDir.ProtoReflect.Descriptor instead.
 func (*ReadDir) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ReadDir) GetIno() uint64 {
@@ -6139,7 +6200,7 @@ type GetXattrs struct {
 
 func (x *GetXattrs) Reset() {
 	*x = GetXattrs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6151,7 +6212,7 @@ func (x *GetXattrs) String() string {
 func (*GetXattrs) ProtoMessage() {}
 
 func (x *GetXattrs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6164,7 +6225,7 @@ func (x *GetXattrs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetXattrs.ProtoReflect.Descriptor instead.
 func (*GetXattrs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *GetXattrs) GetIno() uint64 {
@@ -6184,7 +6245,7 @@ type StatFs struct {
 
 func (x *StatFs) Reset() {
 	*x = StatFs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6196,7 +6257,7 @@ func (x *StatFs) String() string {
 func (*StatFs) ProtoMessage() {}
 
 func (x *StatFs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6209,7 +6270,7 @@ func (x *StatFs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFs.ProtoReflect.Descriptor instead.
 func (*StatFs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *StatFs) GetUid() uint32 {
@@ -6234,7 +6295,7 @@ type ListMembers struct {
 
 func (x *ListMembers) Reset() {
 	*x = ListMembers{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6246,7 +6307,7 @@ func (x *ListMembers) String() string {
 func (*ListMembers) ProtoMessage() {}
 
 func (x *ListMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6259,7 +6320,7 @@ func (x *ListMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembers.ProtoReflect.Descriptor instead.
 func (*ListMembers) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
 }
 
 // ListAlarms answers alarms in the order of their numbers.
@@ -6271,7 +6332,7 @@ type ListAlarms struct {
 
 func (x *ListAlarms) Reset() {
 	*x = ListAlarms{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6283,7 +6344,7 @@ func (x *ListAlarms) String() string {
 func (*ListAlarms) ProtoMessage() {}
 
 func (x *ListAlarms) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6296,7 +6357,7 @@ func (x *ListAlarms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAlarms.ProtoReflect.Descriptor instead.
 func (*ListAlarms) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
 }
 
 // ListQuotas answers those of directories, in the order of their inodes, then those of users.
@@ -6309,7 +6370,7 @@ type ListQuotas struct {
 
 func (x *ListQuotas) Reset() {
 	*x = ListQuotas{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6321,7 +6382,7 @@ func (x *ListQuotas) String() string {
 func (*ListQuotas) ProtoMessage() {}
 
 func (x *ListQuotas) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6334,7 +6395,7 @@ func (x *ListQuotas) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQuotas.ProtoReflect.Descriptor instead.
 func (*ListQuotas) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ListQuotas) GetBudgets() bool {
@@ -6353,7 +6414,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6365,7 +6426,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6378,7 +6439,7 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
 }
 
 type ListRules struct {
@@ -6389,7 +6450,7 @@ type ListRules struct {
 
 func (x *ListRules) Reset() {
 	*x = ListRules{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6401,7 +6462,7 @@ func (x *ListRules) String() string {
 func (*ListRules) ProtoMessage() {}
 
 func (x *ListRules) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6414,7 +6475,7 @@ func (x *ListRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRules.ProtoReflect.Descriptor instead.
 func (*ListRules) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
 }
 
 type ListHosts struct {
@@ -6425,7 +6486,7 @@ type ListHosts struct {
 
 func (x *ListHosts) Reset() {
 	*x = ListHosts{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6437,7 +6498,7 @@ func (x *ListHosts) String() string {
 func (*ListHosts) ProtoMessage() {}
 
 func (x *ListHosts) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6450,7 +6511,7 @@ func (x *ListHosts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHosts.ProtoReflect.Descriptor instead.
 func (*ListHosts) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
 }
 
 // ListLocks answers locks in the order of their directories and names: everything but directories that
@@ -6468,7 +6529,7 @@ type ListLocks struct {
 
 func (x *ListLocks) Reset() {
 	*x = ListLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6480,7 +6541,7 @@ func (x *ListLocks) String() string {
 func (*ListLocks) ProtoMessage() {}
 
 func (x *ListLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6493,7 +6554,7 @@ func (x *ListLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLocks.ProtoReflect.Descriptor instead.
 func (*ListLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ListLocks) GetAfterParent() uint64 {
@@ -6546,7 +6607,7 @@ type PreviewRule struct {
 
 func (x *PreviewRule) Reset() {
 	*x = PreviewRule{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6558,7 +6619,7 @@ func (x *PreviewRule) String() string {
 func (*PreviewRule) ProtoMessage() {}
 
 func (x *PreviewRule) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6571,7 +6632,7 @@ func (x *PreviewRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewRule.ProtoReflect.Descriptor instead.
 func (*PreviewRule) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *PreviewRule) GetRule() *Rule {
@@ -6623,7 +6684,7 @@ type Viewer struct {
 
 func (x *Viewer) Reset() {
 	*x = Viewer{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6635,7 +6696,7 @@ func (x *Viewer) String() string {
 func (*Viewer) ProtoMessage() {}
 
 func (x *Viewer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6648,7 +6709,7 @@ func (x *Viewer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Viewer.ProtoReflect.Descriptor instead.
 func (*Viewer) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Viewer) GetUid() uint32 {
@@ -6691,7 +6752,7 @@ type GetLock struct {
 
 func (x *GetLock) Reset() {
 	*x = GetLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6703,7 +6764,7 @@ func (x *GetLock) String() string {
 func (*GetLock) ProtoMessage() {}
 
 func (x *GetLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6716,7 +6777,7 @@ func (x *GetLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLock.ProtoReflect.Descriptor instead.
 func (*GetLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *GetLock) GetParent() uint64 {
@@ -6750,7 +6811,7 @@ type ListProcesses struct {
 
 func (x *ListProcesses) Reset() {
 	*x = ListProcesses{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6762,7 +6823,7 @@ func (x *ListProcesses) String() string {
 func (*ListProcesses) ProtoMessage() {}
 
 func (x *ListProcesses) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6775,7 +6836,7 @@ func (x *ListProcesses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcesses.ProtoReflect.Descriptor instead.
 func (*ListProcesses) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ListProcesses) GetHost() string {
@@ -6803,7 +6864,7 @@ type AwaitLock struct {
 
 func (x *AwaitLock) Reset() {
 	*x = AwaitLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6815,7 +6876,7 @@ func (x *AwaitLock) String() string {
 func (*AwaitLock) ProtoMessage() {}
 
 func (x *AwaitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6828,7 +6889,7 @@ func (x *AwaitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLock.ProtoReflect.Descriptor instead.
 func (*AwaitLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *AwaitLock) GetSession() uint64 {
@@ -6899,7 +6960,7 @@ type AwaitChange struct {
 
 func (x *AwaitChange) Reset() {
 	*x = AwaitChange{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6911,7 +6972,7 @@ func (x *AwaitChange) String() string {
 func (*AwaitChange) ProtoMessage() {}
 
 func (x *AwaitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6924,7 +6985,7 @@ func (x *AwaitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
 func (*AwaitChange) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *AwaitChange) GetSeen() []*Observation {
@@ -6952,7 +7013,7 @@ type TestLock struct {
 
 func (x *TestLock) Reset() {
 	*x = TestLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6964,7 +7025,7 @@ func (x *TestLock) String() string {
 func (*TestLock) ProtoMessage() {}
 
 func (x *TestLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6977,7 +7038,7 @@ func (x *TestLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
 func (*TestLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *TestLock) GetSession() uint64 {
@@ -7005,7 +7066,7 @@ type ListAdvisoryLocks struct {
 
 func (x *ListAdvisoryLocks) Reset() {
 	*x = ListAdvisoryLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7017,7 +7078,7 @@ func (x *ListAdvisoryLocks) String() string {
 func (*ListAdvisoryLocks) ProtoMessage() {}
 
 func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7030,7 +7091,7 @@ func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
 func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ListAdvisoryLocks) GetIno() uint64 {
@@ -7063,7 +7124,7 @@ type ListEvents struct {
 
 func (x *ListEvents) Reset() {
 	*x = ListEvents{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7075,7 +7136,7 @@ func (x *ListEvents) String() string {
 func (*ListEvents) ProtoMessage() {}
 
 func (x *ListEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7088,7 +7149,7 @@ func (x *ListEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
 func (*ListEvents) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ListEvents) GetAfter() uint64 {
@@ -7142,7 +7203,7 @@ type GetCluster struct {
 
 func (x *GetCluster) Reset() {
 	*x = GetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7154,7 +7215,7 @@ func (x *GetCluster) String() string {
 func (*GetCluster) ProtoMessage() {}
 
 func (x *GetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7167,7 +7228,7 @@ func (x *GetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCluster.ProtoReflect.Descriptor instead.
 func (*GetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
 }
 
 // ListAuthorities answers authorities, the one that signs first.
@@ -7179,7 +7240,7 @@ type ListAuthorities struct {
 
 func (x *ListAuthorities) Reset() {
 	*x = ListAuthorities{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7191,7 +7252,7 @@ func (x *ListAuthorities) String() string {
 func (*ListAuthorities) ProtoMessage() {}
 
 func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7204,7 +7265,7 @@ func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAuthorities.ProtoReflect.Descriptor instead.
 func (*ListAuthorities) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
 }
 
 // ListTokens answers tokens in the order of their ids.
@@ -7216,7 +7277,7 @@ type ListTokens struct {
 
 func (x *ListTokens) Reset() {
 	*x = ListTokens{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7228,7 +7289,7 @@ func (x *ListTokens) String() string {
 func (*ListTokens) ProtoMessage() {}
 
 func (x *ListTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7241,7 +7302,7 @@ func (x *ListTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokens.ProtoReflect.Descriptor instead.
 func (*ListTokens) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
 }
 
 // GetAdmission answers the admission of a host. NOT_FOUND if there never was one.
@@ -7254,7 +7315,7 @@ type GetAdmission struct {
 
 func (x *GetAdmission) Reset() {
 	*x = GetAdmission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7266,7 +7327,7 @@ func (x *GetAdmission) String() string {
 func (*GetAdmission) ProtoMessage() {}
 
 func (x *GetAdmission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7279,7 +7340,7 @@ func (x *GetAdmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAdmission.ProtoReflect.Descriptor instead.
 func (*GetAdmission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *GetAdmission) GetName() string {
@@ -7300,7 +7361,7 @@ type ListAdmissions struct {
 
 func (x *ListAdmissions) Reset() {
 	*x = ListAdmissions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7312,7 +7373,7 @@ func (x *ListAdmissions) String() string {
 func (*ListAdmissions) ProtoMessage() {}
 
 func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7325,7 +7386,7 @@ func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdmissions.ProtoReflect.Descriptor instead.
 func (*ListAdmissions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ListAdmissions) GetAfter() string {
@@ -7361,7 +7422,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7373,7 +7434,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7386,7 +7447,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -7478,7 +7539,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7490,7 +7551,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7503,7 +7564,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -7544,7 +7605,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7556,7 +7617,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7569,7 +7630,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -7599,7 +7660,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7611,7 +7672,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7624,7 +7685,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -7699,7 +7760,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7711,7 +7772,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7724,7 +7785,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Result) GetCode() Code {
@@ -7955,7 +8016,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7967,7 +8028,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7980,7 +8041,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Lock) GetParent() uint64 {
@@ -8177,7 +8238,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8189,7 +8250,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8202,7 +8263,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -8382,7 +8443,7 @@ type MountStatus struct {
 
 func (x *MountStatus) Reset() {
 	*x = MountStatus{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8394,7 +8455,7 @@ func (x *MountStatus) String() string {
 func (*MountStatus) ProtoMessage() {}
 
 func (x *MountStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8407,7 +8468,7 @@ func (x *MountStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
 func (*MountStatus) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *MountStatus) GetHost() string {
@@ -8474,7 +8535,7 @@ type HostRecord struct {
 
 func (x *HostRecord) Reset() {
 	*x = HostRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8486,7 +8547,7 @@ func (x *HostRecord) String() string {
 func (*HostRecord) ProtoMessage() {}
 
 func (x *HostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8499,7 +8560,7 @@ func (x *HostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
 func (*HostRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *HostRecord) GetName() string {
@@ -8576,7 +8637,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8588,7 +8649,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8601,7 +8662,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -8793,7 +8854,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8805,7 +8866,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8818,7 +8879,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -9093,13 +9154,14 @@ type AuthorityRecord struct {
 	Authority     *Authority             `protobuf:"bytes,1,opt,name=authority,proto3" json:"authority,omitempty"`
 	SealedKey     []byte                 `protobuf:"bytes,2,opt,name=sealed_key,json=sealedKey,proto3" json:"sealed_key,omitempty"`
 	AddedIndex    uint64                 `protobuf:"varint,3,opt,name=added_index,json=addedIndex,proto3" json:"added_index,omitempty"` // log index of the command that added it
+	Shares        []*SealShare           `protobuf:"bytes,4,rep,name=shares,proto3" json:"shares,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AuthorityRecord) Reset() {
 	*x = AuthorityRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9111,7 +9173,7 @@ func (x *AuthorityRecord) String() string {
 func (*AuthorityRecord) ProtoMessage() {}
 
 func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9124,7 +9186,7 @@ func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorityRecord.ProtoReflect.Descriptor instead.
 func (*AuthorityRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *AuthorityRecord) GetAuthority() *Authority {
@@ -9148,6 +9210,13 @@ func (x *AuthorityRecord) GetAddedIndex() uint64 {
 	return 0
 }
 
+func (x *AuthorityRecord) GetShares() []*SealShare {
+	if x != nil {
+		return x.Shares
+	}
+	return nil
+}
+
 // TokenRecord is a join token with what its secret is known by.
 type TokenRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -9159,7 +9228,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9171,7 +9240,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9184,7 +9253,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *TokenRecord) GetToken() *JoinToken {
@@ -9212,7 +9281,7 @@ type RevokedKey struct {
 
 func (x *RevokedKey) Reset() {
 	*x = RevokedKey{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9224,7 +9293,7 @@ func (x *RevokedKey) String() string {
 func (*RevokedKey) ProtoMessage() {}
 
 func (x *RevokedKey) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9237,7 +9306,7 @@ func (x *RevokedKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedKey.ProtoReflect.Descriptor instead.
 func (*RevokedKey) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *RevokedKey) GetKeyHash() []byte {
@@ -9265,7 +9334,7 @@ type EventCount struct {
 
 func (x *EventCount) Reset() {
 	*x = EventCount{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9277,7 +9346,7 @@ func (x *EventCount) String() string {
 func (*EventCount) ProtoMessage() {}
 
 func (x *EventCount) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9290,7 +9359,7 @@ func (x *EventCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
 func (*EventCount) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *EventCount) GetEvent() string {
@@ -9331,7 +9400,7 @@ type InodeRecord struct {
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9343,7 +9412,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9356,7 +9425,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -9499,7 +9568,7 @@ type EntryRecord struct {
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9511,7 +9580,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9524,7 +9593,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -9678,7 +9747,7 @@ type PendingRecord struct {
 
 func (x *PendingRecord) Reset() {
 	*x = PendingRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9690,7 +9759,7 @@ func (x *PendingRecord) String() string {
 func (*PendingRecord) ProtoMessage() {}
 
 func (x *PendingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9703,7 +9772,7 @@ func (x *PendingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingRecord.ProtoReflect.Descriptor instead.
 func (*PendingRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{103}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *PendingRecord) GetUntil() int64 {
@@ -9736,7 +9805,7 @@ type MakerRecord struct {
 
 func (x *MakerRecord) Reset() {
 	*x = MakerRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9748,7 +9817,7 @@ func (x *MakerRecord) String() string {
 func (*MakerRecord) ProtoMessage() {}
 
 func (x *MakerRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9761,7 +9830,7 @@ func (x *MakerRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakerRecord.ProtoReflect.Descriptor instead.
 func (*MakerRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{104}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *MakerRecord) GetProcess() *Process {
@@ -9830,7 +9899,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9842,7 +9911,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9855,7 +9924,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{105}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -9936,7 +10005,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9948,7 +10017,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9961,7 +10030,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{106}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -10075,7 +10144,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10087,7 +10156,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10100,7 +10169,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{107}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -10150,7 +10219,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[108]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10162,7 +10231,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[108]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10175,7 +10244,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{108}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -10620,12 +10689,16 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vfingerprint\x18\x01 \x01(\fR\vfingerprint\x12 \n" +
 	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12+\n" +
 	"\x11cross_certificate\x18\x03 \x01(\fR\x10crossCertificate\x12\x14\n" +
-	"\x05added\x18\x04 \x01(\x03R\x05added\"|\n" +
+	"\x05added\x18\x04 \x01(\x03R\x05added\"\xad\x01\n" +
 	"\fAddAuthority\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x1d\n" +
 	"\n" +
 	"sealed_key\x18\x02 \x01(\fR\tsealedKey\x12+\n" +
-	"\x11cross_certificate\x18\x03 \x01(\fR\x10crossCertificate\"1\n" +
+	"\x11cross_certificate\x18\x03 \x01(\fR\x10crossCertificate\x12/\n" +
+	"\x06shares\x18\x04 \x03(\v2\x17.lockfs.store.SealShareR\x06shares\"<\n" +
+	"\tSealShare\x12\x19\n" +
+	"\bkey_hash\x18\x01 \x01(\fR\akeyHash\x12\x14\n" +
+	"\x05share\x18\x02 \x01(\fR\x05share\"1\n" +
 	"\rDropAuthority\x12 \n" +
 	"\vfingerprint\x18\x01 \x01(\fR\vfingerprint\"\xba\x01\n" +
 	"\tJoinToken\x12\x0e\n" +
@@ -10980,13 +11053,14 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"revokedKey\x12+\n" +
 	"\x05alarm\x18< \x01(\v2\x13.lockfs.store.AlarmH\x00R\x05alarm\x12+\n" +
 	"\x05quota\x18= \x01(\v2\x13.lockfs.store.QuotaH\x00R\x05quotaB\b\n" +
-	"\x06record\"\x88\x01\n" +
+	"\x06record\"\xb9\x01\n" +
 	"\x0fAuthorityRecord\x125\n" +
 	"\tauthority\x18\x01 \x01(\v2\x17.lockfs.store.AuthorityR\tauthority\x12\x1d\n" +
 	"\n" +
 	"sealed_key\x18\x02 \x01(\fR\tsealedKey\x12\x1f\n" +
 	"\vadded_index\x18\x03 \x01(\x04R\n" +
-	"addedIndex\"]\n" +
+	"addedIndex\x12/\n" +
+	"\x06shares\x18\x04 \x03(\v2\x17.lockfs.store.SealShareR\x06shares\"]\n" +
 	"\vTokenRecord\x12-\n" +
 	"\x05token\x18\x01 \x01(\v2\x17.lockfs.store.JoinTokenR\x05token\x12\x1f\n" +
 	"\vsecret_hash\x18\x02 \x01(\fR\n" +
@@ -11203,7 +11277,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 109)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 110)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(Format)(0),               // 1: lockfs.store.Format
@@ -11263,66 +11337,67 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*SetCluster)(nil),        // 55: lockfs.store.SetCluster
 	(*Authority)(nil),         // 56: lockfs.store.Authority
 	(*AddAuthority)(nil),      // 57: lockfs.store.AddAuthority
-	(*DropAuthority)(nil),     // 58: lockfs.store.DropAuthority
-	(*JoinToken)(nil),         // 59: lockfs.store.JoinToken
-	(*PutToken)(nil),          // 60: lockfs.store.PutToken
-	(*DeleteToken)(nil),       // 61: lockfs.store.DeleteToken
-	(*Admission)(nil),         // 62: lockfs.store.Admission
-	(*AdmitHost)(nil),         // 63: lockfs.store.AdmitHost
-	(*RevokeHost)(nil),        // 64: lockfs.store.RevokeHost
-	(*NoteRefusal)(nil),       // 65: lockfs.store.NoteRefusal
-	(*Query)(nil),             // 66: lockfs.store.Query
-	(*GetNote)(nil),           // 67: lockfs.store.GetNote
-	(*Lookup)(nil),            // 68: lockfs.store.Lookup
-	(*GetAttr)(nil),           // 69: lockfs.store.GetAttr
-	(*Read)(nil),              // 70: lockfs.store.Read
-	(*ReadDir)(nil),           // 71: lockfs.store.ReadDir
-	(*GetXattrs)(nil),         // 72: lockfs.store.GetXattrs
-	(*StatFs)(nil),            // 73: lockfs.store.StatFs
-	(*ListMembers)(nil),       // 74: lockfs.store.ListMembers
-	(*ListAlarms)(nil),        // 75: lockfs.store.ListAlarms
-	(*ListQuotas)(nil),        // 76: lockfs.store.ListQuotas
-	(*ListSessions)(nil),      // 77: lockfs.store.ListSessions
-	(*ListRules)(nil),         // 78: lockfs.store.ListRules
-	(*ListHosts)(nil),         // 79: lockfs.store.ListHosts
-	(*ListLocks)(nil),         // 80: lockfs.store.ListLocks
-	(*PreviewRule)(nil),       // 81: lockfs.store.PreviewRule
-	(*Viewer)(nil),            // 82: lockfs.store.Viewer
-	(*GetLock)(nil),           // 83: lockfs.store.GetLock
-	(*ListProcesses)(nil),     // 84: lockfs.store.ListProcesses
-	(*AwaitLock)(nil),         // 85: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 86: lockfs.store.AwaitChange
-	(*TestLock)(nil),          // 87: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 88: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 89: lockfs.store.ListEvents
-	(*GetCluster)(nil),        // 90: lockfs.store.GetCluster
-	(*ListAuthorities)(nil),   // 91: lockfs.store.ListAuthorities
-	(*ListTokens)(nil),        // 92: lockfs.store.ListTokens
-	(*GetAdmission)(nil),      // 93: lockfs.store.GetAdmission
-	(*ListAdmissions)(nil),    // 94: lockfs.store.ListAdmissions
-	(*Attr)(nil),              // 95: lockfs.store.Attr
-	(*DirEntry)(nil),          // 96: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 97: lockfs.store.Xattr
-	(*FsStats)(nil),           // 98: lockfs.store.FsStats
-	(*Result)(nil),            // 99: lockfs.store.Result
-	(*Lock)(nil),              // 100: lockfs.store.Lock
-	(*Event)(nil),             // 101: lockfs.store.Event
-	(*MountStatus)(nil),       // 102: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 103: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 104: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 105: lockfs.store.Record
-	(*AuthorityRecord)(nil),   // 106: lockfs.store.AuthorityRecord
-	(*TokenRecord)(nil),       // 107: lockfs.store.TokenRecord
-	(*RevokedKey)(nil),        // 108: lockfs.store.RevokedKey
-	(*EventCount)(nil),        // 109: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 110: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 111: lockfs.store.EntryRecord
-	(*PendingRecord)(nil),     // 112: lockfs.store.PendingRecord
-	(*MakerRecord)(nil),       // 113: lockfs.store.MakerRecord
-	(*OrphanRecord)(nil),      // 114: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 115: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 116: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 117: lockfs.store.Undo
+	(*SealShare)(nil),         // 58: lockfs.store.SealShare
+	(*DropAuthority)(nil),     // 59: lockfs.store.DropAuthority
+	(*JoinToken)(nil),         // 60: lockfs.store.JoinToken
+	(*PutToken)(nil),          // 61: lockfs.store.PutToken
+	(*DeleteToken)(nil),       // 62: lockfs.store.DeleteToken
+	(*Admission)(nil),         // 63: lockfs.store.Admission
+	(*AdmitHost)(nil),         // 64: lockfs.store.AdmitHost
+	(*RevokeHost)(nil),        // 65: lockfs.store.RevokeHost
+	(*NoteRefusal)(nil),       // 66: lockfs.store.NoteRefusal
+	(*Query)(nil),             // 67: lockfs.store.Query
+	(*GetNote)(nil),           // 68: lockfs.store.GetNote
+	(*Lookup)(nil),            // 69: lockfs.store.Lookup
+	(*GetAttr)(nil),           // 70: lockfs.store.GetAttr
+	(*Read)(nil),              // 71: lockfs.store.Read
+	(*ReadDir)(nil),           // 72: lockfs.store.ReadDir
+	(*GetXattrs)(nil),         // 73: lockfs.store.GetXattrs
+	(*StatFs)(nil),            // 74: lockfs.store.StatFs
+	(*ListMembers)(nil),       // 75: lockfs.store.ListMembers
+	(*ListAlarms)(nil),        // 76: lockfs.store.ListAlarms
+	(*ListQuotas)(nil),        // 77: lockfs.store.ListQuotas
+	(*ListSessions)(nil),      // 78: lockfs.store.ListSessions
+	(*ListRules)(nil),         // 79: lockfs.store.ListRules
+	(*ListHosts)(nil),         // 80: lockfs.store.ListHosts
+	(*ListLocks)(nil),         // 81: lockfs.store.ListLocks
+	(*PreviewRule)(nil),       // 82: lockfs.store.PreviewRule
+	(*Viewer)(nil),            // 83: lockfs.store.Viewer
+	(*GetLock)(nil),           // 84: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 85: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 86: lockfs.store.AwaitLock
+	(*AwaitChange)(nil),       // 87: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 88: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 89: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 90: lockfs.store.ListEvents
+	(*GetCluster)(nil),        // 91: lockfs.store.GetCluster
+	(*ListAuthorities)(nil),   // 92: lockfs.store.ListAuthorities
+	(*ListTokens)(nil),        // 93: lockfs.store.ListTokens
+	(*GetAdmission)(nil),      // 94: lockfs.store.GetAdmission
+	(*ListAdmissions)(nil),    // 95: lockfs.store.ListAdmissions
+	(*Attr)(nil),              // 96: lockfs.store.Attr
+	(*DirEntry)(nil),          // 97: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 98: lockfs.store.Xattr
+	(*FsStats)(nil),           // 99: lockfs.store.FsStats
+	(*Result)(nil),            // 100: lockfs.store.Result
+	(*Lock)(nil),              // 101: lockfs.store.Lock
+	(*Event)(nil),             // 102: lockfs.store.Event
+	(*MountStatus)(nil),       // 103: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 104: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 105: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 106: lockfs.store.Record
+	(*AuthorityRecord)(nil),   // 107: lockfs.store.AuthorityRecord
+	(*TokenRecord)(nil),       // 108: lockfs.store.TokenRecord
+	(*RevokedKey)(nil),        // 109: lockfs.store.RevokedKey
+	(*EventCount)(nil),        // 110: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 111: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 112: lockfs.store.EntryRecord
+	(*PendingRecord)(nil),     // 113: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 114: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 115: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 116: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 117: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 118: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	10,  // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
@@ -11359,12 +11434,12 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	33,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
 	55,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
 	57,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
-	58,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
-	60,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
-	61,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
-	63,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
-	64,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
-	65,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
+	59,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
+	61,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
+	62,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
+	64,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
+	65,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
+	66,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
 	41,  // 40: lockfs.store.Op.raise_alarm:type_name -> lockfs.store.RaiseAlarm
 	42,  // 41: lockfs.store.Op.clear_alarm:type_name -> lockfs.store.ClearAlarm
 	43,  // 42: lockfs.store.Op.freeze_state:type_name -> lockfs.store.FreezeState
@@ -11397,111 +11472,113 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	44,  // 69: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
 	44,  // 70: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
 	49,  // 71: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	8,   // 72: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
-	59,  // 73: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
-	8,   // 74: lockfs.store.Admission.role:type_name -> lockfs.store.Role
-	62,  // 75: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
-	68,  // 76: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	69,  // 77: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	70,  // 78: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	71,  // 79: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	72,  // 80: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	73,  // 81: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	74,  // 82: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	77,  // 83: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	78,  // 84: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	79,  // 85: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	80,  // 86: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	83,  // 87: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	84,  // 88: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	89,  // 89: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	85,  // 90: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	87,  // 91: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	88,  // 92: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	86,  // 93: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	90,  // 94: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
-	91,  // 95: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
-	92,  // 96: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
-	93,  // 97: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
-	94,  // 98: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
-	75,  // 99: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
-	76,  // 100: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
-	81,  // 101: lockfs.store.Query.preview_rule:type_name -> lockfs.store.PreviewRule
-	67,  // 102: lockfs.store.Query.get_note:type_name -> lockfs.store.GetNote
-	12,  // 103: lockfs.store.Read.name:type_name -> lockfs.store.Observation
-	82,  // 104: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
-	35,  // 105: lockfs.store.PreviewRule.rule:type_name -> lockfs.store.Rule
-	82,  // 106: lockfs.store.PreviewRule.viewer:type_name -> lockfs.store.Viewer
-	6,   // 107: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	7,   // 108: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	12,  // 109: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
-	31,  // 110: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	82,  // 111: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
-	82,  // 112: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
-	0,   // 113: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	95,  // 114: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	96,  // 115: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	97,  // 116: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	98,  // 117: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	49,  // 118: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	115, // 119: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	12,  // 120: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
-	35,  // 121: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	103, // 122: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	100, // 123: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	10,  // 124: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	101, // 125: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	34,  // 126: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	56,  // 127: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
-	59,  // 128: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
-	62,  // 129: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
-	40,  // 130: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
-	47,  // 131: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
-	48,  // 132: lockfs.store.Result.budgets:type_name -> lockfs.store.BudgetUse
-	11,  // 133: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	95,  // 134: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	34,  // 135: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	9,   // 136: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	101, // 137: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	110, // 138: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	111, // 139: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	114, // 140: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	115, // 141: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	116, // 142: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	49,  // 143: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	35,  // 144: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	103, // 145: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	101, // 146: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	109, // 147: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	34,  // 148: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	106, // 149: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
-	107, // 150: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
-	62,  // 151: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
-	108, // 152: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
-	40,  // 153: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
-	44,  // 154: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
-	56,  // 155: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
-	59,  // 156: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
-	95,  // 157: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	97,  // 158: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	11,  // 159: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	11,  // 160: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	112, // 161: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	113, // 162: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	4,   // 163: lockfs.store.EntryRecord.says:type_name -> lockfs.store.NameSays
-	4,   // 164: lockfs.store.EntryRecord.directory_says:type_name -> lockfs.store.NameSays
-	9,   // 165: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	10,  // 166: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	10,  // 167: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	99,  // 168: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	117, // 169: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	113, // 170: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	4,   // 171: lockfs.store.Undo.back_says:type_name -> lockfs.store.NameSays
-	172, // [172:172] is the sub-list for method output_type
-	172, // [172:172] is the sub-list for method input_type
-	172, // [172:172] is the sub-list for extension type_name
-	172, // [172:172] is the sub-list for extension extendee
-	0,   // [0:172] is the sub-list for field type_name
+	58,  // 72: lockfs.store.AddAuthority.shares:type_name -> lockfs.store.SealShare
+	8,   // 73: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
+	60,  // 74: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
+	8,   // 75: lockfs.store.Admission.role:type_name -> lockfs.store.Role
+	63,  // 76: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
+	69,  // 77: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	70,  // 78: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	71,  // 79: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	72,  // 80: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	73,  // 81: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	74,  // 82: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	75,  // 83: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	78,  // 84: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	79,  // 85: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	80,  // 86: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	81,  // 87: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	84,  // 88: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	85,  // 89: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	90,  // 90: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	86,  // 91: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	88,  // 92: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	89,  // 93: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	87,  // 94: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	91,  // 95: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
+	92,  // 96: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
+	93,  // 97: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
+	94,  // 98: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
+	95,  // 99: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
+	76,  // 100: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
+	77,  // 101: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
+	82,  // 102: lockfs.store.Query.preview_rule:type_name -> lockfs.store.PreviewRule
+	68,  // 103: lockfs.store.Query.get_note:type_name -> lockfs.store.GetNote
+	12,  // 104: lockfs.store.Read.name:type_name -> lockfs.store.Observation
+	83,  // 105: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	35,  // 106: lockfs.store.PreviewRule.rule:type_name -> lockfs.store.Rule
+	83,  // 107: lockfs.store.PreviewRule.viewer:type_name -> lockfs.store.Viewer
+	6,   // 108: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	7,   // 109: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	12,  // 110: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
+	31,  // 111: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	83,  // 112: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	83,  // 113: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	0,   // 114: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	96,  // 115: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	97,  // 116: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	98,  // 117: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	99,  // 118: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	49,  // 119: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	116, // 120: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	12,  // 121: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
+	35,  // 122: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	104, // 123: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	101, // 124: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	10,  // 125: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	102, // 126: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	34,  // 127: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	56,  // 128: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
+	60,  // 129: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
+	63,  // 130: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
+	40,  // 131: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
+	47,  // 132: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
+	48,  // 133: lockfs.store.Result.budgets:type_name -> lockfs.store.BudgetUse
+	11,  // 134: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	96,  // 135: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	34,  // 136: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	9,   // 137: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	102, // 138: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	111, // 139: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	112, // 140: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	115, // 141: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	116, // 142: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	117, // 143: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	49,  // 144: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	35,  // 145: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	104, // 146: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	102, // 147: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	110, // 148: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	34,  // 149: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	107, // 150: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
+	108, // 151: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
+	63,  // 152: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
+	109, // 153: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
+	40,  // 154: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
+	44,  // 155: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
+	56,  // 156: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
+	58,  // 157: lockfs.store.AuthorityRecord.shares:type_name -> lockfs.store.SealShare
+	60,  // 158: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
+	96,  // 159: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	98,  // 160: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	11,  // 161: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	11,  // 162: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	113, // 163: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	114, // 164: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	4,   // 165: lockfs.store.EntryRecord.says:type_name -> lockfs.store.NameSays
+	4,   // 166: lockfs.store.EntryRecord.directory_says:type_name -> lockfs.store.NameSays
+	9,   // 167: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	10,  // 168: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	10,  // 169: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	100, // 170: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	118, // 171: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	114, // 172: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	4,   // 173: lockfs.store.Undo.back_says:type_name -> lockfs.store.NameSays
+	174, // [174:174] is the sub-list for method output_type
+	174, // [174:174] is the sub-list for method input_type
+	174, // [174:174] is the sub-list for extension type_name
+	174, // [174:174] is the sub-list for extension extendee
+	0,   // [0:174] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -11556,7 +11633,7 @@ func file_raftstore_storepb_store_proto_init() {
 	file_raftstore_storepb_store_proto_msgTypes[10].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[39].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[45].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[57].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[58].OneofWrappers = []any{
 		(*Query_Lookup)(nil),
 		(*Query_GetAttr)(nil),
 		(*Query_Read)(nil),
@@ -11585,7 +11662,7 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_PreviewRule)(nil),
 		(*Query_GetNote)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[96].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[97].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -11610,7 +11687,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   109,
+			NumMessages:   110,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -47,6 +47,12 @@ func (t *Table) KnowsSecret(tokenID, secretHash []byte) bool {
 	return found && matches(record, secretHash)
 }
 
+// SecretHash returns the part of a token's secret that the state has; nil: there is no such token.
+func (t *Table) SecretHash(tokenID []byte) []byte {
+	record, _ := t.tokens.Get(string(tokenID))
+	return record.GetSecretHash()
+}
+
 // mayCome answers by which token a host comes in, an empty one for the founder, none if it is in and only wants another certificate;
 // or why it may not.
 func (t *Table) mayCome(op *storepb.AdmitHost, known *storepb.Admission) (by *storepb.TokenRecord, refused *storepb.Result) {

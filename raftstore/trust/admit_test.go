@@ -280,11 +280,20 @@ func TestAuthoritiesAreReplaced(t *testing.T) {
 	requireCode(t, storepb.Code_BUSY, d.DropAuthority(fingerprintOf("ca")))
 	d.next()
 	again := authorityOf("ca")
-	again.SealedKey, again.CrossCertificate = []byte("sealed anew"), []byte("cross")
+	again.SealedKey, again.CrossCertificate, again.Shares = []byte("sealed anew"), []byte("cross"), sharesOf("k1", "k2")
 	result, added := d.AddAuthority(again)
 	require.False(t, added)
 	require.Equal(t, []byte("cross"), result.GetAuthorities()[0].GetCrossCertificate())
 	require.Equal(t, []byte("sealed anew"), d.Signing().GetSealedKey())
+	require.Len(t, d.Signing().GetShares(), 2)
+	for _, wrong := range [][]*storepb.SealShare{
+		make([]*storepb.SealShare, MaxShares+1), {{KeyHash: []byte("short"), Share: []byte("share")}}, {{KeyHash: hashOf("k1")}},
+		{{KeyHash: hashOf("k1"), Share: make([]byte, maxShare+1)}},
+	} {
+		again.Shares = wrong
+		result, _ = d.AddAuthority(again)
+		requireCode(t, storepb.Code_INVALID, result)
+	}
 
 	d.next()
 	result, added = d.AddAuthority(authorityOf("new"))

@@ -16,7 +16,7 @@ func (t *Table) AddAuthority(op *storepb.AddAuthority) (result *storepb.Result, 
 		Authority: &storepb.Authority{
 			Fingerprint: fingerprint[:], Certificate: op.GetCertificate(), CrossCertificate: op.GetCrossCertificate(), Added: t.now,
 		},
-		SealedKey: op.GetSealedKey(), AddedIndex: uint64(t.index),
+		SealedKey: op.GetSealedKey(), AddedIndex: uint64(t.index), Shares: op.GetShares(),
 	}
 	if wrong := checkAuthority(record); wrong != "" {
 		return refuse(storepb.Code_INVALID, wrong), false
@@ -124,6 +124,13 @@ func checkAuthority(record *storepb.AuthorityRecord) string {
 		return "the fingerprint of an authority is not that of its certificate"
 	case max(len(authority.GetCertificate()), len(authority.GetCrossCertificate()), len(record.GetSealedKey())) > maxCertificate:
 		return fmt.Sprintf("a certificate or a key has more than %d bytes", maxCertificate)
+	case len(record.GetShares()) > MaxShares:
+		return fmt.Sprintf("there are more than %d shares of a seal key", MaxShares)
+	}
+	for _, share := range record.GetShares() {
+		if len(share.GetKeyHash()) != sha256.Size || len(share.GetShare()) == 0 || len(share.GetShare()) > maxShare {
+			return fmt.Sprintf("the share of a seal key is for no key, or has not 1 to %d bytes", maxShare)
+		}
 	}
 	return ""
 }

@@ -5,4 +5,5 @@ const (
 	maxName        = 255
 	maxTokenID     = 64
 	maxCertificate = 8 << 10 // or a sealed key
+	maxShare       = 512
 )

@@ -88,6 +88,14 @@ func authorityOf(name string) *storepb.AddAuthority {
 	return &storepb.AddAuthority{Certificate: []byte("certificate of " + name), SealedKey: []byte("sealed key of " + name)}
 }
 
+// sharesOf are shares of a seal key for servers with keys.
+func sharesOf(keys ...string) (shares []*storepb.SealShare) {
+	for _, key := range keys {
+		shares = append(shares, &storepb.SealShare{KeyHash: hashOf(key), Share: []byte("share for " + key)})
+	}
+	return shares
+}
+
 func fingerprintOf(authority string) []byte { return hashOf("certificate of " + authority) }
 
 func hashOf(text string) []byte {

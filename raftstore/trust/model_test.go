@@ -17,6 +17,7 @@ import (
 type model struct {
 	now         int64
 	authorities []string
+	shares      map[string]int // of the seal key of each authority
 	tokens      map[string]*modelToken
 	hosts       map[string]*modelHost
 	revoked     map[string]bool // keys
@@ -42,7 +43,7 @@ type modelHost struct {
 }
 
 func newModel() *model {
-	return &model{tokens: map[string]*modelToken{}, hosts: map[string]*modelHost{}, revoked: map[string]bool{}}
+	return &model{shares: map[string]int{}, tokens: map[string]*modelToken{}, hosts: map[string]*modelHost{}, revoked: map[string]bool{}}
 }
 
 func (m *model) pass(now int64) {
@@ -156,7 +157,10 @@ func TestTableAgreesWithModel(t *testing.T) {
 			"authority": func(t *rapid.T) {
 				step(m, table, span())
 				which := authority()
-				_, added := table.AddAuthority(authorityOf(which))
+				op, shares := authorityOf(which), rapid.IntRange(0, 2).Draw(t, "shares")
+				op.Shares = sharesOf([]string{"k", "l"}[:shares]...)
+				_, added := table.AddAuthority(op)
+				m.shares[which] = shares
 				isNew := !slices.Contains(m.authorities, which)
 				require.Equal(t, isNew, added)
 				if isNew {
@@ -290,6 +294,9 @@ func requireAgreement(t *rapid.T, m *model, table *Table) {
 	}
 	require.Equal(t, next, table.NextDue())
 	require.Len(t, table.Authorities(), len(m.authorities))
+	if len(m.authorities) > 0 {
+		require.Len(t, table.Signing().GetShares(), m.shares[m.authorities[len(m.authorities)-1]])
+	}
 	for i, authority := range table.Authorities() {
 		require.Equal(t, fingerprintOf(m.authorities[len(m.authorities)-1-i]), authority.GetFingerprint())
 	}

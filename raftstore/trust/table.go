@@ -24,6 +24,7 @@ import (
 // Limits of a table.
 const (
 	MaxAuthorities = 16
+	MaxShares      = 1000 // of a seal key: servers
 	MaxTokens      = 1000
 	MaxHosts       = 100_000 // those that are revoked included, which make room for others
 	MaxRevoked     = 100_000

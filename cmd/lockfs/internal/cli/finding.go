@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 )
@@ -79,9 +79,7 @@ func (f *ClusterFlags) security() (*rpc.Security, error) {
 	case err != nil:
 		return nil, fmt.Errorf("--identity: %w", err)
 	}
-	return &rpc.Security{Client: func(protocol string) *tls.Config {
-		return credentials.ClientConfig(credentials.Judge(nil), protocol)
-	}}, nil
+	return enrolment.ForCommand(credentials), nil
 }
 
 // findDaemon prefers the daemon that knows most. Where there are several they must be of one cluster, as a command is for one.

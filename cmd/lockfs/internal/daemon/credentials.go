@@ -37,7 +37,6 @@ func (p *mountPlan) identify(ctx context.Context, logger *slog.Logger) (*enrolme
 	if err != nil {
 		return nil, err
 	}
-	p.protect = func(listener net.Listener) net.Listener { return protect(listener, credentials) }
 	name := credentials.Name().Host
 	if p.host != "" && p.host != name {
 		return nil, fmt.Errorf("this host is called %s by its certificate in %s: leave --name %s out, or enroll it anew", name, dir, p.host)
@@ -46,7 +45,9 @@ func (p *mountPlan) identify(ctx context.Context, logger *slog.Logger) (*enrolme
 	if len(p.servers) == 0 {
 		p.servers = credentials.Servers()
 	}
-	return enrolment.ForMount(credentials, logger), nil
+	keeper := enrolment.ForMount(credentials, logger)
+	p.protect = func(listener net.Listener) net.Listener { return protect(listener, credentials, keeper.Judge()) }
+	return keeper, nil
 }
 
 // enter makes this host one of the cluster that the token is for.

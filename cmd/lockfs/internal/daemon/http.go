@@ -19,12 +19,13 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// protect is cluster.Node.Protect for a host that is no server.
-func protect(listener net.Listener, credentials *identity.Credentials) net.Listener {
+// protect is cluster.Node.Protect for a host that is no server. It judges others by the roster that keepalives tell: a server that was removed, or a
+// host that was revoked, is refused.
+func protect(listener net.Listener, credentials *identity.Credentials, judge identity.Judge) net.Listener {
 	if address, isTCP := listener.Addr().(*net.TCPAddr); isTCP && address.IP.IsLoopback() {
 		return listener
 	}
-	return tls.NewListener(listener, credentials.ServerConfig(credentials.Judge(nil), protocolHTTP))
+	return tls.NewListener(listener, credentials.ServerConfig(judge, protocolHTTP))
 }
 
 // protocolHTTP is what the endpoint speaks (ALPN).

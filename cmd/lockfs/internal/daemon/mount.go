@@ -181,7 +181,7 @@ func (p *mountPlan) secure(ctx, looking context.Context, config *session.Config)
 	if err != nil {
 		return err
 	}
-	config.Security, config.Heard = keeper.Security(), keeper.Heard
+	config.Security, config.Heard, config.Roster = keeper.Security(), keeper.Heard, keeper.RosterVersion
 	p.keeper = keeper
 	go keeper.Run(ctx)
 	return nil

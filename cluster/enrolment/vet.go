@@ -1,0 +1,202 @@
+package enrolment
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/identity"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/hostinfo"
+	"lockfs/raftstore/storepb"
+)
+
+// provenFor is for how long a server that has proven to be one of the cluster need not do it again.
+const provenFor = time.Minute
+
+// vetter has servers prove that they are servers of the cluster now.
+type vetter struct {
+	// standing judges a server by its certificate; nil: it has to prove what it is.
+	standing func(name identity.Name, key identity.KeyHash) identity.Standing
+	fresh    func() bool              // what standing goes by was heard just now; nil: it was not
+	newest   func() *x509.Certificate // the authority that has to sign proofs, itself or through later ones
+	token    *identity.Token          // that the server has to know; nil: none
+
+	mu     sync.Mutex
+	proven map[identity.KeyHash]time.Duration // servers and when they have proven it, on CLOCK_BOOTTIME
+}
+
+// of is rpc.Security.Vet.
+func (v *vetter) of(state *tls.ConnectionState) rpc.Vetting {
+	name, key, err := identity.Peer(state)
+	return &vetting{vetter: v, name: name, key: key, err: err, proving: make(chan struct{}, 1)}
+}
+
+func (v *vetter) isProven(key identity.KeyHash) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	at, found := v.proven[key]
+	return found && hostinfo.BootTime()-at < provenFor
+}
+
+func (v *vetter) setProven(key identity.KeyHash, asked time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.proven == nil {
+		v.proven = make(map[identity.KeyHash]time.Duration)
+	}
+	v.proven[key] = asked
+}
+
+// vetting is rpc.Vetting.
+type vetting struct {
+	*vetter
+	name    identity.Name
+	key     identity.KeyHash
+	err     error         // its certificate is none of a host
+	proving chan struct{} // holds one while somebody waits for a proof
+}
+
+// Refused is part of rpc.Vetting.
+func (v *vetting) Refused() error {
+	if v.err == nil && v.standing != nil && v.standing(v.name, v.key) == identity.Revoked {
+		return &identity.Refused{Reason: identity.KeyRevoked, Name: v.name}
+	}
+	return v.err
+}
+
+// isKnown reports whether nothing is to be proven.
+func (v *vetting) isKnown() bool {
+	if v.fresh != nil && v.fresh() && v.standing(v.name, v.key) == identity.NotAsked {
+		return true
+	}
+	return v.isProven(v.key)
+}
+
+// Prove is part of rpc.Vetting.
+func (v *vetting) Prove(
+	ctx context.Context, ask func(context.Context, *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error),
+) error {
+	if v.isKnown() {
+		return nil
+	}
+	select {
+	case v.proving <- struct{}{}:
+		defer func() { <-v.proving }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if v.isKnown() { // since another call has asked
+		return nil
+	}
+	nonce, asked := identity.NewNonce(), hostinfo.BootTime()
+	request := &clusterpb.ProveServerRequest{Nonce: nonce[:]}
+	if v.token != nil {
+		request.TokenId = v.token.ID[:]
+	}
+	reply, err := ask(ctx, request)
+	if err == nil && reply.GetOutcome() != clusterpb.Outcome_DONE {
+		err = fmt.Errorf("it answers %v", reply.GetOutcome())
+	}
+	if err == nil {
+		proof := identity.Proof{Signature: reply.GetSignature(), Signer: reply.GetSigner()}
+		err = proof.Check(v.newest(), nonce, v.key)
+	}
+	if err != nil {
+		return &UnprovenError{Server: v.name.Host, Err: err}
+	}
+	if v.token != nil {
+		if err := v.checkToken(nonce, reply.GetTokenProof()); err != nil {
+			return err
+		}
+	}
+	v.setProven(v.key, asked)
+	return nil
+}
+
+// checkToken refuses a server that does not know the token of a host that joins. The error is final: the server has proven that it is one.
+func (v *vetting) checkToken(nonce identity.Nonce, proof []byte) error {
+	message := ""
+	switch {
+	case len(proof) == 0:
+		message = "the join token is not known: it has expired, was revoked, or is of another cluster; make a new one with `lockfs token create`"
+	case !v.token.Secret.Hash().Proves(nonce, v.key, proof):
+		message = "the secret of the join token is wrong"
+	default:
+		return nil
+	}
+	return &rpc.RefusedError{Result: &storepb.Result{Code: storepb.Code_NOT_PERMITTED, Message: message}}
+}
+
+// UnprovenError is the error of a call to a server that does not prove that it is a server of the cluster. The call was not sent.
+type UnprovenError struct {
+	Server string // by its certificate
+	Err    error
+}
+
+// Error says what to do.
+func (e *UnprovenError) Error() string {
+	return fmt.Sprintf("server %s does not prove that it is still a server of the cluster: %v. If it was removed, name other servers; if it was not, see that "+
+		"a majority of the servers runs and reaches it. A host that knows no server any more gets in with a new token (lockfs token create, lockfs up TOKEN)",
+		e.Server, e.Err)
+}
+
+// Unwrap returns what went wrong.
+func (e *UnprovenError) Unwrap() error { return e.Err }
+
+var errNoRoster = errors.New("the roster is incomplete")
+
+// rosterOf returns nil where there is none, with the authorities that come with it.
+func rosterOf(said *clusterpb.Roster) (*identity.Roster, [][]byte, error) {
+	if said == nil {
+		return nil, nil, nil
+	}
+	roster := &identity.Roster{Version: said.GetVersion()}
+	for _, member := range said.GetMembers() {
+		key, err := keyHashOf(member.GetKeyHash())
+		if err != nil {
+			return nil, nil, err
+		}
+		roster.Members = append(roster.Members, identity.Member{Name: member.GetName(), Key: key})
+	}
+	for _, revoked := range said.GetRevoked() {
+		key, err := keyHashOf(revoked)
+		if err != nil {
+			return nil, nil, err
+		}
+		roster.Revoked = append(roster.Revoked, key)
+	}
+	if roster.Version == 0 || len(roster.Members) == 0 || len(said.GetAuthorities()) == 0 {
+		return nil, nil, errNoRoster
+	}
+	return roster, said.GetAuthorities(), nil
+}
+
+func keyHashOf(bytes []byte) (identity.KeyHash, error) {
+	if len(bytes) != len(identity.KeyHash{}) {
+		return identity.KeyHash{}, errNoRoster
+	}
+	return identity.KeyHash(bytes), nil
+}
+
+// ForCommand is the security of the connections of a command of a host with an identity. Every server that the command asks has to prove that it is
+// one of the cluster.
+func ForCommand(credentials *identity.Credentials) *rpc.Security {
+	judge := credentials.Judge(nil)
+	return &rpc.Security{
+		Client: func(protocol string) *tls.Config { return credentials.ClientConfig(judge, protocol) },
+		Vet:    vetterOf(credentials, judge, nil).of,
+	}
+}
+
+func vetterOf(credentials *identity.Credentials, judge identity.Judge, fresh func() bool) *vetter {
+	return &vetter{
+		standing: judge.Standing, fresh: fresh,
+		newest: func() *x509.Certificate { return credentials.Authorities()[0] },
+	}
+}

@@ -1,0 +1,157 @@
+package identity
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"lockfs/cluster/durable"
+)
+
+// Roster is what a host without the cluster's state judges servers by, as a leader told it.
+type Roster struct {
+	Version uint64 // of the leader; 0: the host was told none
+	Members []Member
+	Revoked []KeyHash
+}
+
+// Member is a server that was a member.
+type Member struct {
+	Name string
+	Key  KeyHash
+}
+
+// judged returns the standing of each key in the roster.
+func (r *Roster) judged() map[KeyHash]Standing {
+	judged := make(map[KeyHash]Standing, len(r.Members)+len(r.Revoked))
+	for _, member := range r.Members {
+		judged[member.Key] = NotAsked
+	}
+	for _, key := range r.Revoked {
+		judged[key] = Revoked
+	}
+	return judged
+}
+
+// The lines of a file with a roster.
+const (
+	versionWord = "version"
+	memberWord  = "member"
+	revokedWord = "revoked"
+)
+
+func (r *Roster) lines() []byte {
+	var out bytes.Buffer
+	fmt.Fprintln(&out, versionWord, strconv.FormatUint(r.Version, 16))
+	for _, member := range r.Members {
+		fmt.Fprintln(&out, memberWord, member.Name, member.Key)
+	}
+	for _, key := range r.Revoked {
+		fmt.Fprintln(&out, revokedWord, key)
+	}
+	return out.Bytes()
+}
+
+func parseRoster(content []byte) (*Roster, error) {
+	r := new(Roster)
+	for lines := bufio.NewScanner(bytes.NewReader(content)); lines.Scan(); {
+		words := strings.Fields(lines.Text())
+		if len(words) == 0 {
+			continue
+		}
+		var err error
+		switch {
+		case words[0] == versionWord && len(words) == 2:
+			r.Version, err = strconv.ParseUint(words[1], 16, 64)
+		case words[0] == memberWord && len(words) == 3:
+			member := Member{Name: words[1]}
+			member.Key, err = parseKeyHash(words[2])
+			r.Members = append(r.Members, member)
+		case words[0] == revokedWord && len(words) == 2:
+			var key KeyHash
+			key, err = parseKeyHash(words[1])
+			r.Revoked = append(r.Revoked, key)
+		default:
+			err = errors.New("it is no line of a roster")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", lines.Text(), err)
+		}
+	}
+	return r, nil
+}
+
+func parseKeyHash(text string) (key KeyHash, err error) {
+	decoded, err := hex.DecodeString(text)
+	if err == nil && len(decoded) != len(key) {
+		err = fmt.Errorf("a hash has %d bytes", len(key))
+	}
+	copy(key[:], decoded)
+	return key, err
+}
+
+// readRoster returns an empty roster if the directory has none.
+func readRoster(dir string) (*Roster, error) {
+	path := filepath.Join(dir, rosterFile)
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return new(Roster), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseRoster(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w; remove it, and the servers prove anew that they are of the cluster", path, err)
+	}
+	return r, nil
+}
+
+// RosterVersion is the version of the roster that the host has; 0: it has none.
+func (c *Credentials) RosterVersion() uint64 { return c.current.Load().roster.Version }
+
+// SetRoster keeps a roster, and the authorities that came with it (DER, the one that signs first) in place of those that were trusted. It is on disk
+// when SetRoster returns, and in force also if that fails. Authorities that are dropped are not trusted any more.
+func (c *Credentials) SetRoster(roster *Roster, authorities [][]byte) error {
+	trusted, err := parseCertificates("an authority", authorities)
+	if err != nil {
+		return err
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	was := c.current.Load()
+	next, err := newMaterial(was.leaf, was.chain, trusted, was.servers)
+	if err != nil {
+		return err
+	}
+	next.roster = roster
+	if c.dir != "" {
+		err = c.writeRoster(next)
+	}
+	if err != nil { // it is told again, and written then
+		next.roster = &Roster{Members: roster.Members, Revoked: roster.Revoked}
+	}
+	c.current.Store(next.with(was.key))
+	return err
+}
+
+// writeRoster writes the authorities first: a host that has them without the roster is told it once more.
+func (c *Credentials) writeRoster(m *material) error {
+	return locked(c.dir, func() error {
+		there, err := readDir(c.dir)
+		if err != nil || !there.key.isOf(m.leaf) { // another process has enrolled this host with another key, and has its own
+			return err
+		}
+		if err := writeCertificates(filepath.Join(c.dir, authoritiesFile), m.authorities); err != nil {
+			return err
+		}
+		return durable.Replace(filepath.Join(c.dir, rosterFile), m.roster.lines())
+	})
+}

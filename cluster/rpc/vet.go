@@ -1,0 +1,50 @@
+package rpc
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync/atomic"
+
+	"lockfs/cluster/clusterpb"
+)
+
+// vetting returns nil for a connection whose server needs none.
+func (s *Security) vetting(conn net.Conn) Vetting {
+	secure, is := conn.(*tls.Conn)
+	if !is || s == nil || s.Vet == nil {
+		return nil
+	}
+	state := secure.ConnectionState()
+	return s.Vet(&state)
+}
+
+// refused ends the connection to a server that is not to be asked anything.
+func (c *connection) refused() error {
+	if c.vetting == nil {
+		return nil
+	}
+	if err := c.vetting.Refused(); err != nil {
+		return c.fail(err)
+	}
+	return nil
+}
+
+// vet returns an error if the server is not to get a call.
+func (c *connection) vet(ctx context.Context, numbers *atomic.Uint64) error {
+	if err := c.refused(); err != nil || c.vetting == nil || ctx.Value(unprovenKey{}) != nil {
+		return err
+	}
+	return c.vetting.Prove(ctx, func(ctx context.Context, request *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
+		answer, err := c.ask(ctx, head{number: numbers.Add(1), kind: proveServerMethod}, request)
+		if err != nil {
+			return nil, err
+		}
+		reply := new(clusterpb.ProveServerReply)
+		if err := answer.read(reply); err != nil {
+			return nil, errors.New(err.Error()) // of a server that is not proven no refusal is final
+		}
+		return reply, nil
+	})
+}
