@@ -25,7 +25,7 @@ func (n *Node) ProveServer(ctx context.Context, req *clusterpb.ProveServerReques
 	case !hasCertificate(caller) && !n.enrollment.proofs.allowed(whose(caller), readClocks().mono):
 		return nil, refuse(storepb.Code_TOO_MANY_REQUESTS, "too many proofs are asked for from this address; try again in a moment")
 	}
-	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx)*(10-answerTime)/10) // so that the caller is told why not
 	defer cancel()
 	own := &clusterpb.ProveServerRequest{Nonce: req.GetNonce(), OfCaller: true, TokenId: req.GetTokenId()}
 	reply, err := rpc.Ask(rpc.WithCaller(ctx, rpc.Caller{}), n.router, rpc.Node.ProveServer, own)

@@ -18,7 +18,7 @@ import (
 
 // What each role may besides what those before it may; nobody may the rest.
 var (
-	strangersMay = []string{"Enroll"}
+	strangersMay = []string{"Enroll", "ProveServer"}
 	usersMay     = []string{
 		"Sessions", "Status", "query stat_fs", "query list_members", "query list_sessions", "query list_rules", "query list_hosts",
 		"query list_locks", "query preview_rule", "query list_advisory_locks", "query list_events", "query get_cluster", "query list_authorities",
@@ -34,7 +34,7 @@ var (
 		"change " + ownRevocation,
 	}
 	serversMay = []string{
-		"Join", "Remove", "SetVote", "Backup", workStatus, resignation, "query list_tokens", "query get_admission", "query list_admissions",
+		"Join", "Remove", "SetVote", "Backup", workStatus, resignation, proofOfCaller, "query list_tokens", "query get_admission", "query list_admissions",
 		"change set_rule", "change delete_rule", "change forget_host", "change put_token", "change delete_token", "change revoke_host",
 		"change add_authority", "change clear_alarm", "change set_quota", "change delete_quota", "change unlink", "change set_note",
 	}
@@ -46,6 +46,7 @@ func everyRequest(t testing.TB) map[string]proto.Message {
 	all := map[string]proto.Message{
 		workStatus:             &clusterpb.StatusRequest{Hash: true},
 		resignation:            &clusterpb.ProbeRequest{Elected: 1},
+		proofOfCaller:          &clusterpb.ProveServerRequest{OfCaller: true},
 		workStatus + " (both)": &clusterpb.StatusRequest{Confirm: true},
 		"query ":               &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: new(storepb.Query)}},
 		"command ":             &clusterpb.ExecuteRequest{},

@@ -3935,7 +3935,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"NOT_LEADER\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\f\n" +
 	"\bNOT_DONE\x10\x03\x12\x11\n" +
-	"\rOTHER_CLUSTER\x10\x042\xdc\b\n" +
+	"\rOTHER_CLUSTER\x10\x042\xb1\t\n" +
 	"\x04Node\x12G\n" +
 	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12M\n" +
 	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12A\n" +
@@ -3950,7 +3950,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06Remove\x12\x1d.lockfs.cluster.RemoveRequest\x1a\x1a.lockfs.cluster.AdminReply\x12E\n" +
 	"\aSetVote\x12\x1e.lockfs.cluster.SetVoteRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
 	"\x06Change\x12\x1d.lockfs.cluster.ChangeRequest\x1a\x1a.lockfs.cluster.AdminReply\x12D\n" +
-	"\x06Enroll\x12\x1d.lockfs.cluster.EnrollRequest\x1a\x1b.lockfs.cluster.EnrollReply\x12D\n" +
+	"\x06Enroll\x12\x1d.lockfs.cluster.EnrollRequest\x1a\x1b.lockfs.cluster.EnrollReply\x12S\n" +
+	"\vProveServer\x12\".lockfs.cluster.ProveServerRequest\x1a .lockfs.cluster.ProveServerReply\x12D\n" +
 	"\x06Backup\x12\x1d.lockfs.cluster.BackupRequest\x1a\x1b.lockfs.cluster.BackupReplyB\x1aZ\x18lockfs/cluster/clusterpbb\x06proto3"
 
 var (
@@ -4084,24 +4085,26 @@ var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
 	33, // 55: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
 	34, // 56: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
 	41, // 57: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	35, // 58: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	3,  // 59: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	6,  // 60: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	8,  // 61: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
-	10, // 62: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	19, // 63: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	14, // 64: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
-	16, // 65: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
-	22, // 66: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	26, // 67: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	37, // 68: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	37, // 69: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	37, // 70: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
-	37, // 71: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	42, // 72: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	36, // 73: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	59, // [59:74] is the sub-list for method output_type
-	44, // [44:59] is the sub-list for method input_type
+	39, // 58: lockfs.cluster.Node.ProveServer:input_type -> lockfs.cluster.ProveServerRequest
+	35, // 59: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	3,  // 60: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	6,  // 61: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	8,  // 62: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
+	10, // 63: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	19, // 64: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	14, // 65: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
+	16, // 66: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
+	22, // 67: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	26, // 68: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	37, // 69: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	37, // 70: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	37, // 71: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
+	37, // 72: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	42, // 73: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	40, // 74: lockfs.cluster.Node.ProveServer:output_type -> lockfs.cluster.ProveServerReply
+	36, // 75: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	60, // [60:76] is the sub-list for method output_type
+	44, // [44:60] is the sub-list for method input_type
 	44, // [44:44] is the sub-list for extension type_name
 	44, // [44:44] is the sub-list for extension extendee
 	0,  // [0:44] is the sub-list for field type_name

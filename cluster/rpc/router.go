@@ -75,6 +75,7 @@ func Ask[Request any, Reply Answer](
 	ctx context.Context, r *Router, method func(Node, context.Context, Request) (Reply, error), request Request,
 ) (Reply, error) {
 	wait := firstPause
+	var before error // of the attempt before
 	for redirects := 0; ; {
 		asking, attempt := r.begin(ctx)
 		node := attempt.node
@@ -95,8 +96,12 @@ func Ask[Request any, Reply Answer](
 			r.failed(attempt, err)
 		}
 		if ctx.Err() != nil {
+			if before != nil && errors.Is(err, ctx.Err()) { // the attempt had no time to say more
+				err = before
+			}
 			return reply, fmt.Errorf("%w (last: %w)", ctx.Err(), err)
 		}
+		before = err
 		if moved {
 			continue
 		}

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"lockfs/cluster/clusterpb"
 )
 
 // What a connection is for: its ALPN protocol.
@@ -41,23 +39,6 @@ type Security struct {
 	Vet func(*tls.ConnectionState) Vetting
 	// Network is what the connections are made over; nil: TCP. With nothing else set they are plain.
 	Network Network
-}
-
-// Vetting decides about one server for as long as a connection to it lasts. It is safe for concurrent use.
-type Vetting interface {
-	// Refused is an error for a server that is not to be asked anything any more. It is called before and after each call.
-	Refused() error
-	// Prove has the server prove that it is one of the cluster now, unless that is known. It is called before each call that does not come
-	// with [Unproven]. The error is that the server does not.
-	Prove(ctx context.Context, ask func(context.Context, *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error)) error
-}
-
-type unprovenKey struct{}
-
-// Unproven has calls be made to servers that do not prove that they are servers of the cluster now, which they cannot without a leader. It is for
-// questions whose answers people judge.
-func Unproven(ctx context.Context) context.Context {
-	return context.WithValue(ctx, unprovenKey{}, true)
 }
 
 // isPlain tells whether connections are not encrypted.
