@@ -23,7 +23,6 @@ const (
 	leafFile        = "host.pem" // the leaf and its chain
 	authoritiesFile = "authorities.pem"
 	serversFile     = "servers" // an address in each line
-	rosterFile      = "roster"  // see Roster
 )
 
 var allFiles = []string{leafFile, keyFile, nextKeyFile, authoritiesFile, serversFile, rosterFile}

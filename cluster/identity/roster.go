@@ -38,6 +38,9 @@ func (r *Roster) judged() map[KeyHash]Standing {
 	return judged
 }
 
+// rosterFile is part of an identity directory.
+const rosterFile = "roster"
+
 // The lines of a file with a roster.
 const (
 	versionWord = "version"
