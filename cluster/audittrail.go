@@ -17,9 +17,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// The audit trail of a node is a file in its data directory, some files that were rotated, and no more.
+// Each audit file of a node is in its data directory, with some files that were rotated, and no more.
 const (
 	auditSize  = 64 << 20
+	someSize   = 16 << 20 // of the files with events of one class
 	auditKept  = 4
 	auditBatch = 1000
 	auditRetry = time.Second // after an error, such as a full disk
@@ -28,39 +29,81 @@ const (
 	auditDelay = 20 * time.Millisecond
 )
 
-// auditTrail appends the events that this node applies to its audit file.
+// auditTrail appends the events that this node applies to its audit files: all of them to one, and those of administrators and of refusals
+// to one more each. So lock events, of which any user can make many, push out only lock events.
 type auditTrail struct {
-	log     *audit.Log
 	fsm     *raftstore.FSM
 	logger  *slog.Logger
+	logs    []*audit.Log
 	writing sync.WaitGroup
 }
 
 // openAuditTrail goes on with that of a data directory until the context ends. What was not written when the process ended is
 // written by the next one: the state keeps the last events.
 func openAuditTrail(ctx context.Context, dir string, fsm *raftstore.FSM, logger *slog.Logger) (*auditTrail, error) {
-	log, err := audit.Open(audit.Config{
-		Path: filepath.Join(dir, consensus.AuditFile), MaxSize: auditSize, Keep: auditKept, Logger: logger,
-	})
-	if err != nil {
-		return nil, err
+	t := &auditTrail{fsm: fsm, logger: logger}
+	ofClass := func(class namespace.EventClass) eventSource {
+		return func(ns *namespace.Namespace, after uint64, limit int) []*storepb.Event {
+			return ns.EventsOf(class, after, limit)
+		}
 	}
-	t := &auditTrail{log: log, fsm: fsm, logger: logger}
-	t.writing.Go(func() { t.write(ctx) })
+	for _, file := range []struct {
+		name   string
+		size   int64
+		events eventSource
+	}{
+		{consensus.AuditFile, auditSize, unbrokenEvents},
+		{consensus.AdminAuditFile, someSize, ofClass(namespace.AdministrationEvents)},
+		{consensus.RefusalsAuditFile, someSize, ofClass(namespace.RefusalEvents)},
+	} {
+		log, err := audit.Open(audit.Config{
+			Path: filepath.Join(dir, file.name), MaxSize: file.size, Keep: auditKept, Some: file.name != consensus.AuditFile, Logger: logger,
+		})
+		if err != nil {
+			return nil, errors.Join(err, t.closeLogs())
+		}
+		t.logs = append(t.logs, log)
+		t.writing.Go(func() { t.write(ctx, &auditFile{log: log, name: file.name, events: file.events}) })
+	}
 	return t, nil
 }
 
-func (t *auditTrail) write(ctx context.Context) {
+// eventSource returns the events for a file after one, so many at most.
+type eventSource func(ns *namespace.Namespace, after uint64, limit int) []*storepb.Event
+
+// unbrokenEvents leaves out old events between which others are not kept any more: the chain would be broken before each.
+func unbrokenEvents(ns *namespace.Namespace, after uint64, limit int) []*storepb.Event {
+	events := ns.Events(after, limit)
+	next := after + 1
+	for _, e := range events {
+		if e.GetNumber() != next {
+			if whole := ns.EventsWholeFrom(); whole > e.GetNumber() {
+				return ns.Events(whole-1, limit)
+			}
+		}
+		next = e.GetNumber() + 1
+	}
+	return events
+}
+
+// auditFile is one of the files and the events that are for it.
+type auditFile struct {
+	log    *audit.Log
+	name   string
+	events eventSource
+}
+
+func (t *auditTrail) write(ctx context.Context, file *auditFile) {
 	for {
-		events, err := t.next(ctx)
+		events, err := t.next(ctx, file)
 		if len(events) > 0 {
-			err = errors.Join(t.log.Append(auditLines(events)), err)
+			err = errors.Join(file.log.Append(auditLines(events)), err)
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			t.logger.Error("events cannot be written; trying again", "file", consensus.AuditFile, "error", err)
+			t.logger.Error("events cannot be written; trying again", "file", file.name, "error", err)
 			_ = pause.For(ctx, auditRetry)
 		}
 	}
@@ -68,10 +111,10 @@ func (t *auditTrail) write(ctx context.Context) {
 
 // next waits for events, and a little for more. Those that came before an error are answered with it: of a state that is not to be used any more,
 // nobody can ask for them later.
-func (t *auditTrail) next(ctx context.Context) (events []*storepb.Event, err error) {
-	last := t.log.Last()
+func (t *auditTrail) next(ctx context.Context, file *auditFile) (events []*storepb.Event, err error) {
+	last := file.log.Last()
 	take := func(ns *namespace.Namespace) int {
-		more := ns.Events(last, auditBatch-len(events))
+		more := file.events(ns, last, auditBatch-len(events))
 		if len(more) > 0 {
 			last = more[len(more)-1].GetNumber()
 		}
@@ -93,7 +136,14 @@ func (t *auditTrail) next(ctx context.Context) (events []*storepb.Event, err err
 // close is called once the context has ended and nothing more is applied.
 func (t *auditTrail) close() error {
 	t.writing.Wait()
-	return t.log.Close()
+	return t.closeLogs()
+}
+
+func (t *auditTrail) closeLogs() (err error) {
+	for _, log := range t.logs {
+		err = errors.Join(err, log.Close())
+	}
+	return err
 }
 
 func auditLines(events []*storepb.Event) []audit.Line {

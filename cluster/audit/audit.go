@@ -22,6 +22,7 @@ type Config struct {
 	Path    string
 	MaxSize int64        // bytes that the file does not grow beyond, unless a single line does
 	Keep    int          // rotated files kept, Path.1 being the newest; lowering it removes none
+	Some    bool         // the file has some events only: none is missed
 	Logger  *slog.Logger // told of what was torn, moved or is missing; nil: nobody
 }
 
@@ -126,13 +127,20 @@ func (l *Log) write(batch []byte, end int64) error {
 	return fmt.Errorf("audit file: %w", errors.Join(err, cut))
 }
 
+// advance warns once of all events that are missing.
 func (l *Log) advance(written []Line) {
+	first, last := uint64(0), uint64(0)
 	for _, line := range written {
 		if l.last > 0 && line.Number > l.last+1 {
-			l.cfg.Logger.Warn("events are missing in the audit file; other nodes may have them",
-				"path", l.cfg.Path, "first", l.last+1, "last", line.Number-1)
+			if first == 0 {
+				first = l.last + 1
+			}
+			last = line.Number - 1
 		}
 		l.last = line.Number
+	}
+	if first > 0 && !l.cfg.Some {
+		l.cfg.Logger.Warn("events are missing in the audit file; other nodes may have them", "path", l.cfg.Path, "first", first, "last", last)
 	}
 }
 

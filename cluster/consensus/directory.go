@@ -22,6 +22,10 @@ const (
 	reserveFile = "reserve"     // nothing: space for when the disk is full
 	AuditFile   = "audit.jsonl" // the audit trail, with what is rotated beside it
 
+	// Copies of the events that lock events are not to push out, with what is rotated beside them.
+	AdminAuditFile    = "audit-admin.jsonl"
+	RefusalsAuditFile = "audit-refusals.jsonl"
+
 	// What a node may have of a secure cluster before it has raft's files.
 	CredentialsDir = "identity"     // key and certificate
 	SealKeyFile    = "ca.key"       // what the authority's key is sealed with
@@ -208,7 +212,7 @@ func (d *Directory) identify(claim Claim) error {
 		case CredentialsDir, SealKeyFile, SealKeyFile + ".tmp": // it has come in with a token
 		case "machine-id": // of this host, which may have mounted before it has a server
 		case "lost+found", lockFile, IdentityFile + ".tmp": // a node that stopped before it saved its identity
-		case votesFile, logDir, snapshotDir, reserveFile, AuditFile:
+		case votesFile, logDir, snapshotDir, reserveFile, AuditFile, AdminAuditFile, RefusalsAuditFile:
 			return &DamagedError{
 				Path: filepath.Join(d.Path, IdentityFile), Err: errors.New("it is missing, but other files of a node are there"),
 			}

@@ -156,5 +156,10 @@ func (ts *tables) checkLocks() error {
 	if number, _, found := ts.events.kept.Max(); found && number > ts.events.last {
 		err = fmt.Errorf("event %d, the last is %d", number, ts.events.last)
 	}
+	for class, of := range ts.events.byClass {
+		if of.Len() > keptEvents {
+			err = fmt.Errorf("%d events of class %d", of.Len(), class)
+		}
+	}
 	return err
 }

@@ -188,22 +188,53 @@ func TestRetriesAreNoEvents(t *testing.T) {
 	tr.requireEvents(event)
 }
 
-// TestOnlyTheLastEventsAreKept, and how many there were is known for ever.
+// TestOnlyTheLastEventsAreKept of each class, and how many there were is known for ever.
 func TestOnlyTheLastEventsAreKept(t *testing.T) {
 	tr := newDriver(t)
 	tr.take(here, "lock", towerFacts("x"))
-	for range keptEvents {
+	for range keptEvents + 1 {
 		tr.do(0, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock")})).is(storepb.Code_BUSY)
 	}
 	tr.restart()
-	require.EqualValues(t, keptEvents+1, tr.lastEvent())
-	events := tr.ns.Events(0, keptEvents+1)
-	require.Len(t, events, keptEvents)
-	require.EqualValues(t, 2, events[0].GetNumber())
-	require.EqualValues(t, keptEvents+1, events[keptEvents-1].GetNumber())
+	require.EqualValues(t, keptEvents+2, tr.lastEvent())
+	events := tr.ns.Events(0, keptEvents+2)
+	require.Len(t, events, keptEvents+1)
+	require.EqualValues(t, 1, events[0].GetNumber())
+	require.EqualValues(t, 3, events[1].GetNumber())
+	require.EqualValues(t, keptEvents+2, events[keptEvents].GetNumber())
 	counts := map[string]uint64{}
 	tr.ns.EventCounts(func(event string, count uint64) { counts[event] = count })
-	require.Equal(t, map[string]uint64{"lock_acquired": 1, "removal_refused": keptEvents}, counts)
+	require.Equal(t, map[string]uint64{"lock_acquired": 1, "removal_refused": keptEvents + 1}, counts)
+}
+
+// TestLockEventsPushOutOnlyLockEvents has a user make and remove more locks than events are kept.
+func TestLockEventsPushOutOnlyLockEvents(t *testing.T) {
+	tr := newDriver(t)
+	tr.do(0, opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "*.x", StaleAfter: int64(time.Hour)}})).ok()
+	tr.take(here, "lock", towerFacts("x"))
+	tr.do(0, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock")})).is(storepb.Code_BUSY)
+	before := tr.ns.Events(0, 10)
+	require.Len(t, before, 3)
+	for tr.lastEvent() < keptEvents+100 {
+		tr.do(0, opOf(&storepb.Create{Parent: RootIno, Name: []byte("churn"), Mode: someFile, Exclusive: true, Says: storepb.NameSays_SAYS_LOCK})).ok()
+		tr.unlink(0, RootIno, "churn").ok()
+	}
+	for range 2 {
+		require.Equal(t, []*storepb.Event{before[0]}, tr.ns.EventsOf(AdministrationEvents, 0, 10))
+		require.Equal(t, []*storepb.Event{before[2]}, tr.ns.EventsOf(RefusalEvents, 0, 10))
+		require.Empty(t, tr.ns.EventsOf(RefusalEvents, 3, 10))
+		kept := tr.ns.EventsOf(LockEvents, 0, keptEvents+1)
+		require.Len(t, kept, keptEvents)
+		first := tr.lastEvent() - keptEvents + 1
+		require.EqualValues(t, first, kept[0].GetNumber())
+		require.EqualValues(t, first, tr.ns.EventsWholeFrom())
+		all := tr.ns.Events(0, keptEvents+10)
+		require.Len(t, all, keptEvents+2)
+		require.EqualValues(t, []uint64{1, 3, first}, []uint64{all[0].GetNumber(), all[1].GetNumber(), all[2].GetNumber()})
+		hash := tr.ns.Hash()
+		tr.restart()
+		require.Equal(t, hash, tr.ns.Hash())
+	}
 }
 
 func TestEventLine(t *testing.T) {

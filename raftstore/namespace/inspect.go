@@ -86,6 +86,23 @@ func (ns *Namespace) Events(after uint64, limit int) []*storepb.Event {
 	return events
 }
 
+// EventsOf returns kept events of one class after a number, so many at most.
+func (ns *Namespace) EventsOf(class EventClass, after uint64, limit int) (events []*storepb.Event) {
+	if after >= ns.events.last {
+		return nil
+	}
+	ns.events.byClass[class].Ascend(after+1, func(number uint64) bool {
+		e, _ := ns.events.kept.Get(number)
+		events = append(events, e)
+		return len(events) < limit
+	})
+	return events
+}
+
+// EventsWholeFrom returns the number of the first event from which on none is missing. Before it, old events of one class may be kept where
+// those of another between them are not. It takes time in proportion to the events.
+func (ns *Namespace) EventsWholeFrom() uint64 { return ns.events.wholeFrom() }
+
 // EventCounts calls visit with how often each event has happened, ever.
 func (ns *Namespace) EventCounts(visit func(event string, count uint64)) {
 	ns.events.counts.Scan(func(event string, count uint64) bool {

@@ -262,7 +262,7 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 			machine: r.Host.GetMachine(),
 		})
 	case *storepb.Record_Event:
-		ns.events.kept.Set(r.Event.GetNumber(), r.Event)
+		ns.events.keep(r.Event)
 	case *storepb.Record_AdvisoryLock:
 		ns.locks.Restore(r.AdvisoryLock, ns.sessions.hostOf(ids.Session(r.AdvisoryLock.GetSession())))
 		if in, found := ns.tree.inode(ids.Inode(r.AdvisoryLock.GetIno())); found && !in.otherLocked {

@@ -28,8 +28,10 @@ func eventsCommand() *cobra.Command {
 		Use:   "events",
 		Short: "Print events of locks and hosts",
 		Long: `Print events in order: number, cluster time, event, path, fencing token, holder,
-caller and reason. The cluster keeps the last 10,000 events. Each server also
-writes all events to audit.jsonl in its data directory. The events are
+caller and reason. The cluster keeps the last 10,000 events of locks, of
+refusals and of administrators. Each server also writes all events to
+audit.jsonl in its data directory, and those of administrators and refusals to
+audit-admin.jsonl and audit-refusals.jsonl. The events are
 
   lock_acquired        a program created a lock, or wrote its first content
   lock_released        a program removed its lock
@@ -228,14 +230,17 @@ func (r *eventReader) pick(events []*storepb.Event) []*storepb.Event {
 		return nil
 	}
 	first := events[0]
+	after := r.after
 	switch {
-	case r.viewer.GetUid() != 0: // its events have gaps
 	case r.began || r.from.number > 0:
-		if first.GetNumber() > r.after+1 {
-			r.notice("events %d to %d are not kept any more; look in audit.jsonl on the servers", r.after+1, first.GetNumber()-1)
-		}
-	case !r.from.time.IsZero() && first.GetNumber() > 1 && first.GetTime() > r.from.time.UnixNano():
+	case !r.from.time.IsZero() && first.GetNumber() > 1 && first.GetTime() > r.from.time.UnixNano() && r.viewer.GetUid() == 0:
 		r.notice("events before number %d are not kept any more; look in audit.jsonl on the servers", first.GetNumber())
+		fallthrough
+	default:
+		after = first.GetNumber() - 1
+	}
+	if r.viewer.GetUid() == 0 { // those of other users have gaps
+		r.noticeGaps(after, events)
 	}
 	r.after = events[len(events)-1].GetNumber()
 	if !r.from.time.IsZero() {
@@ -244,6 +249,26 @@ func (r *eventReader) pick(events []*storepb.Event) []*storepb.Event {
 		}
 	}
 	return events
+}
+
+// noticeGaps says once for all events which are not kept any more. Lock events go before those of administrators and of refusals.
+func (r *eventReader) noticeGaps(after uint64, events []*storepb.Event) {
+	first, last, gaps := uint64(0), uint64(0), 0
+	for _, e := range events {
+		if e.GetNumber() > after+1 {
+			if gaps++; first == 0 {
+				first = after + 1
+			}
+			last = e.GetNumber() - 1
+		}
+		after = e.GetNumber()
+	}
+	switch {
+	case gaps == 1:
+		r.notice("events %d to %d are not kept any more; look in audit.jsonl on the servers", first, last)
+	case gaps > 1:
+		r.notice("some of the events %d to %d are not kept any more; look in audit.jsonl on the servers", first, last)
+	}
 }
 
 func printEventJSON(w io.Writer, e *storepb.Event) {
