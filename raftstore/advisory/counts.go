@@ -49,6 +49,11 @@ func (t *Table) LargestUsers(most int) []budget.Use[budget.User] {
 	return t.counts.users.Largest(most, budget.User.Compare)
 }
 
+// LargestHosts returns the hosts whose users have most locks and requests, at most so many.
+func (t *Table) LargestHosts(most int) []budget.Use[string] {
+	return t.counts.hosts.Largest(most, cmp.Compare[string])
+}
+
 // LargestInFiles returns the users that have most locks and requests in one file, at most so many.
 func (t *Table) LargestInFiles(most int) []budget.Use[FileUser] {
 	return t.counts.files.Largest(most, FileUser.Compare)

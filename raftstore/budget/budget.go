@@ -59,7 +59,7 @@ type ExceededError struct {
 }
 
 func (e *ExceededError) Error() string {
-	text := fmt.Sprintf("the budget of %s for each %s is used up by %s: it is %d", e.Budget, e.Of, e.By, e.Most)
+	text := fmt.Sprintf("%s reached the limit of %d %s for each %s", e.By, e.Most, e.Budget, e.Of)
 	if e.Setting != "" {
 		text += fmt.Sprintf("; see `lockfs quota list`, and change it with %s", e.Setting)
 	}

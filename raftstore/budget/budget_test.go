@@ -29,7 +29,7 @@ func TestPoolLeavesRoomForOtherUsersAndForRoot(t *testing.T) {
 		require.NoError(t, pool.Take(anna, 1, budget.Ordinary))
 	}
 	err := pool.Take(anna, 1, budget.Ordinary)
-	require.EqualError(t, err, "the budget of calls for each user is used up by user 1000 on host h: it is 3; see `lockfs quota list`, and change it with --calls")
+	require.EqualError(t, err, "user 1000 on host h reached the limit of 3 calls for each user; see `lockfs quota list`, and change it with --calls")
 	exceeded := new(budget.ExceededError)
 	require.True(t, errors.As(err, &exceeded))
 	require.NoError(t, pool.Take(bert, 1, budget.Ordinary))

@@ -411,6 +411,15 @@ func TestOneUserLeavesLocksToOthers(t *testing.T) {
 	require.Contains(t, refused.GetMessage(), "--max-locks-per-user")
 	tr.restart()
 	take(anna, uidAnne, 20).is(storepb.Code_NO_LOCKS)
+	var uses []*storepb.BudgetUse
+	for _, use := range tr.ns.Query(queryOf(&storepb.ListQuotas{Budgets: true})).GetBudgets() {
+		if use.GetBudget() == kernelLocks && use.GetUid() == uidAnne {
+			uses = append(uses, use)
+		}
+	}
+	require.Len(t, uses, 2, "on the host, and in the file")
+	require.Equal(t, []uint64{10, 10, 10, 15}, []uint64{uses[0].GetUsed(), uses[0].GetMost(), uses[1].GetUsed(), uses[1].GetMost()})
+	require.Equal(t, "file", string(uses[1].GetPath()))
 	take(cleo, uidBert, 20).ok()
 	take(cleo, 0, 21).ok()
 	for i := range uint64(5) {

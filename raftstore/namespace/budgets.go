@@ -34,11 +34,11 @@ func (b *budgets) set(op *storepb.SetLimits) {
 	b.sessionsPerHost = cmp.Or(op.GetMaxSessionsPerHost(), b.sessionsPerHost)
 }
 
-const recordLocks = "flock and fcntl locks"
+const kernelLocks = "flock and fcntl locks"
 
 func (b *budgets) ofUser() budget.Limit {
 	return budget.Limit{
-		Budget: recordLocks, Of: "user and host", Setting: "--max-locks-per-user of the servers",
+		Budget: kernelLocks, Of: "user and host", Setting: "--max-locks-per-user of the servers",
 		Most: cmp.Or(b.locksPerUser, DefaultMaxLocksPerUser),
 	}
 }
@@ -57,7 +57,7 @@ func (b *budgets) ofHost(uid uint32) budget.Limit {
 
 func (b *budgets) ofFile() budget.Limit {
 	return budget.Limit{
-		Budget: recordLocks, Of: "user and file", Setting: "--max-locks-per-file of the servers",
+		Budget: kernelLocks, Of: "user and file", Setting: "--max-locks-per-file of the servers",
 		Most: cmp.Or(b.locksPerFile, DefaultMaxLocksPerFile),
 	}
 }
@@ -91,4 +91,61 @@ func (ts *tables) roomForSession(name string) *budget.ExceededError {
 		return limit.Exceeded("host " + name)
 	}
 	return nil
+}
+
+// listBudgets returns those that use most of each budget.
+func (ts *tables) listBudgets() (uses []*storepb.BudgetUse) {
+	add := func(limit budget.Limit, used uint64, of *storepb.BudgetUse) {
+		of.Budget, of.Setting, of.Used, of.Most = limit.Budget, limit.Setting, used, limit.Most
+		uses = append(uses, of)
+	}
+	ts.eachShare(func(uid uint32, used, share usage) {
+		inodes := budget.Limit{Budget: "inodes", Setting: "--max-inodes-per-user of the servers, or lockfs quota set", Most: share.inodes}
+		bytes := budget.Limit{Budget: "bytes", Setting: "--max-bytes-per-user of the servers, or lockfs quota set", Most: share.bytes}
+		add(inodes, used.inodes, &storepb.BudgetUse{Uid: &uid})
+		add(bytes, used.bytes, &storepb.BudgetUse{Uid: &uid})
+	})
+	for _, use := range ts.tree.ledger.reserve.byHost.Largest(listedUses, cmp.Compare[string]) {
+		limit := budget.Limit{Budget: "small locks of the common reserve", Most: ts.tree.ledger.limits.reservedPerHost()}
+		add(limit, use.Used, &storepb.BudgetUse{Host: use.Key})
+	}
+	for _, use := range ts.locks.LargestUsers(listedUses) {
+		limit := ts.budgets.ofUser()
+		if use.Key.UID == 0 {
+			limit = ts.budgets.ofHost(0)
+		}
+		add(limit, use.Used, &storepb.BudgetUse{Host: use.Key.Host, Uid: &use.Key.UID})
+	}
+	for _, use := range ts.locks.LargestHosts(listedUses) {
+		add(ts.budgets.ofHost(0), use.Used, &storepb.BudgetUse{Host: use.Key})
+	}
+	for _, use := range ts.locks.LargestInFiles(listedUses) {
+		of := &storepb.BudgetUse{Uid: &use.Key.UID}
+		if e := ts.tree.nameOf(use.Key.Ino); e != nil && use.Key.UID != 0 {
+			of.Path = []byte(ts.tree.path(e))
+			add(ts.budgets.ofFile(), use.Used, of)
+		}
+	}
+	var sessions budget.Counts[string]
+	ts.hosts.byName.Scan(func(name string, h *host) bool {
+		sessions.Add(name, int64(h.sessions))
+		return true
+	})
+	for _, use := range sessions.Largest(listedUses, cmp.Compare[string]) {
+		add(ts.budgets.ofSessions(), use.Used, &storepb.BudgetUse{Host: use.Key})
+	}
+	return uses
+}
+
+// eachShare visits the users that use most of the bytes, root aside, which has no share.
+func (ts *tables) eachShare(visit func(uid uint32, used, share usage)) {
+	var bytes budget.Counts[uint32]
+	for uid, used := range ts.tree.ledger.usedBy {
+		if uid != 0 {
+			bytes.Add(uid, int64(used.bytes))
+		}
+	}
+	for _, use := range bytes.Largest(listedUses, cmp.Compare[uint32]) {
+		visit(use.Key, *ts.tree.ledger.usageOf(use.Key), ts.tree.ledger.shareOf(use.Key))
+	}
 }

@@ -51,7 +51,11 @@ func (r reader) query(query *storepb.Query) *storepb.Result {
 	case *storepb.Query_ListHosts:
 		return &storepb.Result{Hosts: r.hosts.listHosts()}
 	case *storepb.Query_ListQuotas:
-		return &storepb.Result{Quotas: r.tree.listQuotas()}
+		result := &storepb.Result{Quotas: r.tree.listQuotas()}
+		if q.ListQuotas.GetBudgets() {
+			result.Budgets = r.listBudgets()
+		}
+		return result
 	case *storepb.Query_ListAlarms:
 		return &storepb.Result{Alarms: r.alarms.byNumber.Values()}
 	case *storepb.Query_ListLocks:

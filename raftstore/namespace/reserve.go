@@ -35,6 +35,8 @@ func (l *limits) reserved() uint64 {
 	return min(whole.inodes/commonReserve, whole.bytes/commonReserve/smallBytes)
 }
 
+func (l *limits) reservedPerHost() uint64 { return max(1, l.reserved()/hostReserve) }
+
 // ordinary is what is used, without what comes from the common reserve.
 func (l *ledger) ordinary() usage {
 	return usage{inodes: l.used.inodes - l.reserve.used, bytes: l.used.bytes - min(l.used.bytes, l.reserve.used*smallBytes)}
@@ -68,6 +70,5 @@ func (t *tree) mayReserve(by *storepb.Caller, in *inode, inodes, bytes int64) bo
 	if in.reserve != (sharedString{}) {
 		return true // it counts there with two names
 	}
-	all := l.limits.reserved()
-	return l.reserve.used < all && l.reserve.byHost.Used(by.GetHost()) < max(1, all/hostReserve)
+	return l.reserve.used < l.limits.reserved() && l.reserve.byHost.Used(by.GetHost()) < l.limits.reservedPerHost()
 }

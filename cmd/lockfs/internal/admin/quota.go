@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,23 @@ type quota struct {
 	MaxInodes uint64  `json:"max_inodes,omitempty"`
 	Bytes     uint64  `json:"bytes"`
 	MaxBytes  uint64  `json:"max_bytes,omitempty"`
+}
+
+// budgetUse is what a user or a host uses of a budget that nobody has set for it.
+type budgetUse struct {
+	Budget  string  `json:"budget"`
+	Host    string  `json:"host,omitempty"`
+	UID     *uint32 `json:"uid,omitempty"`
+	Path    string  `json:"path,omitempty"` // of the one file that it is for
+	Used    uint64  `json:"used"`
+	Most    uint64  `json:"most"`
+	Setting string  `json:"setting,omitempty"` // that changes it
+}
+
+// listed is what `lockfs quota list --json` prints.
+type listed struct {
+	Quotas  []quota     `json:"quotas"`
+	Budgets []budgetUse `json:"budgets"`
 }
 
 func quotaCommand() *cobra.Command {
@@ -53,24 +71,31 @@ lockfs counts bytes, see lockfs help limits.`
 func quotaListCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List quotas and their use",
+		Use:   "list",
+		Short: "List quotas and budgets and their use",
+		Long: `List the quotas that are set, and the budgets that each user and host has
+without one: inodes, bytes, flock and fcntl locks, sessions. The list has the
+largest users of each budget. What the users of one mount do at a time is in
+the metrics of its daemon (lockfs_budget_used). See lockfs help limits.`,
 		Example: "  lockfs quota list --servers 10.0.0.1:7421",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
-				result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListQuotas{ListQuotas: &storepb.ListQuotas{}}})
+				result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListQuotas{ListQuotas: &storepb.ListQuotas{Budgets: true}}})
 				if err != nil {
 					return err
 				}
-				quotas := make([]quota, len(result.GetQuotas()))
+				all := listed{Quotas: make([]quota, len(result.GetQuotas())), Budgets: make([]budgetUse, len(result.GetBudgets()))}
 				for i, q := range result.GetQuotas() {
-					quotas[i] = describeQuota(q)
+					all.Quotas[i] = describeQuota(q)
+				}
+				for i, b := range result.GetBudgets() {
+					all.Budgets[i] = describeBudget(b)
 				}
 				if flags.JSON {
-					return cli.PrintJSON(cmd.OutOrStdout(), quotas)
+					return cli.PrintJSON(cmd.OutOrStdout(), all)
 				}
-				return printQuotas(cmd.OutOrStdout(), quotas)
+				return errors.Join(printQuotas(cmd.OutOrStdout(), all.Quotas), printBudgets(cmd.OutOrStdout(), all.Budgets))
 			})
 		},
 	}
@@ -212,6 +237,40 @@ func printQuotas(w io.Writer, quotas []quota) error {
 			mostBytes = cli.SizeText(q.MaxBytes)
 		}
 		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", of, q.Inodes, mostInodes, cli.SizeText(q.Bytes), mostBytes)
+	}
+	return table.Flush()
+}
+
+func describeBudget(b *storepb.BudgetUse) budgetUse {
+	described := budgetUse{Budget: b.GetBudget(), Host: b.GetHost(), UID: b.Uid, Used: b.GetUsed(), Most: b.GetMost(), Setting: b.GetSetting()}
+	if len(b.GetPath()) > 0 {
+		described.Path = "/" + string(b.GetPath())
+	}
+	return described
+}
+
+func printBudgets(w io.Writer, budgets []budgetUse) error {
+	if len(budgets) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nBUDGET\tOF\tUSED\tMOST\tCHANGED BY")
+	for _, b := range budgets {
+		var of []string
+		if b.UID != nil {
+			of = append(of, subjectText("", *b.UID))
+		}
+		if b.Host != "" {
+			of = append(of, "host "+cli.Word(b.Host))
+		}
+		if b.Path != "" {
+			of = append(of, "file "+cli.Word(b.Path))
+		}
+		used, most := strconv.FormatUint(b.Used, 10), strconv.FormatUint(b.Most, 10)
+		if b.Budget == "bytes" {
+			used, most = cli.SizeText(b.Used), cli.SizeText(b.Most)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", b.Budget, strings.Join(of, ", "), used, most, cmp.Or(b.Setting, "-"))
 	}
 	return table.Flush()
 }
