@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"lockfs/fusefs/thread"
 )
 
 // begin notes a request that was read, and counted. It is called with the mutex held.
@@ -142,4 +145,77 @@ func (s *Server) again(request []byte) {
 	} else {
 		s.handled--
 	}
+}
+
+// release gives back what a call took, and begins calls that have waited for that. It is called with the mutex held.
+func (s *Server) release(c *call) {
+	c.charge.give()
+	for !s.stopping && !s.isGone {
+		next := s.admission.next()
+		if next == nil {
+			return
+		}
+		if next.ended {
+			continue
+		}
+		request := next.queued
+		next.queued = nil
+		s.handled++
+		go s.handle(next, request)
+		if next.interrupted {
+			go s.interruptAgain(next)
+		}
+	}
+}
+
+// interruptQueued is for an interruption of a call that waits for its turn. If the caller is killed the call need not come.
+func (s *Server) interruptQueued(c *call) {
+	if !thread.IsKilled(c.header.Pid) {
+		return
+	}
+	s.mu.Lock()
+	ends := c.queued != nil && !c.ended
+	if ends {
+		c.ended = true
+		delete(s.underway, c.header.Unique)
+	}
+	s.mu.Unlock()
+	if ends {
+		_ = s.write(refusal(c.header.Unique, unix.EINTR))
+	}
+}
+
+// interruptAgain has the handler of a call know that it was interrupted while it waited for its turn.
+func (s *Server) interruptAgain(c *call) {
+	in := fuse.InterruptIn{InHeader: fuse.InHeader{Opcode: opInterrupt}, Unique: c.header.Unique}
+	in.Length = uint32(binary.Size(in))
+	message, _ := binary.Append(nil, binary.NativeEndian, in)
+	out := make([]byte, answerRoom)
+	for {
+		s.mu.Lock()
+		isOver := s.underway[c.header.Unique] != c
+		s.mu.Unlock()
+		if isOver {
+			return
+		}
+		length, status := s.protocol.HandleRequest([][]byte{bytes.Clone(message)}, [][]byte{out})
+		if status.Ok() && statusOf(out[:length]) != -int32(unix.EAGAIN) {
+			return
+		}
+		time.Sleep(wakePause)
+	}
+}
+
+// Queued returns how many calls wait for their turn.
+func (s *Server) Queued() (calls int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, waiting := range s.admission.queues {
+		for _, c := range waiting.calls {
+			if !c.ended {
+				calls++
+			}
+		}
+	}
+	return calls
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
-	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/kernel"
 	"lockfs/raftstore/budget"
@@ -35,21 +34,6 @@ type Server struct {
 	pending  [][]byte // given back
 
 	admission admission
-}
-
-// call is a request that is being handled.
-type call struct {
-	header fuse.InHeader
-	raw    []byte // the request, if it may wait; nil: it may not
-	back   bool   // it was ended here, to be given back
-
-	interrupted bool // by the kernel
-
-	charge   charge
-	refused  unix.Errno // there is no room for it
-	queued   []byte     // the request, while it waits for its turn
-	ended    bool       // it was answered meanwhile
-	ofQueued *call      // that this one interrupts
 }
 
 // New is for a connection that was opened as init says. asks is called before each request is handled. mayWait tells of requests that may
