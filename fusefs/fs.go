@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -60,7 +61,7 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
 		ops:           &traced{ops, calls},
 		trace:         calls,
-		logger:        opts.Logger,
+		logger:        cmp.Or(opts.Logger, slog.Default()),
 		observe:       opts.Observer,
 		files:         kernel.NewHandles[*fileHandle](),
 		dirs:          kernel.NewHandles[*dirHandle](),

@@ -7,13 +7,17 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// insistPause is before the cluster is told once more what it could not be told.
-const insistPause = 200 * time.Millisecond
+const (
+	// insistPause is before the cluster is told once more what it could not be told.
+	insistPause = 200 * time.Millisecond
+	// insistWarning is for how long the cluster could not be told of something when the mount logs that.
+	insistWarning = 5 * time.Second
+)
 
 // insist commits what the cluster has to know sometime: in the background if not now, until it knows or the mount has
 // ended. Then it calls over.
 func (fs *fileSystem) insist(caller *storepb.Caller, op *storepb.Op, over func()) {
-	if fs.told(caller, op) {
+	if fs.tell(caller, op) == nil {
 		over()
 		return
 	}
@@ -26,13 +30,25 @@ func (fs *fileSystem) insistLater(caller *storepb.Caller, op *storepb.Op, over f
 	go func() {
 		defer fs.insisting.Add(-1)
 		defer over()
-		for !fs.ended.Load() && !fs.told(caller, op) {
+		began, isLogged := time.Now(), false
+		for !fs.ended.Load() {
+			err := fs.tell(caller, op)
+			if err == nil {
+				break
+			}
+			if !isLogged && time.Since(began) >= insistWarning {
+				isLogged = true
+				fs.logger.Warn("the cluster has not recorded an operation yet, and locks or files stay until it has; the mount tries again", "operation", op.String(), "error", err)
+			}
 			time.Sleep(insistPause)
+		}
+		if isLogged && !fs.ended.Load() {
+			fs.logger.Info("the cluster has recorded an operation late", "operation", op.String(), "after", time.Since(began).Round(time.Millisecond))
 		}
 	}()
 }
 
-func (fs *fileSystem) told(caller *storepb.Caller, op *storepb.Op) bool {
+func (fs *fileSystem) tell(caller *storepb.Caller, op *storepb.Op) error {
 	_, err := fs.ops.Mutate(context.Background(), caller, op)
-	return err == nil
+	return err
 }
