@@ -257,19 +257,38 @@ func TestSignalsEndWhatHangs(t *testing.T) {
 	}
 }
 
-// TestWaitEndsInTimeOnAMountThatHangs.
-func TestWaitEndsInTimeOnAMountThatHangs(t *testing.T) {
+// TestWaitsEndInTimeOnAMountThatHangs without a signal, and no lock stays that is acquired later.
+func TestWaitsEndInTimeOnAMountThatHangs(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 1)
+	node := c.Nodes[0].Host
 	g := c.AddGuest(t, "guest")
 	g.Start(t)
+	node.MustRun(t, "mkdir", c.Path("locks"), c.Path("beads"), c.Path("slots"))
 	g.Daemon.Freeze()
 	defer g.Daemon.Thaw()
-	wait := g.Host.Start(c.Program, "wait", c.Path("lock"), "--timeout", "1s")
-	<-wait.Ended()
+	var started []*hosts.Process
+	for _, call := range []string{
+		"run L/run --wait 1s -- true", "run --slots 2 L/../slots --wait 1s -- true", "run --once-per 1h L/turn --wait 1s -- true",
+		"semaphore run L/s --timeout 1s -- true", "semaphore acquire L/semaphore --pid 1 --timeout 1s",
+		"beads run L/../beads --holder h --wait 1s -- true", "tower acquire tower --request-id r --intent i --intent-version 1 --wait 1s",
+		"tower run tower --intent i --intent-version 1 --wait 1s -- true", "wait L/wait --timeout 1s",
+	} {
+		command := append([]string{"TOWER_LOCK_DIR=" + c.Path("locks"), c.Program},
+			strings.Fields(strings.ReplaceAll(call, "L/", c.Path("locks")+"/"))...)
+		started = append(started, g.Host.Start("env", command...))
+	}
+	for _, p := range started {
+		<-p.Ended()
+		require.ErrorContains(t, p.Wait(), "exit status 76", "%s", p)
+		require.Regexp(t, "the wait of 1s is over, and the file system does not answer|has not answered for 1s", p.Log())
+	}
 	g.Daemon.Thaw()
-	require.ErrorContains(t, wait.Wait(), "exit status 76")
-	require.Contains(t, wait.Log(), "has not answered for 1s")
+	hosts.Eventually(t, "nothing is left", func() (string, bool) {
+		_, err := g.Host.Run("pgrep", "lockfs-worker")
+		left := node.MustRun(t, "find", c.Path("locks"), c.Path("beads"), c.Path("slots"), "-type", "f", "!", "-name", ".queue")
+		return left, err != nil && left == ""
+	})
 }
 
 // TestRunKeepsItsLock holds a lock for longer than its stale timeout, while the mount's daemon is killed and started

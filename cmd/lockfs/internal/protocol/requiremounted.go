@@ -1,17 +1,24 @@
 package protocol
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/cli/worker"
 	"lockfs/cmd/lockfs/internal/mountpoints"
 	"lockfs/formats/swarm"
 )
 
 // requireMounted has a command fail before it does anything if its lock is below a mount point where lockfs should be mounted and is not.
+// To find out it opens the directory. So what bounds a command on a mount that hangs begins here.
 func requireMounted(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if limit := waitLimit(cmd); limit > 0 {
+			worker.Current().Waits(limit, cli.ExitTimedOut)
+		}
 		if err := mountpoints.Require(placeOf(cmd, args)); err != nil {
 			a := new(answer)
 			a.asJSON, _ = cmd.Flags().GetBool("json")
@@ -20,6 +27,17 @@ func requireMounted(cmd *cobra.Command) *cobra.Command {
 		return run(cmd, args)
 	}
 	return cmd
+}
+
+// waitLimit returns for how long a command may wait for a lock; 0: it does not wait, or for ever.
+func waitLimit(cmd *cobra.Command) time.Duration {
+	for _, name := range []string{"wait", "timeout"} {
+		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed {
+			limit, _ := time.ParseDuration(flag.Value.String())
+			return limit
+		}
+	}
+	return 0
 }
 
 // placeOf returns a path that the lock of a command is at or below.

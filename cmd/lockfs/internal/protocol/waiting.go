@@ -24,7 +24,8 @@ const noticeAfter = time.Second
 const waitHelp = `After one second of waiting, lockfs prints once, on standard error, which
 process holds the lock, why it is not stale, and the command that would end the
 wait. On a terminal it keeps that line up to date; with --json it prints a line
-of JSON.`
+of JSON. On a mount that hangs, lockfs exits at most five seconds after the
+time limit; it gives back a lock that it acquires later.`
 
 // notice tells for whom and why a command waits. Nil tells nothing.
 type notice struct {

@@ -1,9 +1,11 @@
 package worker
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -19,7 +21,7 @@ import (
 )
 
 const (
-	// Grace is how long after a signal the front waits for the worker.
+	// Grace is how long after a signal, or after the time that the work may take, the front waits for the worker.
 	Grace = 5 * time.Second
 	// exitGrace is how long after its exit code the front waits for the end of the worker.
 	exitGrace = 500 * time.Millisecond
@@ -47,7 +49,7 @@ type front struct {
 	worker  *exec.Cmd
 	socket  *os.File
 	signals chan os.Signal
-	told    chan message
+	told    chan report
 	code    chan int
 	exited  chan struct{}
 
@@ -57,6 +59,20 @@ type front struct {
 	first   syscall.Signal // the first signal that should end the command; 0: none
 	last    syscall.Signal // the last signal that was passed on
 	giveUp  <-chan time.Time
+	limit   limit // of the work, before the command runs
+	late    <-chan time.Time
+}
+
+// report is a message of the worker, with the limit of one that has a limit.
+type report struct {
+	message message
+	limit   limit
+}
+
+// limit is how long the work may take, and the exit code if it takes longer.
+type limit struct {
+	time time.Duration
+	code int
 }
 
 // Run does the work of this program in a worker and returns the exit code. runs tells whether that runs a command.
@@ -64,7 +80,7 @@ func Run(name string, runs bool) int {
 	f := &front{
 		name: name, stderr: os.Stderr, runs: runs,
 		signals: make(chan os.Signal, len(ending)+len(others)),
-		told:    make(chan message), code: make(chan int, 1), exited: make(chan struct{}),
+		told:    make(chan report), code: make(chan int, 1), exited: make(chan struct{}),
 	}
 	signal.Notify(f.signals, append(ending, others...)...)
 	if err := f.start(); err != nil {
@@ -122,12 +138,18 @@ func (f *front) listen() {
 			close(f.told)
 			return
 		}
-		if message(one[0]) != exits {
-			f.told <- message(one[0])
-			continue
-		}
-		if _, err := f.socket.Read(one[:]); err == nil {
-			f.code <- int(one[0])
+		switch message(one[0]) {
+		case exits:
+			if _, err := f.socket.Read(one[:]); err == nil {
+				f.code <- int(one[0])
+			}
+		case waits:
+			var of [9]byte
+			if _, err := io.ReadFull(f.socket, of[:]); err == nil {
+				f.told <- report{waits, limit{time.Duration(binary.BigEndian.Uint64(of[1:])), int(of[0])}}
+			}
+		default:
+			f.told <- report{message: message(one[0])}
 		}
 	}
 }
@@ -137,8 +159,8 @@ func (f *front) await() int {
 		select {
 		case s := <-f.signals:
 			f.passOn(s.(syscall.Signal))
-		case m, open := <-f.told:
-			if f.hear(m); !open {
+		case r, open := <-f.told:
+			if f.hear(r); !open {
 				f.told = nil
 			}
 		case code := <-f.code:
@@ -147,6 +169,8 @@ func (f *front) await() int {
 			return f.workerExit()
 		case <-f.giveUp:
 			return f.abandon()
+		case <-f.late:
+			return f.abandonLate()
 		}
 	}
 }
@@ -166,13 +190,16 @@ func (f *front) passOn(s syscall.Signal) {
 	}
 }
 
-func (f *front) hear(m message) {
-	switch m {
+func (f *front) hear(r report) {
+	switch r.message {
+	case waits:
+		f.limit = r.limit
+		f.late = time.After(f.limit.time + min(Grace, math.MaxInt64-f.limit.time))
 	case mayKeep:
 		f.keeps = true
 		_, _ = f.socket.Write([]byte{byte(keep)})
 	case running:
-		f.running, f.giveUp, f.first = true, nil, 0
+		f.running, f.giveUp, f.late, f.first = true, nil, nil, 0
 	case ended:
 		f.running, f.ran = false, true
 		if f.first != 0 { // it may have been meant for what follows
@@ -193,8 +220,8 @@ func (f *front) exit(code int) int {
 // workerExit ends as a worker did that did not report its exit code before.
 func (f *front) workerExit() int {
 	if f.told != nil {
-		for m := range f.told { // reported before the end
-			f.hear(m)
+		for r := range f.told { // reported before the end
+			f.hear(r)
 		}
 	}
 	select {
@@ -234,6 +261,15 @@ func (f *front) abandon() int {
 	}
 	fmt.Fprintf(f.stderr, "%s: interrupted by signal: %v: the file system does not answer; %s\n", f.name, f.first, leaves)
 	return exitSignal + int(f.first)
+}
+
+// abandonLate is abandon for work that takes longer than it may.
+func (f *front) abandonLate() int {
+	if f.keeps {
+		return f.abandon()
+	}
+	fmt.Fprintf(f.stderr, "%s: the wait of %v is over, and the file system does not answer; a lock that is acquired after this is given back\n", f.name, f.limit.time)
+	return f.limit.code
 }
 
 // killAll kills what the command has started. The kernel has made these processes children of this one.

@@ -9,4 +9,5 @@ const (
 	running                    // worker: a command runs under the lock; it decides when to end
 	ended                      // worker: that command has ended
 	exits                      // worker: the next byte is its exit code
+	waits                      // worker: the next byte is the exit code of a wait that was too long, the next 8 bytes its limit in nanoseconds
 )

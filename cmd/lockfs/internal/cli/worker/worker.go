@@ -2,6 +2,7 @@ package worker
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -120,6 +121,14 @@ func (w *Worker) Keep() error {
 		return nil
 	case <-w.gone:
 		return ErrNoFront
+	}
+}
+
+// Waits tells the front for how long the work may take until the command that it is for runs or the process ends. If it takes [Grace]
+// longer, the front exits with a code and without the worker.
+func (w *Worker) Waits(limit time.Duration, code int) {
+	if w != nil {
+		w.send(binary.BigEndian.AppendUint64([]byte{byte(waits), byte(code)}, uint64(limit))...)
 	}
 }
 

@@ -32,6 +32,9 @@ func init() {
 	switch os.Args[1] {
 	case "exit":
 		w.Exit(7)
+	case "end": // without a word
+		w.Waits(time.Hour, 76)
+		os.Exit(7)
 	case "caller":
 		fmt.Println(CallerPID())
 		w.Exit(0)
@@ -41,7 +44,16 @@ func init() {
 		<-w.Gone()
 		_ = os.WriteFile(os.Args[2], fmt.Append(nil, w.Keep()), 0o600)
 		w.Exit(0)
-	case "run":
+	case "wait":
+		w.Waits(time.Millisecond, 76)
+		signal.Ignore(syscall.SIGTERM)
+		fmt.Println("hangs")
+		<-w.Gone()
+		w.Exit(0)
+	case "run", "run-in-time":
+		if os.Args[1] == "run-in-time" {
+			w.Waits(time.Nanosecond, 76)
+		}
 		w.Runs()
 		command := exec.Command("sleep", "600")
 		_ = command.Start()
@@ -88,6 +100,9 @@ func (p *program) end(t *testing.T, code int, said string) {
 
 func TestTheFrontEndsAsItsWorker(t *testing.T) {
 	start(t, "exit").end(t, 7, "")
+	for range 20 { // which of the worker's end and its messages the front notices first is a matter of luck
+		start(t, "end").end(t, 7, "")
+	}
 	caller := start(t, "caller")
 	caller.end(t, 0, "")
 	require.Equal(t, fmt.Sprintf("begun\n%d\n", os.Getpid()), caller.out.String())
@@ -117,9 +132,20 @@ func TestTheFrontEndsWithoutItsWorker(t *testing.T) {
 	}
 }
 
-// TestTheFrontKillsWhatItsWorkerLeaves if that is killed.
+// TestTheFrontEndsWithoutAWorkerThatWaitsForTooLong, with the exit code that the worker gave it for that.
+func TestTheFrontEndsWithoutAWorkerThatWaitsForTooLong(t *testing.T) {
+	waits := start(t, "wait")
+	began := time.Now()
+	waits.end(t, 76, "lockfs: the wait of 1ms is over, and the file system does not answer; a lock that is acquired after this is given back")
+	require.GreaterOrEqual(t, time.Since(began), Grace-time.Second)
+}
+
+// TestTheFrontKillsWhatItsWorkerLeaves if that is killed. The limit of a wait does not count any more while the command runs.
 func TestTheFrontKillsWhatItsWorkerLeaves(t *testing.T) {
-	front := start(t, "run")
+	f := &front{late: time.After(0)}
+	f.hear(report{message: running})
+	require.Nil(t, f.late)
+	front := start(t, "run-in-time")
 	processes := process.Descendants(front.Process.Pid)
 	require.Len(t, processes, 2)
 	require.NotEmpty(t, process.Marks(processes[0]))
