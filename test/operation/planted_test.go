@@ -50,6 +50,10 @@ func TestUpFollowsNothingThatAnotherUserHasPlanted(t *testing.T) {
 	t.Parallel()
 	a := newUpHost(t, hosts.New(t), "a")
 	require.NoError(t, os.Chmod(filepath.Dir(filepath.Dir(a.mount)), 0o755))
+	a.MustRun(t, "ln", "-s", "/mnt/planted", "/var/log/lockfs.log")
+	_, err := a.lockfs("up", "--bootstrap")
+	require.ErrorContains(t, err, "/var/log/lockfs.log is a symbolic link")
+	a.MustRun(t, "rm", "/var/log/lockfs.log")
 	a.mustLockfs(t, "up", "--bootstrap")
 	probed := filepath.Join(a.mount, ".lockfs-up-a")
 	for _, plant := range []string{

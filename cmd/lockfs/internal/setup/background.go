@@ -44,7 +44,11 @@ func (b *background) start(ctx context.Context) error {
 	if running, err := b.running(ctx); err != nil || running {
 		return err
 	}
-	log, err := os.OpenFile(logFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	// On some systems the group of the system log can write to /var/log.
+	log, err := os.OpenFile(logFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o640)
+	if errors.Is(err, unix.ELOOP) {
+		return fmt.Errorf("log of the daemon: %s is a symbolic link: remove it", logFile)
+	}
 	if err != nil {
 		return fmt.Errorf("log of the daemon: %w", err)
 	}
