@@ -259,6 +259,7 @@ func TestARotationShutsOutTheDiskOfARemovedServer(t *testing.T) {
 	t.Parallel()
 	nodes := startSecureNodes(t, 3)
 	web, webDir := join(t, nodes[0], "web1")
+	away, _ := join(t, nodes[0], "web2") // is off until after the rotation
 	mount := mountAt(t, web)
 	removed, stay := removeServer(t, nodes)
 	authority, err := removed.enrollment.office.signing()
@@ -290,6 +291,14 @@ func TestARotationShutsOutTheDiskOfARemovedServer(t *testing.T) {
 	defer cancel()
 	_, err = enrolment.Join(ctx, after, "web3", filepath.Join(t.TempDir(), "identity"), nil)
 	require.ErrorContains(t, err, "of another cluster")
+
+	// A host that was off knows the older authority only, until it reaches any server of the cluster.
+	peers := rpc.NewPeers(enrolment.ForCommand(away))
+	defer peers.Close()
+	_, err = peers.Node(stay[0].cfg.Advertise).Status(t.Context(), new(clusterpb.StatusRequest))
+	require.NoError(t, err)
+	_, err = peers.Node(posing.address).Status(t.Context(), new(clusterpb.StatusRequest))
+	require.ErrorContains(t, err, "nor a later one")
 	require.Zero(t, posing.calls.Load())
 	require.Zero(t, fake.calls.Load())
 

@@ -1,6 +1,7 @@
 package enrolment
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -24,11 +25,13 @@ type vetter struct {
 	// standing judges a server by its certificate; nil: it has to prove what it is.
 	standing func(name identity.Name, key identity.KeyHash) identity.Standing
 	fresh    func() bool              // what standing goes by was heard just now; nil: it was not
-	newest   func() *x509.Certificate // the authority that has to sign proofs, itself or through later ones
+	newest   func() *x509.Certificate // the authority that has to sign proofs, itself or through later ones, as far as this host was told
 	token    *identity.Token          // that the server has to know; nil: none
 
 	mu     sync.Mutex
 	proven map[identity.KeyHash]time.Duration // servers and when they have proven it, on CLOCK_BOOTTIME
+	known  *x509.Certificate                  // newest, when met was found
+	met    *x509.Certificate                  // a later authority that has signed a proof; nil: none
 }
 
 // of is rpc.Security.Vet.
@@ -44,13 +47,35 @@ func (v *vetter) isProven(key identity.KeyHash) bool {
 	return found && hostinfo.BootTime()-at < provenFor
 }
 
-func (v *vetter) setProven(key identity.KeyHash, asked time.Duration) {
+// take checks a proof of a server that was asked at a time, and notes it. A later authority than the one that was known is the only one whose
+// proofs count from then on.
+func (v *vetter) take(reply *clusterpb.ProveServerReply, nonce identity.Nonce, server *vetting, asked time.Duration) error {
+	told := v.newest()
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	newest := told
+	if v.met != nil && v.known.Equal(told) {
+		newest = v.met
+	}
+	proof := identity.Proof{Signature: reply.GetSignature(), Signer: reply.GetSigner()}
+	signer, err := proof.Check(newest, nonce, server.key)
+	if err != nil {
+		return &UnprovenError{Server: server.name.Host, Err: err}
+	}
+	if v.token != nil {
+		if err := checkToken(v.token, nonce, server.key, reply.GetTokenProof()); err != nil {
+			return err
+		}
+	}
 	if v.proven == nil {
 		v.proven = make(map[identity.KeyHash]time.Duration)
 	}
-	v.proven[key] = asked
+	if !bytes.Equal(signer.RawSubjectPublicKeyInfo, newest.RawSubjectPublicKeyInfo) {
+		v.known, v.met = told, signer
+		clear(v.proven)
+	}
+	v.proven[server.key] = asked
+	return nil
 }
 
 // vetting is rpc.Vetting.
@@ -103,29 +128,19 @@ func (v *vetting) Prove(
 	if err == nil && reply.GetOutcome() != clusterpb.Outcome_DONE {
 		err = fmt.Errorf("it answers %v", reply.GetOutcome())
 	}
-	if err == nil {
-		proof := identity.Proof{Signature: reply.GetSignature(), Signer: reply.GetSigner()}
-		err = proof.Check(v.newest(), nonce, v.key)
-	}
 	if err != nil {
 		return &UnprovenError{Server: v.name.Host, Err: err}
 	}
-	if v.token != nil {
-		if err := v.checkToken(nonce, reply.GetTokenProof()); err != nil {
-			return err
-		}
-	}
-	v.setProven(v.key, asked)
-	return nil
+	return v.take(reply, nonce, v, asked)
 }
 
 // checkToken refuses a server that does not know the token of a host that joins. The error is final: the server has proven that it is one.
-func (v *vetting) checkToken(nonce identity.Nonce, proof []byte) error {
+func checkToken(token *identity.Token, nonce identity.Nonce, server identity.KeyHash, proof []byte) error {
 	message := ""
 	switch {
 	case len(proof) == 0:
 		message = "the join token is not known: it has expired, was revoked, or is of another cluster; make a new one with `lockfs token create`"
-	case !v.token.Secret.Hash().Proves(nonce, v.key, proof):
+	case !token.Secret.Hash().Proves(nonce, server, proof):
 		message = "the secret of the join token is wrong"
 	default:
 		return nil

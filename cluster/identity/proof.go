@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/rand"
 	"crypto/sha256"
@@ -40,11 +41,12 @@ func (a *Authority) Prove(nonce Nonce, server KeyHash) ([]byte, error) {
 	return ecdsa.SignASN1(rand.Reader, a.private, proofDigest(nonce, server))
 }
 
-// Check returns an error unless an authority has signed the proof, or one that it vouches for. An older one does not count.
-func (p *Proof) Check(trusted *x509.Certificate, nonce Nonce, server KeyHash) error {
+// Check returns an error unless an authority has signed the proof, or one that it vouches for. An older one does not count. Otherwise it returns a
+// certificate of the authority that has signed, which is the newest that is known then.
+func (p *Proof) Check(trusted *x509.Certificate, nonce Nonce, server KeyHash) (newest *x509.Certificate, err error) {
 	signer, err := parseCertificates("the signer of a proof", p.Signer)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	digest := proofDigest(nonce, server)
 	err = errors.New("it does not name the authority that has signed it")
@@ -54,15 +56,15 @@ func (p *Proof) Check(trusted *x509.Certificate, nonce Nonce, server KeyHash) er
 			continue
 		}
 		if err = vouchesFor(trusted, certificate, signer); err == nil {
-			return nil
+			return certificate, nil
 		}
 	}
-	return err
+	return nil, err
 }
 
 // vouchesFor returns nil if a certificate is a trusted authority's, or if that has signed it, itself or through others.
 func vouchesFor(trusted, certificate *x509.Certificate, others []*x509.Certificate) error {
-	if certificate.Equal(trusted) {
+	if bytes.Equal(certificate.RawSubjectPublicKeyInfo, trusted.RawSubjectPublicKeyInfo) {
 		return nil
 	}
 	options := x509.VerifyOptions{

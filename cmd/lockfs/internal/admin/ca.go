@@ -75,10 +75,13 @@ func caRotateCommand() *cobra.Command {
 		Long: `Replace the CA by a new one. Running hosts renew their certificates within
 minutes, without losing a connection. A host that is off renews when it is back.
 The cluster trusts both CAs until no member or host has a certificate of the old
-one; lockfs ca list shows the progress. Join tokens stay valid.
+one; lockfs ca list shows the progress. Join tokens stay valid. ca.key on each
+server is replaced: keep a copy of the new one for later backups.
 
-Rotate the CA when its key may have leaked. Then also look for unknown hosts
-with lockfs host admitted, and revoke them with lockfs host revoke.
+Rotate the CA when its key may have leaked, as after you have removed a server
+whose disk others may have. Then also look for unknown hosts with lockfs host
+admitted, revoke them with lockfs host revoke, and revoke join tokens from
+before with lockfs token revoke.
 
 ` + needsAdministrator,
 		Example: "  lockfs ca rotate && lockfs ca list",

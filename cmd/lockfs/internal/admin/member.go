@@ -87,6 +87,8 @@ data directory and a new join token (with --insecure: --join).
 Calls in progress on its mount get five seconds to finish. After that, or if the
 host is cut off or hangs, a call there may fail although it took effect.
 
+Its disk has the key of the CA: if others may get it, run lockfs ca rotate then.
+
 The command refuses if the other voters could not reach a quorum, unless you
 give --force.`,
 		Example: "  lockfs member remove c", args: 1, did: "removed",
