@@ -161,6 +161,9 @@ func (e *UnprovenError) Error() string {
 		e.Server, e.Err)
 }
 
+// Is reports whether the error is rpc.ErrUnproven.
+func (e *UnprovenError) Is(target error) bool { return target == rpc.ErrUnproven }
+
 // Unwrap returns what went wrong.
 func (e *UnprovenError) Unwrap() error { return e.Err }
 

@@ -75,7 +75,7 @@ func Ask[Request any, Reply Answer](
 	ctx context.Context, r *Router, method func(Node, context.Context, Request) (Reply, error), request Request,
 ) (Reply, error) {
 	wait := firstPause
-	var before error // of the attempt before
+	var before, unproven error // of the attempt before, and of the last one whose server did not prove what it is
 	for redirects := 0; ; {
 		asking, attempt := r.begin(ctx)
 		node := attempt.node
@@ -96,12 +96,17 @@ func Ask[Request any, Reply Answer](
 			r.failed(attempt, err)
 		}
 		if ctx.Err() != nil {
-			if before != nil && errors.Is(err, ctx.Err()) { // the attempt had no time to say more
+			switch {
+			case unproven != nil: // which says what to do; others may just not be reached
+				err = unproven
+			case before != nil && errors.Is(err, ctx.Err()): // the attempt had no time to say more
 				err = before
 			}
 			return reply, fmt.Errorf("%w (last: %w)", ctx.Err(), err)
 		}
-		before = err
+		if before = err; errors.Is(err, ErrUnproven) {
+			unproven = err
+		}
 		if moved {
 			continue
 		}

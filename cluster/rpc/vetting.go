@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 
 	"lockfs/cluster/clusterpb"
 )
@@ -14,6 +15,9 @@ type Vetting interface {
 	// with [Unproven]. The error is that the server does not.
 	Prove(ctx context.Context, ask func(context.Context, *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error)) error
 }
+
+// ErrUnproven is what an error of Vetting.Prove is if the server has not proven what it is.
+var ErrUnproven = errors.New("the server does not prove that it is one of the cluster")
 
 type unprovenKey struct{}
 
