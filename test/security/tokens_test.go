@@ -3,6 +3,7 @@ package security
 import (
 	"bytes"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -70,8 +71,15 @@ func (v visitor) enrollBy(t testing.TB, servers []string, with token, name strin
 	if strings.HasSuffix(name, ".server.lockfs") {
 		names = []string{"server.lockfs", name}
 	}
-	m := message{}.bytes(1, with.id).bytes(2, with.secret).text(3, host).bytes(4, request(t, key, names...))
-	return v.askFor(t, protocolJoin, servers, methodEnroll, m)
+	return v.askFor(t, protocolJoin, servers, methodEnroll, enrollment(with.id, with.secret, host, request(t, key, names...)))
+}
+
+// enrollment is the message that asks for a certificate by a token: signed with a key made of its secret, which is not in it.
+func enrollment(id, secret []byte, host string, request []byte) message {
+	seed := sha256.Sum256(append([]byte("lockfs join token: seed\x00"), secret...))
+	key := ed25519.NewKeyFromSeed(seed[:])
+	signature := ed25519.Sign(key, append([]byte("lockfs join token: certificate request\x00"), request...))
+	return message{}.bytes(1, id).text(3, host).bytes(4, request).bytes(5, key.Public().(ed25519.PublicKey)).bytes(6, signature)
 }
 
 // TestTokensThatAreNotGood lets nobody in by a token that is used up, or for others, or not from here.
@@ -168,8 +176,7 @@ func TestATokenLetsInSoManyAtOnce(t *testing.T) {
 	const many = 8 // connections that an address may have at once
 	results := make(chan uint64, many)
 	for i := range many {
-		m := message{}.bytes(1, with.id).bytes(2, with.secret).text(3, fmt.Sprint("h", i)).
-			bytes(4, request(t, newKey(t), fmt.Sprintf("h%d.client.lockfs", i)))
+		m := enrollment(with.id, with.secret, fmt.Sprint("h", i), request(t, newKey(t), fmt.Sprintf("h%d.client.lockfs", i)))
 		go func() {
 			said, err := joiner.call(c.Nodes[0].Addr(), protocolJoin, methodEnroll, m)
 			if err != nil {
@@ -203,7 +210,7 @@ func TestGuessingIsSlow(t *testing.T) {
 	got := make(map[uint64]int)
 	for i := range rate {
 		guess := binary.BigEndian.AppendUint64(nil, uint64(i))
-		m := message{}.bytes(1, with.id).bytes(2, append(guess, guess...)).text(3, "x").bytes(4, request(t, key, "x.client.lockfs"))
+		m := enrollment(with.id, append(guess, guess...), "x", request(t, key, "x.client.lockfs"))
 		_, err := conn.Write(frame(methodEnroll, m))
 		require.NoError(t, err)
 	}
