@@ -130,7 +130,7 @@ func (n *Node) query(
 		cancel()
 	}
 	if change := query.GetAwaitChange(); change != nil {
-		wait, cancel := context.WithTimeout(ctx, lockWait)
+		wait, cancel := context.WithTimeout(ctx, changeWait)
 		_ = n.fsm.WaitFor(wait, func(ns *namespace.Namespace) bool { return ns.Changed(change) })
 		cancel()
 	}
@@ -180,17 +180,16 @@ func mayCommand(cmd *storepb.Command) string {
 	return ""
 }
 
-// lockWait is how long a node keeps a question for a lock. It is below rpc.AttemptTimeout.
-const lockWait = time.Second
+// changeWait is how long a node keeps a question for a change. It is below rpc.AttemptTimeout.
+const changeWait = time.Second
 
-// awaitLock answers once a request has become a lock. That was committed; only that there is no such request needs to be confirmed.
+// awaitLock answers what has become of a request. That it became a lock was committed; anything else needs to be confirmed: a mount that
+// knows of an end from a newer leader would wait for ever if this node answered that the request waits.
 func (n *Node) awaitLock(ctx context.Context, term ids.Term, request *storepb.AwaitLock) (*storepb.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	result, err := n.fsm.AwaitLock(ctx, request)
-	if err == nil && result.GetCode() == storepb.Code_NOT_FOUND {
-		if err = n.readIndex.confirm(n.ctx); err == nil {
-			result, err = n.fsm.AwaitLock(ctx, request)
+	result, err := n.fsm.AwaitLock(request)
+	if err == nil && result.GetCode() != storepb.Code_OK {
+		if err = n.readIndex.confirm(ctx); err == nil {
+			result, err = n.fsm.AwaitLock(request)
 		}
 	}
 	if err == nil && !n.stillLeads(term) {

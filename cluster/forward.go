@@ -142,6 +142,11 @@ func (f *forwarding) ReleaseQuestions(ctx context.Context, req *clusterpb.Releas
 	return forwardable(ctx, f, req, rpc.Node.ReleaseQuestions)
 }
 
+// EndedWaits is part of rpc.Node.
+func (f *forwarding) EndedWaits(ctx context.Context, req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error) {
+	return forwardable(ctx, f, req, rpc.Node.EndedWaits)
+}
+
 // Join is part of rpc.Node.
 func (f *forwarding) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
 	return forwardable(ctx, f, req, rpc.Node.Join)

@@ -100,6 +100,11 @@ func (g *guard) ReleaseQuestions(ctx context.Context, req *clusterpb.ReleaseQues
 	return pass(ctx, g, req, rpc.Node.ReleaseQuestions)
 }
 
+// EndedWaits is part of rpc.Node.
+func (g *guard) EndedWaits(ctx context.Context, req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error) {
+	return pass(ctx, g, req, rpc.Node.EndedWaits)
+}
+
 // Probe is part of rpc.Node.
 func (g *guard) Probe(ctx context.Context, req *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	return pass(ctx, g, req, rpc.Node.Probe)

@@ -251,6 +251,11 @@ func (relayed) ReleaseQuestions(context.Context, *clusterpb.ReleaseQuestionsRequ
 	return nil, notRelayed()
 }
 
+// EndedWaits is part of rpc.Node.
+func (relayed) EndedWaits(context.Context, *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error) {
+	return nil, notRelayed()
+}
+
 // Probe is part of rpc.Node.
 func (relayed) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	return nil, notRelayed()

@@ -47,6 +47,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"Removals":         ofMounts,
 		"AwaitRelease":     ofMounts,
 		"ReleaseQuestions": ofMounts,
+		"EndedWaits":       ofMounts,
 		"Probe":            ofMounts, // the word of a voter, for a read
 		"Status":           ofUsers,
 		workStatus:         ofServers,

@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"context"
+	"errors"
 	"syscall"
 	"time"
 
@@ -88,9 +89,8 @@ func (fs *fileSystem) SetLkw(interrupted <-chan struct{}, in *fuse.LkIn) (code f
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
-	ctx, end := thread.UntilInterrupted(interrupted)
+	ctx, end := fs.waits.context(fs.longestWait)
 	defer end()
-	defer fs.bounded(end)()
 	_, errno = fs.takeLock(ctx, interrupted, in, handle, true)
 	return kernel.Status(errno)
 }
@@ -103,27 +103,80 @@ func (fs *fileSystem) lockable(in *fuse.LkIn) (*fileHandle, syscall.Errno) {
 	return handle, 0
 }
 
-// takeLock waits until ctx ends, if it is to. It asks again if its owner has meanwhile released what it asked for, because another
-// thread closed the file.
+// takeLock waits until ctx ends or interrupted is closed, if it is to. It asks again if its owner has meanwhile released what it asked for,
+// because another thread closed the file.
 func (fs *fileSystem) takeLock(
 	ctx context.Context, interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, wait bool,
 ) (*storepb.Result, syscall.Errno) {
+	w := fs.waits.take(in.Unique, handle.inode)
 	for {
-		result, errno := fs.requestLock(ctx, interrupted, in, handle, wait)
+		result, errno := fs.requestLock(ctx, interrupted, in, handle, wait, w)
 		if result.GetCode() != storepb.Code_NOT_FOUND {
 			return result, errno
 		}
+		w = nil
 	}
 }
 
-// requestLock answers NOT_FOUND if the lock was released before anybody was told of it.
+// requestLock answers NOT_FOUND if the lock was released before anybody was told of it. w is nil unless the cluster has the request already.
 func (fs *fileSystem) requestLock(
-	ctx context.Context, interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, wait bool,
+	ctx context.Context, interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, wait bool, w *lockWait,
 ) (*storepb.Result, syscall.Errno) {
 	op := takeLock(in, handle, wait)
+	if w != nil {
+		op.Session = w.request.GetSession()
+	} else {
+		var errno syscall.Errno
+		if w, errno = fs.beginLock(interrupted, in, handle, op); errno != 0 {
+			return nil, errno
+		}
+	}
+	caller := kernel.CallerOf(&in.InHeader)
+	result, err := fs.obtainLock(ctx, interrupted, caller, op, w)
+	if errors.Is(err, errSuspended) {
+		fs.waits.put(in.Unique, handle.inode, w)
+		return nil, syscall.EINTR
+	}
+	if w.traced {
+		fs.ops.tellLock(caller, op, result, err, w.began)
+	}
+	done := err == nil && result.GetCode() == storepb.Code_OK
+	// Another thread may have lost the locks through this descriptor meanwhile, or its session has ended.
+	session := ids.Session(op.GetSession())
+	astray := done && op.GetType() != storepb.LockType_UNLOCK && handle.locks.Session(session) != session
+	lost := false
+	switch {
+	case astray, err != nil && result.GetCode() != storepb.Code_CANCELLED:
+		lost = fs.giveUp(caller, handle.inode, w.asked, op)
+	case err != nil:
+		fs.releaseLater(caller, handle.inode, w.asked, op)
+	}
+	stays := handle.inode.locks.End(w.asked, op, done && !astray)
+	switch {
+	case lost, astray, done && handle.locks.IsLost():
+		return nil, syscall.EIO
+	case !stays:
+		return &storepb.Result{Code: storepb.Code_NOT_FOUND}, syscall.ESTALE
+	case wait && (err != nil || result.GetCode() == storepb.Code_CANCELLED):
+		if isClosed(interrupted) {
+			return nil, syscall.EINTR
+		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // before the kernel would end the whole mount for a long wait
+			return nil, syscall.EAGAIN
+		}
+	}
+	answer, errno := kernel.Outcome(result, err, fs.logger)
+	return answer, kernel.OfInode(errno)
+}
+
+// beginLock says in op what else the cluster has to know of a request, and notes that its owner asks for a lock.
+func (fs *fileSystem) beginLock(
+	interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, op *storepb.TakeLock,
+) (*lockWait, syscall.Errno) {
+	w := &lockWait{handle: in.Fh, began: fs.trace.Begin(), traced: fs.trace.On()}
 	if op.GetKind() == storepb.LockKind_RECORD {
 		fs.dropPredecessor(in, handle)
-		op.ByProcess = wait && waitsForProcess(in.Pid)
+		op.ByProcess = op.GetWait() && waitsForProcess(in.Pid)
 	}
 	if op.Session = uint64(handle.locks.Session(0)); handle.locks.IsLost() {
 		return nil, syscall.EIO
@@ -133,39 +186,37 @@ func (fs *fileSystem) requestLock(
 			return nil, errno // nothing to wait for: the cluster does not answer
 		}
 	}
-	asked, errno := handle.inode.locks.Begin(&handle.locks, filelock.OwnerOf(op))
-	if errno != 0 {
-		return nil, errno
-	}
-	caller := kernel.CallerOf(&in.InHeader)
-	result, err := fs.ops.TakeLock(ctx, caller, op)
-	done := err == nil && result.GetCode() == storepb.Code_OK
-	// Another thread may have lost the locks through this descriptor meanwhile, or its session has ended.
-	session := ids.Session(op.GetSession())
-	astray := done && op.GetType() != storepb.LockType_UNLOCK && handle.locks.Session(session) != session
-	lost := false
-	switch {
-	case astray, err != nil && result.GetCode() != storepb.Code_CANCELLED:
-		lost = fs.giveUp(caller, handle.inode, asked, op)
-	case err != nil:
-		fs.releaseLater(caller, handle.inode, asked, op)
-	}
-	stays := handle.inode.locks.End(asked, op, done && !astray)
-	switch {
-	case lost, astray, done && handle.locks.IsLost():
-		return nil, syscall.EIO
-	case !stays:
-		return &storepb.Result{Code: storepb.Code_NOT_FOUND}, syscall.ESTALE
-	case (err != nil || result.GetCode() == storepb.Code_CANCELLED) && ctx.Err() != nil:
-		select {
-		case <-interrupted:
-			return nil, syscall.EINTR
-		default:
-			return nil, syscall.EAGAIN // see bounded
+	var errno syscall.Errno
+	w.asked, errno = handle.inode.locks.Begin(&handle.locks, filelock.OwnerOf(op))
+	return w, errno
+}
+
+// obtainLock asks the cluster, unless it has the request already, and waits. The error is errSuspended if the mount is handed over meanwhile.
+func (fs *fileSystem) obtainLock(
+	ctx context.Context, interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.TakeLock, w *lockWait,
+) (result *storepb.Result, err error) {
+	if w.request == nil {
+		if result, w.request, err = fs.ops.RequestLock(caller, op); w.request == nil {
+			return result, err
 		}
 	}
-	answer, errno := kernel.Outcome(result, err, fs.logger)
-	return answer, kernel.OfInode(errno)
+	result, err = fs.ops.AwaitLock(ctx, interrupted, w.request)
+	if err != nil || result.GetCode() != storepb.Code_WAITING {
+		return result, err
+	}
+	if !isClosed(interrupted) && errors.Is(context.Cause(ctx), errSuspended) {
+		return nil, errSuspended
+	}
+	return fs.ops.InterruptLock(caller, w.request)
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 func takeLock(in *fuse.LkIn, handle *fileHandle, wait bool) *storepb.TakeLock {
@@ -264,13 +315,4 @@ func (fs *fileSystem) holder(in *inode, key filelock.Owner) *filelock.Descriptio
 func (fs *fileSystem) lost(h *fileHandle) bool {
 	session := h.locks.Session(0)
 	return h.locks.IsLost() || session != 0 && session != fs.ops.Session()
-}
-
-// bounded ends a wait before the kernel would end the whole mount for it. The function it answers ends that.
-func (fs *fileSystem) bounded(end func()) (stop func()) {
-	if fs.longestWait == 0 {
-		return func() {}
-	}
-	timer := time.AfterFunc(fs.longestWait, end)
-	return func() { timer.Stop() }
 }

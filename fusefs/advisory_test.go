@@ -129,7 +129,7 @@ func TestALockIsTestedInTheSessionThatThereIs(t *testing.T) {
 		}
 		if tests.Add(1) == 1 {
 			next := c.open()
-			_, err := next.TakeLock(context.Background(), &storepb.Caller{}, &storepb.TakeLock{
+			_, _, err := next.RequestLock(&storepb.Caller{}, &storepb.TakeLock{
 				Ino: st.Ino, Kind: storepb.LockKind_RECORD, Owner: 4711, Pid: uint32(os.Getppid()), Type: storepb.LockType_EXCLUSIVE, End: math.MaxInt64,
 			})
 			require.NoError(t, err)

@@ -110,14 +110,15 @@
 // # Another process goes on
 //
 // [Mounted.HandOver] stops serving, and [TakeOver] goes on in another process, or another program in this one. Requests wait in the kernel
-// meanwhile. Whoever waited for a lock or an event is given back its request, and keeps its place in the queue if it is asked again
-// within two seconds. What is open, pinned and locked, and what processes saw, goes along, so that nobody is let off a guard; what
+// meanwhile. Waits for locks go along as they are: their requests stay in the cluster's queues, and the next process waits for them. Reads
+// that wait for an event are given back and begin anew. What is open, pinned and locked, and what processes saw, goes along, so that nobody is let off a guard; what
 // is lost is what can be asked for again, and that a watched file was removed elsewhere during the pause (inotify).
 // Nothing is handed over while a request does not end, or the cluster does not know of all that was closed.
 //
 // Should this process be killed, [TakeOver] goes on with what it has left ([Mounted.Estate]), once the kernel was told to ask again what
 // it had asked. A request that changes something may have been done then, and is refused with EIO, as one of which nobody knows; the Operator
-// settles it. Others are handled anew: a lock that its owner has already is taken a second time, and its place in the queue kept.
+// settles it. Others are handled anew: a lock that its owner has already is taken a second time, and a request for a lock that waits is
+// waited for again.
 // A request that the kernel was just copying for the process, it gives up itself, with EIO, whatever it is about.
 // What is not in the estate is taken to be more than it may be. So a lock may be released, or an inode let go, that nobody
 // has, but what somebody has is not lost, and what nobody has does not stay.

@@ -28,7 +28,7 @@ var _ fuse.RawFileSystem = (*fileSystem)(nil)
 type fileSystem struct {
 	fuse.RawFileSystem
 
-	ops     Operator
+	ops     *traced
 	trace   *trace.Calls
 	logger  *slog.Logger
 	observe Observer
@@ -51,6 +51,7 @@ type fileSystem struct {
 	longestWait  time.Duration                       // for a lock; 0: for ever
 	pidNamespace uint64                              // of this process; 0: it is not known
 	ended        atomic.Bool                         // it is unmounted
+	waits        lockWaits                           // that no thread waits with, as the mount is not served
 	insisting    atomic.Int64                        // how much the cluster has not been told of that it has to know
 }
 
@@ -75,6 +76,7 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		unnamed:       newUnnamed(),
 	}
 	fs.inodes = newInodeTable(fs.keepLocks)
+	fs.waits.resume()
 	return fs
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,6 +62,13 @@ func TestHandedOver(t *testing.T) {
 	listed, err := os.Open(dir)
 	require.NoError(t, err)
 	got := waitFor(t, ops, waiting)
+	var asked atomic.Int32
+	ops.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
+		if op.GetTakeLock().GetWait() || op.GetInterruptLock() != nil {
+			asked.Add(1)
+		}
+		return nil, false, nil
+	})
 
 	h, err := m.HandOver(5 * time.Second)
 	require.NoError(t, err)
@@ -91,6 +99,7 @@ func TestHandedOver(t *testing.T) {
 	require.Empty(t, got)
 	require.NoError(t, unix.Close(held))
 	require.NoError(t, <-got)
+	require.Zero(t, asked.Load(), "the request keeps its place in the queue, and the cluster is not asked again")
 	require.NoError(t, unix.FcntlFlock(uintptr(other), unix.F_OFD_SETLK, &record), "it went with its description")
 	for _, fd := range []int{waiting, orphan, other} {
 		require.NoError(t, unix.Close(fd))

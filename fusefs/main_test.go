@@ -104,6 +104,11 @@ func (s *session) Mutate(_ context.Context, caller *storepb.Caller, op *storepb.
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.do(caller, op), nil
+}
+
+// do is called with the cluster's mutex held.
+func (s *session) do(caller *storepb.Caller, op *storepb.Op) *storepb.Result {
 	s.seq++
 	caller.Host = s.host
 	describeName(op)
@@ -115,7 +120,7 @@ func (s *session) Mutate(_ context.Context, caller *storepb.Caller, op *storepb.
 	if op.GetUnpin() != nil {
 		s.pins--
 	}
-	return result, nil
+	return result
 }
 
 // describeName has each name say lock, as most tests are about locks; a client of a cluster looks at it.
@@ -165,26 +170,51 @@ func (s *session) FollowRemovals(ctx context.Context, _ func(namespace.Removal))
 
 func (s *session) Session() ids.Session { return ids.Session(s.id) }
 
-// TakeLock asks again and again while the request waits.
-func (s *session) TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
+func (s *session) RequestLock(caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, *storepb.AwaitLock, error) {
 	op.Session = s.id
-	result, err := s.Mutate(ctx, caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}})
+	command := &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}}
+	if result, answered, err := s.ask(command, nil); answered {
+		return result, nil, err
+	}
 	s.mu.Lock()
-	request := &storepb.AwaitLock{
+	defer s.mu.Unlock()
+	result := s.do(caller, command)
+	if result.GetCode() != storepb.Code_WAITING {
+		return result, nil, nil
+	}
+	return result, &storepb.AwaitLock{
 		Session: s.id, Seq: s.seq, Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(),
 		Type: op.GetType(), Start: op.GetStart(), End: op.GetEnd(),
-	}
-	s.mu.Unlock()
-	for err == nil && result.GetCode() == storepb.Code_WAITING {
-		if ctx.Err() != nil {
-			interrupt := &storepb.InterruptLock{
-				Seq: request.Seq, Ino: request.Ino, Kind: request.Kind, Owner: request.Owner,
-				Type: request.Type, Start: request.Start, End: request.End,
-			}
-			_, err = s.Mutate(context.Background(), caller, &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: interrupt}})
-			return &storepb.Result{Code: storepb.Code_CANCELLED}, err
+	}, nil
+}
+
+// AwaitLock asks again after each change.
+func (s *session) AwaitLock(ctx context.Context, interrupted <-chan struct{}, request *storepb.AwaitLock) (*storepb.Result, error) {
+	for {
+		s.mu.Lock()
+		changed := s.changed
+		s.mu.Unlock()
+		result, err := s.Query(ctx, &storepb.Query{Query: &storepb.Query_AwaitLock{AwaitLock: request}})
+		if err != nil || result.GetCode() != storepb.Code_WAITING {
+			return result, err
 		}
-		result, err = s.Query(ctx, &storepb.Query{Query: &storepb.Query_AwaitLock{AwaitLock: request}})
+		select {
+		case <-changed:
+		case <-interrupted:
+			return result, nil
+		case <-ctx.Done():
+			return result, nil
+		}
+	}
+}
+
+func (s *session) InterruptLock(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error) {
+	result, err := s.Mutate(context.Background(), caller, &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: &storepb.InterruptLock{
+		Seq: request.Seq, Ino: request.Ino, Kind: request.Kind, Owner: request.Owner,
+		Type: request.Type, Start: request.Start, End: request.End,
+	}}})
+	if err == nil && result.GetCode() != storepb.Code_OK {
+		result = &storepb.Result{Code: storepb.Code_CANCELLED}
 	}
 	return result, err
 }

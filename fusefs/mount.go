@@ -30,7 +30,7 @@ const (
 	opGetAttr  = 3  // FUSE_GETATTR
 	opRead     = 15 // FUSE_READ
 	opGetXAttr = 22 // FUSE_GETXATTR
-	opSetLkw   = 33 // FUSE_SETLKW
+	opSetLkw   = serve.OpSetLkw
 )
 
 // Mounted is a directory that shows the namespace.
@@ -148,7 +148,7 @@ func newMounted(
 		opts.Budgets = NewBudgets(Limits{})
 	}
 	server, err := serve.New(
-		fs, connection.Device, agreed, mountOptions(opts), fs.asks, mayWait, onlyOnce, opts.Budgets.ofServer(), opts.Logger)
+		fs, connection.Device, agreed, mountOptions(opts), fs.asks, mayWait, fs.waits.end, onlyOnce, opts.Budgets.ofServer(), opts.Logger)
 	m := &Mounted{
 		dir: connection.Dir, logger: opts.Logger, fs: fs, ops: ops, init: agreed, server: server, connection: connection,
 		served: make(chan struct{}), left: make(chan struct{}),
@@ -182,6 +182,7 @@ func mayWait(header *fuse.InHeader) bool {
 func (m *Mounted) begin(given [][]byte) {
 	m.following = m.follow()
 	following := m.following
+	m.fs.waits.resume()
 	m.serving.Go(func() {
 		gone, err := m.server.Serve(given)
 		if err != nil {

@@ -24,11 +24,16 @@ type Operator interface {
 	GoesOn(thread uint32)
 	// Query answers with everything that was committed when it was asked, unless ctx ends before.
 	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
-	// TakeLock takes an advisory lock, or releases it; to wait for one has no limit of time. The code CANCELLED says that
-	// the request was not done, since ctx has ended, or for the error if there is one. After any other error nobody can tell
-	// whether it was, and the lock may still come if it was waited for, until its owner drops what it has. NOT_FOUND says that
-	// the owner has done so while it waited. Without a session in op it is taken in the one in use, noted there.
-	TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error)
+	// RequestLock takes an advisory lock, or releases it. With the code WAITING it also returns the request that waits now, for AwaitLock
+	// and InterruptLock. The code CANCELLED with an error says that the request was not done. After any other error the outcome is unknown,
+	// and a lock that was waited for may still come, until its owner drops what it has. Without a session in op the lock is taken in the one
+	// in use, which is noted there.
+	RequestLock(caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, *storepb.AwaitLock, error)
+	// AwaitLock waits, without a limit of time, until a request has become a lock, or does not wait any more: NOT_FOUND says that the
+	// owner has dropped what it has. The code WAITING says that ctx has ended or interrupted was closed before.
+	AwaitLock(ctx context.Context, interrupted <-chan struct{}, request *storepb.AwaitLock) (*storepb.Result, error)
+	// InterruptLock has a request wait no more: CANCELLED, or OK if it has become a lock. After an error the outcome is unknown.
+	InterruptLock(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error)
 	// FollowRemovals reports files and directories that other sessions have removed, until ctx ends. A removal of no inode says
 	// that some may not have been reported.
 	FollowRemovals(ctx context.Context, removed func(namespace.Removal))

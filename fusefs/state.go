@@ -40,6 +40,7 @@ type state struct {
 	LastDir      uint64
 	Inodes       []savedInode
 	Known        map[ids.Inode]uint64
+	Waits        []savedWait
 	Control      *control.Saved
 	Observations *observation.Saved
 	Made         []thread.Saved[fuse.Attr] // and opened, by the system calls that threads are in
@@ -93,7 +94,9 @@ var errUntold = errors.New("the cluster has not been told of all that was closed
 // save is called when nothing is under way.
 func (fs *dispatcher) save() (*state, error) {
 	s := &state{Version: stateVersion, Dirs: make(map[uint64]ids.Inode), Known: fs.known.Save(), Observations: fs.observations.Save()}
-	if err := errors.Join(s.saveFiles(fs), s.saveCalls(fs)); err != nil {
+	var errWaits error
+	s.Waits, errWaits = fs.waits.save()
+	if err := errors.Join(s.saveFiles(fs), s.saveCalls(fs), errWaits); err != nil {
 		return nil, err
 	}
 	dirs, last := fs.dirs.All()
@@ -210,7 +213,7 @@ func (s *state) restoreFiles(fs *dispatcher) error {
 			in.locks.Restore(lock, through)
 		}
 	}
-	return nil
+	return fs.restoreWaits(s.Waits, files)
 }
 
 func (s *state) restoreCalls(fs *dispatcher) error {

@@ -41,13 +41,8 @@ func (t *traced) Create(
 	return result, err
 }
 
-// TakeLock is part of Operator.
-func (t *traced) TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
-	if !t.calls.On() {
-		return t.Operator.TakeLock(ctx, caller, op)
-	}
-	began := t.calls.Begin()
-	result, err := t.Operator.TakeLock(ctx, caller, op)
+// tellLock tells of a request for a lock, or a release.
+func (t *traced) tellLock(caller *storepb.Caller, op *storepb.TakeLock, result *storepb.Result, err error, began time.Duration) {
 	call := &lockjson.Call{
 		Call: lockjson.CallLock, Session: op.GetSession(), Inode: op.GetIno(), Owner: ownerOf(op.GetKind(), op.GetOwner()),
 		Start: op.GetStart(), Last: op.GetEnd(), Shared: op.GetType() == storepb.LockType_SHARED,
@@ -59,7 +54,6 @@ func (t *traced) TakeLock(ctx context.Context, caller *storepb.Caller, op *store
 		call.Start, call.Last = 0, math.MaxInt64
 	}
 	t.tell(call, caller, result, err, began)
-	return result, err
 }
 
 func (t *traced) tellOf(caller *storepb.Caller, op *storepb.Op, result *storepb.Result, err error, began time.Duration) {

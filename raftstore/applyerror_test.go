@@ -145,7 +145,7 @@ func requireStopped(t *testing.T, fsm *FSM, why error) {
 	_, err := fsm.Query(statFs)
 	require.ErrorIs(t, err, why)
 	require.Nil(t, fsm.QuerySince(&storepb.Query{Query: statFs.GetQuery(), Since: 1}))
-	_, err = fsm.AwaitLock(t.Context(), &storepb.AwaitLock{})
+	_, err = fsm.AwaitLock(&storepb.AwaitLock{})
 	require.ErrorIs(t, err, why)
 	_, err = fsm.Snapshot()
 	require.ErrorIs(t, err, why, "raft would believe that it holds all entries")

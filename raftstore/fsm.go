@@ -13,7 +13,6 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"lockfs/raftstore/advisory"
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
@@ -37,7 +36,7 @@ type FSM struct {
 	ns         *namespace.Namespace
 	stopped    error     // an ApplyError, a DistrustedError, codec.ErrNewer or codec.ErrOlder; nil: it goes on
 	waiters    list.List // of *waiter, in the order in which they came
-	awaited    map[advisory.Request]chan struct{}
+	endings    *endings
 	removals   *removals
 	applied    func(*namespace.Namespace) // may be nil
 	configured func()                     // may be nil
@@ -50,7 +49,7 @@ type FSM struct {
 // to end then.
 func NewFSM(ns *namespace.Namespace, self string, fail func(error)) *FSM {
 	f := &FSM{
-		self: self, fail: fail, frozen: make(chan *namespace.Snapshot, 1), ns: ns, awaited: make(map[advisory.Request]chan struct{}), removals: newRemovals(),
+		self: self, fail: fail, frozen: make(chan *namespace.Snapshot, 1), ns: ns, endings: newEndings(ns.Index()), removals: newRemovals(),
 		due: math.MaxInt64, sooner: make(chan struct{}, 1), versions: version.Own(),
 	}
 	f.wake()
@@ -103,9 +102,7 @@ func (f *FSM) Apply(entry *raft.Log) (answer any) {
 	}
 	f.removals.add(f.ns.Removed())
 	f.wake()
-	for _, request := range f.ns.Ended() {
-		f.tell(request)
-	}
+	f.endings.add(f.ns.Index(), f.ns.EndedWaits())
 	return result
 }
 
@@ -267,56 +264,77 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 	f.tellMembers()
 	f.reconfigured()
 	f.wake()
-	for request := range f.awaited {
-		f.tell(request)
-	}
+	f.endings.restart(f.ns.Index())
 	return nil
 }
 
-// AwaitLock answers what has become of a request once it is no longer waiting, or when ctx ends. The error is why it answers no more.
-func (f *FSM) AwaitLock(ctx context.Context, query *storepb.AwaitLock) (*storepb.Result, error) {
-	request := advisory.Request{Session: ids.Session(query.GetSession()), Seq: ids.Sequence(query.GetSeq())}
+// AwaitLock answers what has become of a request, at once. The error is why this node answers no more.
+func (f *FSM) AwaitLock(query *storepb.AwaitLock) (*storepb.Result, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.stopped != nil {
+		return nil, f.stopped
+	}
+	return f.ns.AwaitLock(query), nil
+}
+
+// Waits is what has become of the requests for locks of a session.
+type Waits struct {
+	Index   ids.Index            // the last command of which this tells
+	Whole   bool                 // Waiting is set, in place of the others
+	Granted []ids.Sequence       // requests whose owners have what they asked for
+	Ended   []ids.Sequence       // other requests that ended
+	Waiting []*storepb.AwaitLock // all requests that wait
+}
+
+// EndedWaits returns the requests of a session that ended after a command, and waits for one until ctx ends. If those are not known any
+// more, or after is 0, it returns all that wait. The error is why this node answers no more.
+func (f *FSM) EndedWaits(ctx context.Context, session ids.Session, after ids.Index) (*Waits, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for {
-		f.mu.Lock()
 		if f.stopped != nil {
-			f.mu.Unlock()
 			return nil, f.stopped
 		}
-		result := f.ns.AwaitLock(query)
-		if result.GetCode() != storepb.Code_WAITING {
-			f.mu.Unlock()
-			return result, nil
+		ended, known := f.endings.of(session, after)
+		if after == 0 || !known {
+			return &Waits{Index: f.ns.Index(), Whole: true, Waiting: f.ns.Waits(session)}, nil
+		}
+		if len(ended) > 0 || ctx.Err() != nil {
+			return becomeOf(f.ns, ended), nil
 		}
 		if fault.MissedEnd {
 			f.mu.Unlock()
 			time.Sleep(time.Millisecond)
 			f.mu.Lock()
 		}
-		ended, found := f.awaited[request]
+		news, found := f.endings.news[session]
 		if !found {
-			ended = make(chan struct{})
-			f.awaited[request] = ended
+			news = make(chan struct{})
+			f.endings.news[session] = news
 		}
 		f.mu.Unlock()
 		select {
-		case <-ended:
+		case <-news:
 		case <-ctx.Done():
-			f.mu.Lock()
-			if f.awaited[request] == ended {
-				f.tell(request) // others who await it look again
-			}
-			f.mu.Unlock()
-			return result, nil
+		}
+		f.mu.Lock()
+		if ctx.Err() != nil && f.endings.news[session] == news {
+			f.endings.wake(session) // other calls for the session look again
 		}
 	}
 }
 
-// tell wakes those who await a request; the caller holds the lock.
-func (f *FSM) tell(request advisory.Request) {
-	if ended, found := f.awaited[request]; found {
-		close(ended)
-		delete(f.awaited, request)
+func becomeOf(ns *namespace.Namespace, ended []*storepb.AwaitLock) *Waits {
+	w := &Waits{Index: ns.Index()}
+	for _, request := range ended {
+		if seq := ids.Sequence(request.GetSeq()); ns.AwaitLock(request).GetCode() == storepb.Code_OK {
+			w.Granted = append(w.Granted, seq)
+		} else {
+			w.Ended = append(w.Ended, seq)
+		}
 	}
+	return w
 }
 
 // freeze keeps the state as it is now for whoever receives it, in place of an earlier one; the caller holds the lock.
@@ -421,9 +439,7 @@ func (f *FSM) stop(err error) {
 	}
 	f.stopped = err
 	f.tellWaiters(err)
-	for request := range f.awaited {
-		f.tell(request)
-	}
+	f.endings.wakeAll()
 	f.fail(err)
 }
 

@@ -128,7 +128,7 @@ func (x Origin_Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Origin_Role.Descriptor instead.
 func (Origin_Role) EnumDescriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{42, 0}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{44, 0}
 }
 
 type ExecuteRequest struct {
@@ -1424,6 +1424,152 @@ func (x *ReleaseQuestion) GetHolder() *AdvisoryOwner {
 	return nil
 }
 
+// EndedWaitsRequest asks for the requests of a session for flock and fcntl locks that waited and do not any more. The leader keeps it
+// until there is one, for a second at most. A mount that did not get the reply asks again with the same number.
+type EndedWaitsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
+	After         uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"` // index of the last reply; 0: the mount wants to know all that wait
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndedWaitsRequest) Reset() {
+	*x = EndedWaitsRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndedWaitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndedWaitsRequest) ProtoMessage() {}
+
+func (x *EndedWaitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndedWaitsRequest.ProtoReflect.Descriptor instead.
+func (*EndedWaitsRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *EndedWaitsRequest) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *EndedWaitsRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+type EndedWaitsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
+	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Index         uint64                 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`            // of the last command of which the reply tells
+	Whole         bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`            // waiting are all requests that wait; granted and ended are empty
+	Granted       []uint64               `protobuf:"varint,5,rep,packed,name=granted,proto3" json:"granted,omitempty"` // numbers of requests whose owners have what they asked for, which may be shown
+	Ended         []uint64               `protobuf:"varint,6,rep,packed,name=ended,proto3" json:"ended,omitempty"`     // numbers of other requests that may have ended
+	Waiting       []*storepb.AwaitLock   `protobuf:"bytes,7,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndedWaitsReply) Reset() {
+	*x = EndedWaitsReply{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndedWaitsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndedWaitsReply) ProtoMessage() {}
+
+func (x *EndedWaitsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndedWaitsReply.ProtoReflect.Descriptor instead.
+func (*EndedWaitsReply) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *EndedWaitsReply) GetOutcome() Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Outcome_DONE
+}
+
+func (x *EndedWaitsReply) GetLeaderAddress() string {
+	if x != nil {
+		return x.LeaderAddress
+	}
+	return ""
+}
+
+func (x *EndedWaitsReply) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *EndedWaitsReply) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+func (x *EndedWaitsReply) GetGranted() []uint64 {
+	if x != nil {
+		return x.Granted
+	}
+	return nil
+}
+
+func (x *EndedWaitsReply) GetEnded() []uint64 {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+func (x *EndedWaitsReply) GetWaiting() []*storepb.AwaitLock {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
 type RemovalsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"` // of the numbers, from the last reply
@@ -1434,7 +1580,7 @@ type RemovalsRequest struct {
 
 func (x *RemovalsRequest) Reset() {
 	*x = RemovalsRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1446,7 +1592,7 @@ func (x *RemovalsRequest) String() string {
 func (*RemovalsRequest) ProtoMessage() {}
 
 func (x *RemovalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1459,7 +1605,7 @@ func (x *RemovalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemovalsRequest.ProtoReflect.Descriptor instead.
 func (*RemovalsRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RemovalsRequest) GetEpoch() uint64 {
@@ -1487,7 +1633,7 @@ type RemovalsReply struct {
 
 func (x *RemovalsReply) Reset() {
 	*x = RemovalsReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1645,7 @@ func (x *RemovalsReply) String() string {
 func (*RemovalsReply) ProtoMessage() {}
 
 func (x *RemovalsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1658,7 @@ func (x *RemovalsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemovalsReply.ProtoReflect.Descriptor instead.
 func (*RemovalsReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RemovalsReply) GetEpoch() uint64 {
@@ -1549,7 +1695,7 @@ type Removal struct {
 
 func (x *Removal) Reset() {
 	*x = Removal{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +1707,7 @@ func (x *Removal) String() string {
 func (*Removal) ProtoMessage() {}
 
 func (x *Removal) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +1720,7 @@ func (x *Removal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Removal.ProtoReflect.Descriptor instead.
 func (*Removal) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Removal) GetSession() uint64 {
@@ -1617,7 +1763,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1775,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1788,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ProbeRequest) GetElected() uint64 {
@@ -1695,7 +1841,7 @@ type ProbeReply struct {
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1707,7 +1853,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1720,7 +1866,7 @@ func (x *ProbeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
 func (*ProbeReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ProbeReply) GetTerm() uint64 {
@@ -1835,7 +1981,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +1993,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +2006,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Process) GetInstance() uint64 {
@@ -1896,7 +2042,7 @@ type ServerAddress struct {
 
 func (x *ServerAddress) Reset() {
 	*x = ServerAddress{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1908,7 +2054,7 @@ func (x *ServerAddress) String() string {
 func (*ServerAddress) ProtoMessage() {}
 
 func (x *ServerAddress) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1921,7 +2067,7 @@ func (x *ServerAddress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerAddress.ProtoReflect.Descriptor instead.
 func (*ServerAddress) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ServerAddress) GetId() string {
@@ -1952,7 +2098,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1964,7 +2110,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1977,7 +2123,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StatusRequest) GetHash() bool {
@@ -2062,7 +2208,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2074,7 +2220,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2087,7 +2233,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StatusReply) GetId() string {
@@ -2331,7 +2477,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2343,7 +2489,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2356,7 +2502,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{25}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Sample) GetEnded() int64 {
@@ -2427,7 +2573,7 @@ type VoterSeen struct {
 
 func (x *VoterSeen) Reset() {
 	*x = VoterSeen{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2585,7 @@ func (x *VoterSeen) String() string {
 func (*VoterSeen) ProtoMessage() {}
 
 func (x *VoterSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2598,7 @@ func (x *VoterSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoterSeen.ProtoReflect.Descriptor instead.
 func (*VoterSeen) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{26}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *VoterSeen) GetId() string {
@@ -2487,7 +2633,7 @@ type Silence struct {
 
 func (x *Silence) Reset() {
 	*x = Silence{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2499,7 +2645,7 @@ func (x *Silence) String() string {
 func (*Silence) ProtoMessage() {}
 
 func (x *Silence) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2512,7 +2658,7 @@ func (x *Silence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silence.ProtoReflect.Descriptor instead.
 func (*Silence) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{27}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Silence) GetId() string {
@@ -2540,7 +2686,7 @@ type FrozenState struct {
 
 func (x *FrozenState) Reset() {
 	*x = FrozenState{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2698,7 @@ func (x *FrozenState) String() string {
 func (*FrozenState) ProtoMessage() {}
 
 func (x *FrozenState) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2711,7 @@ func (x *FrozenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrozenState.ProtoReflect.Descriptor instead.
 func (*FrozenState) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{28}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FrozenState) GetHash() string {
@@ -2594,7 +2740,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2606,7 +2752,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2619,7 +2765,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{29}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *JoinRequest) GetMember() *storepb.Member {
@@ -2662,7 +2808,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2674,7 +2820,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[30]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2687,7 +2833,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{30}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RemoveRequest) GetName() string {
@@ -2730,7 +2876,7 @@ type SetVoteRequest struct {
 
 func (x *SetVoteRequest) Reset() {
 	*x = SetVoteRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[31]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2742,7 +2888,7 @@ func (x *SetVoteRequest) String() string {
 func (*SetVoteRequest) ProtoMessage() {}
 
 func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[31]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2755,7 +2901,7 @@ func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVoteRequest.ProtoReflect.Descriptor instead.
 func (*SetVoteRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{31}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetVoteRequest) GetName() string {
@@ -2796,7 +2942,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[32]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2808,7 +2954,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[32]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2821,7 +2967,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{32}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ChangeRequest) GetOp() *storepb.Op {
@@ -2848,7 +2994,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[33]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2860,7 +3006,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[33]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2873,7 +3019,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{33}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *BackupRequest) GetId() uint64 {
@@ -2902,7 +3048,7 @@ type BackupReply struct {
 
 func (x *BackupReply) Reset() {
 	*x = BackupReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[34]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2914,7 +3060,7 @@ func (x *BackupReply) String() string {
 func (*BackupReply) ProtoMessage() {}
 
 func (x *BackupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[34]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +3073,7 @@ func (x *BackupReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupReply.ProtoReflect.Descriptor instead.
 func (*BackupReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{34}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BackupReply) GetId() uint64 {
@@ -2970,7 +3116,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[35]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2982,7 +3128,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[35]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3141,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{35}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -3040,7 +3186,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3052,7 +3198,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[36]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3065,7 +3211,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{36}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Roster) GetMembers() []*Roster_Member {
@@ -3108,7 +3254,7 @@ type ProveServerRequest struct {
 
 func (x *ProveServerRequest) Reset() {
 	*x = ProveServerRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[37]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3120,7 +3266,7 @@ func (x *ProveServerRequest) String() string {
 func (*ProveServerRequest) ProtoMessage() {}
 
 func (x *ProveServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[37]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,7 +3279,7 @@ func (x *ProveServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProveServerRequest.ProtoReflect.Descriptor instead.
 func (*ProveServerRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{37}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ProveServerRequest) GetNonce() []byte {
@@ -3170,7 +3316,7 @@ type ProveServerReply struct {
 
 func (x *ProveServerReply) Reset() {
 	*x = ProveServerReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[38]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3182,7 +3328,7 @@ func (x *ProveServerReply) String() string {
 func (*ProveServerReply) ProtoMessage() {}
 
 func (x *ProveServerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[38]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3195,7 +3341,7 @@ func (x *ProveServerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProveServerReply.ProtoReflect.Descriptor instead.
 func (*ProveServerReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{38}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ProveServerReply) GetOutcome() Outcome {
@@ -3246,7 +3392,7 @@ type EnrollRequest struct {
 
 func (x *EnrollRequest) Reset() {
 	*x = EnrollRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[39]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3258,7 +3404,7 @@ func (x *EnrollRequest) String() string {
 func (*EnrollRequest) ProtoMessage() {}
 
 func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[39]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3271,7 +3417,7 @@ func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollRequest.ProtoReflect.Descriptor instead.
 func (*EnrollRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{39}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *EnrollRequest) GetTokenId() []byte {
@@ -3327,7 +3473,7 @@ type EnrollReply struct {
 
 func (x *EnrollReply) Reset() {
 	*x = EnrollReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[40]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3339,7 +3485,7 @@ func (x *EnrollReply) String() string {
 func (*EnrollReply) ProtoMessage() {}
 
 func (x *EnrollReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[40]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3352,7 +3498,7 @@ func (x *EnrollReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollReply.ProtoReflect.Descriptor instead.
 func (*EnrollReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{40}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *EnrollReply) GetOutcome() Outcome {
@@ -3441,7 +3587,7 @@ type Detour struct {
 
 func (x *Detour) Reset() {
 	*x = Detour{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[41]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3453,7 +3599,7 @@ func (x *Detour) String() string {
 func (*Detour) ProtoMessage() {}
 
 func (x *Detour) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[41]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3466,7 +3612,7 @@ func (x *Detour) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detour.ProtoReflect.Descriptor instead.
 func (*Detour) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{41}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Detour) GetRequest() []byte {
@@ -3510,7 +3656,7 @@ type Origin struct {
 
 func (x *Origin) Reset() {
 	*x = Origin{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[42]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3522,7 +3668,7 @@ func (x *Origin) String() string {
 func (*Origin) ProtoMessage() {}
 
 func (x *Origin) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[42]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3535,7 +3681,7 @@ func (x *Origin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Origin.ProtoReflect.Descriptor instead.
 func (*Origin) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{42}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Origin) GetRole() Origin_Role {
@@ -3576,7 +3722,7 @@ type Roster_Member struct {
 
 func (x *Roster_Member) Reset() {
 	*x = Roster_Member{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[43]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3588,7 +3734,7 @@ func (x *Roster_Member) String() string {
 func (*Roster_Member) ProtoMessage() {}
 
 func (x *Roster_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[43]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3601,7 +3747,7 @@ func (x *Roster_Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster_Member.ProtoReflect.Descriptor instead.
 func (*Roster_Member) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{36, 0}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{38, 0}
 }
 
 func (x *Roster_Member) GetName() string {
@@ -3732,7 +3878,18 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\bno_locks\x18\x04 \x01(\bR\anoLocks\"`\n" +
 	"\x0fReleaseQuestion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x125\n" +
-	"\x06holder\x18\x02 \x01(\v2\x1d.lockfs.cluster.AdvisoryOwnerR\x06holder\"=\n" +
+	"\x06holder\x18\x02 \x01(\v2\x1d.lockfs.cluster.AdvisoryOwnerR\x06holder\"C\n" +
+	"\x11EndedWaitsRequest\x12\x18\n" +
+	"\asession\x18\x01 \x01(\x04R\asession\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x04R\x05after\"\xfa\x01\n" +
+	"\x0fEndedWaitsReply\x121\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
+	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\x04R\x05index\x12\x14\n" +
+	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x18\n" +
+	"\agranted\x18\x05 \x03(\x04R\agranted\x12\x14\n" +
+	"\x05ended\x18\x06 \x03(\x04R\x05ended\x121\n" +
+	"\awaiting\x18\a \x03(\v2\x17.lockfs.store.AwaitLockR\awaiting\"=\n" +
 	"\x0fRemovalsRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\"n\n" +
@@ -3967,7 +4124,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                    // 0: lockfs.cluster.Outcome
 	(Origin_Role)(0),                // 1: lockfs.cluster.Origin.Role
@@ -3987,127 +4144,132 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*ReleaseQuestionsRequest)(nil), // 15: lockfs.cluster.ReleaseQuestionsRequest
 	(*ReleaseQuestionsReply)(nil),   // 16: lockfs.cluster.ReleaseQuestionsReply
 	(*ReleaseQuestion)(nil),         // 17: lockfs.cluster.ReleaseQuestion
-	(*RemovalsRequest)(nil),         // 18: lockfs.cluster.RemovalsRequest
-	(*RemovalsReply)(nil),           // 19: lockfs.cluster.RemovalsReply
-	(*Removal)(nil),                 // 20: lockfs.cluster.Removal
-	(*ProbeRequest)(nil),            // 21: lockfs.cluster.ProbeRequest
-	(*ProbeReply)(nil),              // 22: lockfs.cluster.ProbeReply
-	(*Process)(nil),                 // 23: lockfs.cluster.Process
-	(*ServerAddress)(nil),           // 24: lockfs.cluster.ServerAddress
-	(*StatusRequest)(nil),           // 25: lockfs.cluster.StatusRequest
-	(*StatusReply)(nil),             // 26: lockfs.cluster.StatusReply
-	(*Sample)(nil),                  // 27: lockfs.cluster.Sample
-	(*VoterSeen)(nil),               // 28: lockfs.cluster.VoterSeen
-	(*Silence)(nil),                 // 29: lockfs.cluster.Silence
-	(*FrozenState)(nil),             // 30: lockfs.cluster.FrozenState
-	(*JoinRequest)(nil),             // 31: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),           // 32: lockfs.cluster.RemoveRequest
-	(*SetVoteRequest)(nil),          // 33: lockfs.cluster.SetVoteRequest
-	(*ChangeRequest)(nil),           // 34: lockfs.cluster.ChangeRequest
-	(*BackupRequest)(nil),           // 35: lockfs.cluster.BackupRequest
-	(*BackupReply)(nil),             // 36: lockfs.cluster.BackupReply
-	(*AdminReply)(nil),              // 37: lockfs.cluster.AdminReply
-	(*Roster)(nil),                  // 38: lockfs.cluster.Roster
-	(*ProveServerRequest)(nil),      // 39: lockfs.cluster.ProveServerRequest
-	(*ProveServerReply)(nil),        // 40: lockfs.cluster.ProveServerReply
-	(*EnrollRequest)(nil),           // 41: lockfs.cluster.EnrollRequest
-	(*EnrollReply)(nil),             // 42: lockfs.cluster.EnrollReply
-	(*Detour)(nil),                  // 43: lockfs.cluster.Detour
-	(*Origin)(nil),                  // 44: lockfs.cluster.Origin
-	(*Roster_Member)(nil),           // 45: lockfs.cluster.Roster.Member
-	(*storepb.Command)(nil),         // 46: lockfs.store.Command
-	(*storepb.Query)(nil),           // 47: lockfs.store.Query
-	(*storepb.Result)(nil),          // 48: lockfs.store.Result
-	(*storepb.SessionRecord)(nil),   // 49: lockfs.store.SessionRecord
-	(storepb.LockKind)(0),           // 50: lockfs.store.LockKind
-	(*storepb.TakeLock)(nil),        // 51: lockfs.store.TakeLock
-	(*storepb.Member)(nil),          // 52: lockfs.store.Member
-	(*storepb.FsStats)(nil),         // 53: lockfs.store.FsStats
-	(*storepb.Caller)(nil),          // 54: lockfs.store.Caller
-	(*storepb.Op)(nil),              // 55: lockfs.store.Op
+	(*EndedWaitsRequest)(nil),       // 18: lockfs.cluster.EndedWaitsRequest
+	(*EndedWaitsReply)(nil),         // 19: lockfs.cluster.EndedWaitsReply
+	(*RemovalsRequest)(nil),         // 20: lockfs.cluster.RemovalsRequest
+	(*RemovalsReply)(nil),           // 21: lockfs.cluster.RemovalsReply
+	(*Removal)(nil),                 // 22: lockfs.cluster.Removal
+	(*ProbeRequest)(nil),            // 23: lockfs.cluster.ProbeRequest
+	(*ProbeReply)(nil),              // 24: lockfs.cluster.ProbeReply
+	(*Process)(nil),                 // 25: lockfs.cluster.Process
+	(*ServerAddress)(nil),           // 26: lockfs.cluster.ServerAddress
+	(*StatusRequest)(nil),           // 27: lockfs.cluster.StatusRequest
+	(*StatusReply)(nil),             // 28: lockfs.cluster.StatusReply
+	(*Sample)(nil),                  // 29: lockfs.cluster.Sample
+	(*VoterSeen)(nil),               // 30: lockfs.cluster.VoterSeen
+	(*Silence)(nil),                 // 31: lockfs.cluster.Silence
+	(*FrozenState)(nil),             // 32: lockfs.cluster.FrozenState
+	(*JoinRequest)(nil),             // 33: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),           // 34: lockfs.cluster.RemoveRequest
+	(*SetVoteRequest)(nil),          // 35: lockfs.cluster.SetVoteRequest
+	(*ChangeRequest)(nil),           // 36: lockfs.cluster.ChangeRequest
+	(*BackupRequest)(nil),           // 37: lockfs.cluster.BackupRequest
+	(*BackupReply)(nil),             // 38: lockfs.cluster.BackupReply
+	(*AdminReply)(nil),              // 39: lockfs.cluster.AdminReply
+	(*Roster)(nil),                  // 40: lockfs.cluster.Roster
+	(*ProveServerRequest)(nil),      // 41: lockfs.cluster.ProveServerRequest
+	(*ProveServerReply)(nil),        // 42: lockfs.cluster.ProveServerReply
+	(*EnrollRequest)(nil),           // 43: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),             // 44: lockfs.cluster.EnrollReply
+	(*Detour)(nil),                  // 45: lockfs.cluster.Detour
+	(*Origin)(nil),                  // 46: lockfs.cluster.Origin
+	(*Roster_Member)(nil),           // 47: lockfs.cluster.Roster.Member
+	(*storepb.Command)(nil),         // 48: lockfs.store.Command
+	(*storepb.Query)(nil),           // 49: lockfs.store.Query
+	(*storepb.Result)(nil),          // 50: lockfs.store.Result
+	(*storepb.SessionRecord)(nil),   // 51: lockfs.store.SessionRecord
+	(storepb.LockKind)(0),           // 52: lockfs.store.LockKind
+	(*storepb.TakeLock)(nil),        // 53: lockfs.store.TakeLock
+	(*storepb.AwaitLock)(nil),       // 54: lockfs.store.AwaitLock
+	(*storepb.Member)(nil),          // 55: lockfs.store.Member
+	(*storepb.FsStats)(nil),         // 56: lockfs.store.FsStats
+	(*storepb.Caller)(nil),          // 57: lockfs.store.Caller
+	(*storepb.Op)(nil),              // 58: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	46, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	47, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
-	47, // 2: lockfs.cluster.ExecuteRequest.also:type_name -> lockfs.store.Query
+	48, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	49, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	49, // 2: lockfs.cluster.ExecuteRequest.also:type_name -> lockfs.store.Query
 	0,  // 3: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	48, // 4: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	50, // 4: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	4,  // 5: lockfs.cluster.ExecuteReply.also:type_name -> lockfs.cluster.LeasedAnswer
-	48, // 6: lockfs.cluster.LeasedAnswer.result:type_name -> lockfs.store.Result
+	50, // 6: lockfs.cluster.LeasedAnswer.result:type_name -> lockfs.store.Result
 	0,  // 7: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
-	38, // 8: lockfs.cluster.KeepAliveReply.roster:type_name -> lockfs.cluster.Roster
+	40, // 8: lockfs.cluster.KeepAliveReply.roster:type_name -> lockfs.cluster.Roster
 	0,  // 9: lockfs.cluster.LeaseReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 10: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	11, // 11: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	49, // 12: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
-	50, // 13: lockfs.cluster.AdvisoryOwner.kind:type_name -> lockfs.store.LockKind
+	51, // 12: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	52, // 13: lockfs.cluster.AdvisoryOwner.kind:type_name -> lockfs.store.LockKind
 	12, // 14: lockfs.cluster.AwaitReleaseRequest.holder:type_name -> lockfs.cluster.AdvisoryOwner
-	51, // 15: lockfs.cluster.AwaitReleaseRequest.wanted:type_name -> lockfs.store.TakeLock
+	53, // 15: lockfs.cluster.AwaitReleaseRequest.wanted:type_name -> lockfs.store.TakeLock
 	0,  // 16: lockfs.cluster.AwaitReleaseReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 17: lockfs.cluster.ReleaseQuestionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	17, // 18: lockfs.cluster.ReleaseQuestionsReply.questions:type_name -> lockfs.cluster.ReleaseQuestion
 	12, // 19: lockfs.cluster.ReleaseQuestion.holder:type_name -> lockfs.cluster.AdvisoryOwner
-	20, // 20: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	24, // 21: lockfs.cluster.ProbeReply.addresses:type_name -> lockfs.cluster.ServerAddress
-	23, // 22: lockfs.cluster.ProbeReply.process:type_name -> lockfs.cluster.Process
-	52, // 23: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	53, // 24: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	29, // 25: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
-	30, // 26: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
-	27, // 27: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
-	28, // 28: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
-	52, // 29: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	23, // 30: lockfs.cluster.JoinRequest.process:type_name -> lockfs.cluster.Process
-	54, // 31: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
-	54, // 32: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
-	55, // 33: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	54, // 34: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 35: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	48, // 36: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	45, // 37: lockfs.cluster.Roster.members:type_name -> lockfs.cluster.Roster.Member
-	0,  // 38: lockfs.cluster.ProveServerReply.outcome:type_name -> lockfs.cluster.Outcome
-	0,  // 39: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	48, // 40: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	38, // 41: lockfs.cluster.EnrollReply.roster:type_name -> lockfs.cluster.Roster
-	44, // 42: lockfs.cluster.Detour.origin:type_name -> lockfs.cluster.Origin
-	1,  // 43: lockfs.cluster.Origin.role:type_name -> lockfs.cluster.Origin.Role
-	2,  // 44: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	5,  // 45: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	7,  // 46: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
-	9,  // 47: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	18, // 48: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	13, // 49: lockfs.cluster.Node.AwaitRelease:input_type -> lockfs.cluster.AwaitReleaseRequest
-	15, // 50: lockfs.cluster.Node.ReleaseQuestions:input_type -> lockfs.cluster.ReleaseQuestionsRequest
-	21, // 51: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	25, // 52: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	31, // 53: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	32, // 54: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	33, // 55: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
-	34, // 56: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	41, // 57: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	39, // 58: lockfs.cluster.Node.ProveServer:input_type -> lockfs.cluster.ProveServerRequest
-	35, // 59: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	3,  // 60: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	6,  // 61: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	8,  // 62: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
-	10, // 63: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	19, // 64: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	14, // 65: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
-	16, // 66: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
-	22, // 67: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	26, // 68: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	37, // 69: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	37, // 70: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	37, // 71: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
-	37, // 72: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	42, // 73: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	40, // 74: lockfs.cluster.Node.ProveServer:output_type -> lockfs.cluster.ProveServerReply
-	36, // 75: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	60, // [60:76] is the sub-list for method output_type
-	44, // [44:60] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	0,  // 20: lockfs.cluster.EndedWaitsReply.outcome:type_name -> lockfs.cluster.Outcome
+	54, // 21: lockfs.cluster.EndedWaitsReply.waiting:type_name -> lockfs.store.AwaitLock
+	22, // 22: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
+	26, // 23: lockfs.cluster.ProbeReply.addresses:type_name -> lockfs.cluster.ServerAddress
+	25, // 24: lockfs.cluster.ProbeReply.process:type_name -> lockfs.cluster.Process
+	55, // 25: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	56, // 26: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	31, // 27: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
+	32, // 28: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	29, // 29: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
+	30, // 30: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
+	55, // 31: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	25, // 32: lockfs.cluster.JoinRequest.process:type_name -> lockfs.cluster.Process
+	57, // 33: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	57, // 34: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
+	58, // 35: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	57, // 36: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 37: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	50, // 38: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	47, // 39: lockfs.cluster.Roster.members:type_name -> lockfs.cluster.Roster.Member
+	0,  // 40: lockfs.cluster.ProveServerReply.outcome:type_name -> lockfs.cluster.Outcome
+	0,  // 41: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	50, // 42: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	40, // 43: lockfs.cluster.EnrollReply.roster:type_name -> lockfs.cluster.Roster
+	46, // 44: lockfs.cluster.Detour.origin:type_name -> lockfs.cluster.Origin
+	1,  // 45: lockfs.cluster.Origin.role:type_name -> lockfs.cluster.Origin.Role
+	2,  // 46: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	5,  // 47: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	7,  // 48: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
+	9,  // 49: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	20, // 50: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	13, // 51: lockfs.cluster.Node.AwaitRelease:input_type -> lockfs.cluster.AwaitReleaseRequest
+	15, // 52: lockfs.cluster.Node.ReleaseQuestions:input_type -> lockfs.cluster.ReleaseQuestionsRequest
+	23, // 53: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	27, // 54: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	33, // 55: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	34, // 56: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	35, // 57: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
+	36, // 58: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	43, // 59: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	41, // 60: lockfs.cluster.Node.ProveServer:input_type -> lockfs.cluster.ProveServerRequest
+	37, // 61: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	3,  // 62: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	6,  // 63: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	8,  // 64: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
+	10, // 65: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	21, // 66: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	14, // 67: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
+	16, // 68: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
+	24, // 69: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	28, // 70: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	39, // 71: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	39, // 72: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	39, // 73: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
+	39, // 74: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	44, // 75: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	42, // 76: lockfs.cluster.Node.ProveServer:output_type -> lockfs.cluster.ProveServerReply
+	38, // 77: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	62, // [62:78] is the sub-list for method output_type
+	46, // [46:62] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -4125,7 +4287,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   44,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

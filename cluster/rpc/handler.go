@@ -28,6 +28,7 @@ func handlersOf(n Node) map[byte]Handler {
 		removalsMethod:         {Do: handle(n.Removals)},
 		awaitReleaseMethod:     {Do: handle(n.AwaitRelease)},
 		releaseQuestionsMethod: {Do: handle(n.ReleaseQuestions)},
+		endedWaitsMethod:       {Do: handle(n.EndedWaits)},
 		statusMethod:           {Do: handle(n.Status)},
 		joinMethod:             {Do: handle(n.Join)},
 		removeMethod:           {Do: handle(n.Remove)},

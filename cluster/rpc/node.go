@@ -17,6 +17,7 @@ type Node interface {
 	Removals(context.Context, *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error)
 	AwaitRelease(context.Context, *clusterpb.AwaitReleaseRequest) (*clusterpb.AwaitReleaseReply, error)
 	ReleaseQuestions(context.Context, *clusterpb.ReleaseQuestionsRequest) (*clusterpb.ReleaseQuestionsReply, error)
+	EndedWaits(context.Context, *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error)
 	Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error)
 	Status(context.Context, *clusterpb.StatusRequest) (*clusterpb.StatusReply, error)
 	Join(context.Context, *clusterpb.JoinRequest) (*clusterpb.AdminReply, error)
@@ -77,4 +78,5 @@ const (
 	awaitReleaseMethod
 	releaseQuestionsMethod
 	proveServerMethod
+	endedWaitsMethod
 )

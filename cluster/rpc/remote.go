@@ -71,6 +71,12 @@ func (r *Remote) ReleaseQuestions(ctx context.Context, req *clusterpb.ReleaseQue
 	return reply, r.client.Call(ctx, releaseQuestionsMethod, req, reply)
 }
 
+// EndedWaits is part of Node.
+func (r *Remote) EndedWaits(ctx context.Context, req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error) {
+	reply := new(clusterpb.EndedWaitsReply)
+	return reply, r.client.Call(ctx, endedWaitsMethod, req, reply)
+}
+
 // Probe is part of Node.
 func (r *Remote) Probe(ctx context.Context, req *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	reply := new(clusterpb.ProbeReply)

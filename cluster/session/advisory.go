@@ -55,33 +55,114 @@ func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 // request, and it may still wait for a lock, though it will not be done any later: the caller has to tell the cluster that the
 // owner has dropped its locks of the file.
 func (c *Client) TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
+	result, request, err := c.RequestLock(caller, op)
+	if request == nil {
+		return result, err
+	}
+	result, err = c.AwaitLock(ctx, nil, request)
+	if err == nil && result.GetCode() == storepb.Code_WAITING {
+		return c.InterruptLock(caller, request)
+	}
+	return result, err
+}
+
+// RequestLock is TakeLock as far as to where it would wait. Then the code is WAITING, and the request is what to wait for
+// ([Client.AwaitLock]) or to interrupt; else the request is nil.
+func (c *Client) RequestLock(caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, *storepb.AwaitLock, error) {
+	if request := c.adoptWait(op); request != nil {
+		return &storepb.Result{Code: storepb.Code_WAITING}, request, nil
+	}
 	result, seq, err := c.requestLock(caller, op)
 	c.noteLocked(op, result)
-	if op.GetWait() {
-		defer c.journal.endWait(ids.Session(op.GetSession()), seq)
-	}
 	request := &storepb.AwaitLock{
 		Session: op.GetSession(), Seq: uint64(seq), Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(),
 		Type: op.GetType(), Start: op.GetStart(), End: op.GetEnd(),
 	}
-	switch {
-	case err == nil && result.GetCode() == storepb.Code_OK:
-		return c.stillOurs(request, result)
-	case err != nil || result.GetCode() != storepb.Code_WAITING:
-		return result, err
+	if err == nil && result.GetCode() == storepb.Code_WAITING {
+		return result, request, nil
 	}
+	if op.GetWait() {
+		c.waits.end(numberOf(request))
+	}
+	if err == nil && result.GetCode() == storepb.Code_OK {
+		result, err = c.stillOurs(request, result)
+	}
+	return result, nil, err
+}
+
+// AwaitLock waits until a request for a lock has ended, of this client or of one before it with the same session. The result is that of
+// [Client.TakeLock], or has the code WAITING if ctx has ended or interrupted was closed before: then the request waits in the cluster, until
+// it is interrupted ([Client.InterruptLock]) or waited for once more.
+func (c *Client) AwaitLock(ctx context.Context, interrupted <-chan struct{}, request *storepb.AwaitLock) (*storepb.Result, error) {
+	w := c.waits.add(numberOf(request), true)
 	for {
-		result, err := c.Query(ctx, &storepb.Query{Query: &storepb.Query_AwaitLock{AwaitLock: request}})
-		if ctx.Err() != nil {
-			return c.interrupt(caller, request)
+		select {
+		case <-w.news:
+		case <-interrupted:
+			return &storepb.Result{Code: storepb.Code_WAITING}, nil
+		case <-ctx.Done():
+			return &storepb.Result{Code: storepb.Code_WAITING}, nil
 		}
-		if err == nil && result.GetCode() != storepb.Code_WAITING {
+		if result := c.outcome(ctx, interrupted, w, request); result.GetCode() != storepb.Code_WAITING {
+			c.waits.end(numberOf(request))
 			return c.stillOurs(request, result)
 		}
-		if err != nil { // it may have come at once
-			_ = pause.For(ctx, reopenPause)
-		}
 	}
+}
+
+// outcome is what has become of a request that may have ended.
+func (c *Client) outcome(ctx context.Context, interrupted <-chan struct{}, w *lockWait, request *storepb.AwaitLock) *storepb.Result {
+	if w.granted.Load() {
+		return &storepb.Result{Code: storepb.Code_OK}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if interrupted != nil {
+		go func() {
+			select {
+			case <-interrupted:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	for ctx.Err() == nil {
+		select {
+		case c.waits.asking <- struct{}{}:
+		case <-ctx.Done():
+			continue
+		}
+		result, err := c.Query(ctx, &storepb.Query{Query: &storepb.Query_AwaitLock{AwaitLock: request}})
+		<-c.waits.asking
+		if err == nil {
+			return result
+		}
+		_ = pause.For(ctx, reopenPause)
+	}
+	notify(w.news) // whoever waits next has to ask
+	return &storepb.Result{Code: storepb.Code_WAITING}
+}
+
+// adoptWait returns a request that a killed process has left, if op asks for the same once more.
+func (c *Client) adoptWait(op *storepb.TakeLock) *storepb.AwaitLock {
+	if !op.GetWait() || !c.waits.mayLeave.Load() {
+		return nil
+	}
+	ctx, cancel := c.patience(context.Background(), aCommand)
+	defer cancel()
+	if c.unsettled.await(ctx, c.ctx.Done()) != nil { // the requests may not be known yet; and then no command is done either
+		return nil
+	}
+	session := c.lastSession()
+	if op.GetSession() != 0 && ids.Session(op.GetSession()) != session {
+		return nil
+	}
+	request := c.waits.adopt(op, session)
+	if request != nil {
+		op.Session = request.GetSession()
+		notify(c.locked)
+	}
+	return request
 }
 
 // requestLock says in op which session the lock is taken in.
@@ -104,7 +185,7 @@ func (c *Client) requestLock(caller *storepb.Caller, op *storepb.TakeLock) (resu
 			return result, seq, err
 		}
 		if op.GetWait() {
-			c.journal.endWait(ids.Session(op.GetSession()), seq)
+			c.waits.end(callNumber{ids.Session(op.GetSession()), seq})
 		}
 		op = proto.CloneOf(op) // an attempt that was given up may still read it
 		op.Judged, op.Kin = result.GetProcesses(), c.holders.isKin(caller, result.GetProcesses())
@@ -125,10 +206,11 @@ func (c *Client) stillOurs(request *storepb.AwaitLock, result *storepb.Result) (
 	return result, nil
 }
 
-// interrupt tells the cluster that nobody waits any more. Until it knows, the request may become a lock, so the caller is told
-// only then, or gets an error (see TakeLock): once the time for an operation is up, or at once while the cluster is silent. In
-// another session the number of the request is that of another one.
-func (c *Client) interrupt(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error) {
+// InterruptLock has a request wait no more. Until the cluster knows, the request may become a lock, so the result comes only then, or an
+// error (see TakeLock): once the time for an operation is up, or at once while the cluster is silent. The result is OK if the request became a
+// lock before, else CANCELLED. In another session the number of the request is that of another one.
+func (c *Client) InterruptLock(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error) {
+	defer c.waits.end(numberOf(request))
 	op := &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: interruptOf(request)}}
 	err := c.mayAsk(aCommand)
 	if err != nil {

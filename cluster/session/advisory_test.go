@@ -55,7 +55,7 @@ func TestAnInterruptionEndsWithItsSession(t *testing.T) {
 	client := openClient(t, startServers(t, 1)[0], "")
 	held := takeFlock(t, client, "lock", 1)
 	waiting, waits := startWaiting(t, client, held, 2)
-	result, err := client.Interrupt(&storepb.AwaitLock{
+	result, err := client.InterruptLock(&storepb.Caller{}, &storepb.AwaitLock{
 		Session: waiting.GetSession() + 1, Seq: waiting.GetSeq(), Ino: held.GetIno(), Kind: held.GetKind(), Type: held.GetType(), Owner: 3,
 	})
 	require.NoError(t, err)

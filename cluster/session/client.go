@@ -67,6 +67,7 @@ type Client struct {
 	voters atomic.Uint64 // those that a keepalive told of last, or is asked for
 
 	number      uint64 // of this client, among those of a session
+	waits       *lockWaits
 	leases      *lease.Cache
 	givesLeases atomic.Bool   // the leader does
 	leaseBegun  chan struct{} // holds one

@@ -66,7 +66,7 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		router: via, peers: own, heard: cfg.Heard, roster: cfg.Roster, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
 		noDelay: cfg.NoLockDelay, versions: cfg.Versions, slots: make(chan int, inFlight), current: newCurrent(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
-		number: rand.Uint64(), leases: lease.NewCache(), leaseBegun: make(chan struct{}, 1),
+		number: rand.Uint64(), waits: newLockWaits(), leases: lease.NewCache(), leaseBegun: make(chan struct{}, 1),
 		locked: make(chan struct{}, 1), returned: make(chan struct{}), settled: make(chan struct{}),
 	}
 	via.ReportDetours(c.noteDetour)
@@ -113,6 +113,7 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	c.follow(near)
 	go c.keepAlive()
 	go c.keepLeases()
+	go c.followWaits()
 	c.holders.run()
 	return c, nil
 }
@@ -155,6 +156,7 @@ func (c *Client) goOn(ctx context.Context, cfg Config, near Voter) error {
 	c.follow(near)
 	go c.keepAlive()
 	go c.keepLeases()
+	go c.followWaits()
 	c.holders.run()
 	c.awaitLeft(ctx)
 	return nil

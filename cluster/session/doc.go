@@ -17,9 +17,17 @@
 // locks wait for the lock delay, as those of one that was given up on.
 //
 // A process can also hand its session over (Client.HandOver) when nothing is under way: whoever goes on with it opens nothing,
-// so that nothing is closed. So does who goes on with the journal of one that was killed: what that had under way is settled first, and its
-// requests for locks that wait in the cluster's queue are interrupted, which keeps their place for a moment. Who waits
-// asks again.
+// so that nothing is closed. So does who goes on with the journal of one that was killed: what that had under way is settled first.
+//
+// # Waits
+//
+// A request for a lock that waits is part of the cluster's state. The client follows all of its requests by one question, which it asks the leader
+// again and again (lockWaits). An answer that is lost is given once more, since the question says of which ends the client knows. A wait
+// takes no call, and needs little memory.
+//
+// Requests go on waiting when the process ends. After HandOver the next client waits for them by their numbers ([Client.AwaitLock]). After
+// a kill the next client asks the leader which requests the session has; a program whose call the kernel repeats waits for
+// the request that is there. A request for which no program has asked again after some seconds is interrupted.
 //
 // # Leases
 //

@@ -72,11 +72,6 @@ func (c *Client) IsFenced() bool {
 	return session.fenced()
 }
 
-// Interrupt tells the cluster that a request is not waited for any longer.
-func (c *Client) Interrupt(request *storepb.AwaitLock) (*storepb.Result, error) {
-	return c.interrupt(&storepb.Caller{}, request)
-}
-
 // EndSession ends the session in use behind the client's back.
 func (c *Client) EndSession(t testing.TB) {
 	end := &storepb.Op{Op: &storepb.Op_CloseSession{CloseSession: &storepb.CloseSession{}}}

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"time"
 
+	"lockfs/cluster/clusterpb"
 	"lockfs/formats/pause"
-	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -30,7 +31,7 @@ func (c *Client) HandOver(ctx context.Context) (*os.File, error) {
 			return nil, errors.New("calls are under way")
 		}
 	}
-	c.journal.word(journalWaits).Store(0) // whatever had no room there is over
+	c.journal.word(journalHanded).Store(1)
 	c.rest()
 	<-c.stopped
 	<-c.returned // who goes on begins without leases, and may change what this client would answer
@@ -53,12 +54,11 @@ func (c *Client) inherit(journalFile *os.File) (session *clientSession, left *jo
 		return nil, nil, err
 	}
 	left = c.journal.read(c.bootID)
-	left.waits = c.journal.readWaits()
-	if left.session == 0 || c.journal.lacksWaits() {
+	if left.session == 0 {
 		return nil, nil, errors.New("nobody can go on with what the session file says")
 	}
 	c.cluster = &affiliation{id: left.cluster, moved: c.moved, logger: c.logger}
-	c.journal.adoptWaits()
+	left.killed = c.journal.word(journalHanded).Swap(0) == 0
 	kept, pending := c.journal.keepPromises(), make(map[int]bool)
 	for _, call := range left.pending {
 		pending[call.slot] = true
@@ -82,8 +82,8 @@ func (c *Client) inherit(journalFile *os.File) (session *clientSession, left *jo
 	return session, left, nil
 }
 
-// settleLeft settles what a process that was killed had under way, before anything else begins: nobody was told the results. Who waited
-// for a lock asks anew; until then the request keeps its place for a moment.
+// settleLeft settles what a process that was killed had under way, before anything else begins: nobody was told the results. Requests for
+// locks go on waiting: whoever asks for such a lock again waits for the request that is there.
 func (c *Client) settleLeft(session *clientSession, left *journalState) {
 	for _, call := range left.pending {
 		in := session
@@ -93,45 +93,46 @@ func (c *Client) settleLeft(session *clientSession, left *journalState) {
 		givenUp := c.unsettled.begin(true)
 		c.settling.begin(func() { c.settle(in, call.seq, call.slot, givenUp) })
 	}
-	if len(left.waits) > 0 {
-		givenUp := c.unsettled.begin(false)
-		c.settling.begin(func() { c.interruptLeft(session, left.waits, givenUp) })
+	if left.killed {
+		c.waits.mayLeave.Store(true)
+		before, finding := c.unsettled.now(), c.unsettled.begin(false)
+		c.settling.begin(func() { c.findWaits(session, before, finding) })
 	}
 }
 
-// interruptLeft tells the cluster that nobody waits any more, until it knows.
-func (c *Client) interruptLeft(session *clientSession, waits []*storepb.AwaitLock, call *givenUp) {
-	var slot int
-	select {
-	case slot = <-c.slots:
-	case <-c.ctx.Done():
-		return // the next process does it
+// leftWaitPatience is how long a request that a killed process has left waits for the program to ask again, which the kernel has it do as soon
+// as the mount is served. After that no program waits for it.
+const leftWaitPatience = 5 * time.Second
+
+// findWaits has the leader tell which requests for locks a killed process has left, once no command of it can add any.
+func (c *Client) findWaits(session *clientSession, before []*givenUp, finding *givenUp) {
+	for _, call := range before {
+		select {
+		case <-call.settled:
+		case <-c.ctx.Done():
+			return // the next process does it
+		}
 	}
-	for _, wait := range waits {
-		if ids.Session(wait.GetSession()) != session.id {
-			c.journal.endWait(ids.Session(wait.GetSession()), ids.Sequence(wait.GetSeq()))
-			continue // it ended with that
+	for {
+		reply, err := c.askWaits(&clusterpb.EndedWaitsRequest{Session: uint64(session.id)})
+		if err == nil {
+			c.waits.leave(reply.GetWaiting())
+			break
 		}
-		op := &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: interruptOf(wait)}}
-		seq, acked := session.numbers.take(func(seq ids.Sequence) { c.journal.begin(slot, session.id, seq) })
-		command := &storepb.Command{
-			Session: uint64(session.id), Seq: uint64(seq), Acked: uint64(acked), Caller: &storepb.Caller{Host: c.host}, Op: op,
+		if pause.For(c.ctx, reopenPause) != nil {
+			return // the next process does it
 		}
-		for !c.isDone(command) {
-			if pause.For(c.ctx, reopenPause) != nil {
-				return // the next process does it
+	}
+	c.unsettled.end(finding)
+	if pause.For(c.ctx, leftWaitPatience) != nil {
+		return
+	}
+	for _, request := range c.waits.abandon() {
+		for c.ctx.Err() == nil && c.lastSession() == session.id {
+			if _, err := c.InterruptLock(new(storepb.Caller), request); err == nil {
+				break
 			}
+			_ = pause.For(c.ctx, reopenPause)
 		}
-		c.journal.endWait(ids.Session(wait.GetSession()), ids.Sequence(wait.GetSeq()))
-		session.numbers.done(seq)
 	}
-	c.unsettled.end(call)
-	c.journal.end(slot)
-	c.slots <- slot
-}
-
-// isDone sends a command, and tells whether it is done, or never will be since its session has ended.
-func (c *Client) isDone(command *storepb.Command) bool {
-	result, err := c.send(c.ctx, command)
-	return err == nil && result.GetCode() != storepb.Code_TOO_MANY_REQUESTS
 }

@@ -14,7 +14,6 @@ import (
 
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
-	"lockfs/raftstore/storepb"
 )
 
 // journal remembers, beyond a kill -9 of this process, its session and which of its calls are under way.
@@ -29,8 +28,7 @@ type journal struct {
 	file *os.File // locked by the process that uses it (see takeJournals)
 	data []byte
 
-	mu       sync.Mutex // over answers
-	waiting  waitSlots
+	mu       sync.Mutex       // over answers
 	answered map[uint32]int   // thread -> slot of the last answer to it
 	threads  [inFlight]uint32 // of the answers in the slots
 }
@@ -48,28 +46,11 @@ const (
 	journalAnswer  = 24                                   // offset in a slot
 	journalCluster = journalHeader + inFlight*journalSlot // length of the id of the cluster (0: none is known), then that
 	journalIDLen   = 56
-	journalWaits   = journalCluster + 8 + journalIDLen // 1: there was no room for a wait; then a slot for each (see waitSlots)
-	journalSize    = journalWaits + 8 + mostWaits*waitSlot
+	journalHanded  = journalCluster + 8 + journalIDLen // 1: the process has handed the session over; 0: it goes on, or was killed
+	journalSize    = journalHanded + 8
 	journalBootID  = 24
 	journalBootLen = 36
 )
-
-const (
-	// mostWaits is how many waits for locks are noted in a journal.
-	mostWaits = 4096
-
-	// waitSlot is for session, number, inode, owner, start, end, kind and in its upper half the type; number 0: it is free.
-	waitSlot = 56
-)
-
-// waitSlots knows in which slots of a journal requests for locks are noted that wait: they are in the cluster's queue long after their
-// commands are done. Whoever goes on should this process be killed has to take them out of it: else they would become locks of which
-// nobody knows.
-type waitSlots struct {
-	slots map[callNumber]int
-	free  []int
-	next  int
-}
 
 // journalState is what earlier processes left.
 type journalState struct {
@@ -77,7 +58,7 @@ type journalState struct {
 	cluster string       // whose session it is; empty: that is not known
 	last    ids.Sequence // number taken last in that session
 	pending []pendingCall
-	waits   []*storepb.AwaitLock // for locks, that were in the queue or had just left it
+	killed  bool // the process before did not hand its session over
 }
 
 // callNumber is what a call is called.

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/raftstore/ids"
-	"lockfs/raftstore/storepb"
 )
 
 // TestNumbersOfAKilledProcess ends a process after each of the stores with which a call begins. Its successor takes no number that may
@@ -77,67 +76,6 @@ func TestAJournalOfAnEarlierProgramGrows(t *testing.T) {
 	info, err := file.Stat()
 	require.NoError(t, err)
 	require.EqualValues(t, journalSize, info.Size())
-	j.clearWaits()
-	require.NoError(t, j.letGo())
-}
-
-// TestWaitsOfAKilledProcess has a journal be full of waits. Its successor finds those that were not struck off, and strikes them off.
-func TestWaitsOfAKilledProcess(t *testing.T) {
-	const session = ids.Session(7)
-	path := filepath.Join(t.TempDir(), "journal")
-	j, _, _, err := openJournal(path, "boot")
-	require.NoError(t, err)
-	request := func(n uint64) *storepb.AwaitLock {
-		return &storepb.AwaitLock{
-			Session: uint64(session), Seq: n, Ino: 10*n + 1, Owner: 10*n + 2, Start: 10*n + 3, End: 10*n + 4,
-			Kind: storepb.LockKind_RECORD, Type: storepb.LockType_EXCLUSIVE,
-		}
-	}
-	begin := func(n uint64) {
-		r := request(n)
-		j.beginWait(session, ids.Sequence(n), &storepb.TakeLock{
-			Ino: r.GetIno(), Owner: r.GetOwner(), Start: r.GetStart(), End: r.GetEnd(), Kind: r.GetKind(), Type: r.GetType(),
-		})
-	}
-	var want []*storepb.AwaitLock
-	for n := range uint64(mostWaits) {
-		begin(n + 1)
-		want = append(want, request(n+1))
-	}
-	j.endWait(session, 3)
-	j.endWait(session+1, 4) // another one's
-	begin(mostWaits + 1)
-	want[2] = request(mostWaits + 1)
-	j.endWait(session, 1)
-	want = want[1:]
-	require.False(t, j.lacksWaits())
-
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	require.NoError(t, err)
-	require.NoError(t, j.letGo())
-	j = &journal{file: file}
-	require.NoError(t, j.grow())
-	require.Equal(t, want, j.readWaits())
-	j.adoptWaits()
-	begin(mostWaits + 2) // where the first was
-	require.False(t, j.lacksWaits())
-	begin(mostWaits + 3)
-	require.True(t, j.lacksWaits(), "there is no room, which a successor has to know")
-	for _, wait := range append(want, request(mostWaits+2)) {
-		j.endWait(ids.Session(wait.GetSession()), ids.Sequence(wait.GetSeq()))
-	}
-	require.Empty(t, j.readWaits())
-	require.NoError(t, j.letGo())
-}
-
-// TestNobodyGoesOnWithAJournalThatLacksWaits: locks that are waited for would become some of which nobody knows.
-func TestNobodyGoesOnWithAJournalThatLacksWaits(t *testing.T) {
-	j, _, _, err := openJournal(filepath.Join(t.TempDir(), "journal"), "boot")
-	require.NoError(t, err)
-	j.adopt(7, 1)
-	j.word(journalWaits).Store(1)
-	_, _, err = (&Client{bootID: "boot"}).inherit(j.file)
-	require.ErrorContains(t, err, "nobody can go on")
 	require.NoError(t, j.letGo())
 }
 

@@ -158,7 +158,7 @@ func openJournal(path, bootID string) (j *journal, left *journalState, others []
 		for slot := range inFlight {
 			each.promised(slot).Store(0) // they were for another mount
 		}
-		each.clearWaits()
+		each.word(journalHanded).Store(0)
 	}
 	left = j.read(bootID)
 	if left.session == 0 {

@@ -117,8 +117,8 @@ func (c *Client) createIn(
 		}
 		op = c.holders.dated(op)
 		seq, acked := session.numbers.take(func(seq ids.Sequence) {
-			if lock := op.GetTakeLock(); lock.GetWait() {
-				c.journal.beginWait(session.id, seq, lock)
+			if op.GetTakeLock().GetWait() {
+				c.waits.add(callNumber{session.id, seq}, false)
 			}
 			c.journal.begin(slot, session.id, seq)
 		})
@@ -138,19 +138,19 @@ func (c *Client) createIn(
 			changes, _ := foresee(op)
 			call := c.unsettled.begin(isUnforeseen(op), changes...)
 			c.settling.begin(func() { c.settle(session, seq, slot, call) })
-			c.journal.endWait(session.id, seq)
+			c.waits.end(callNumber{session.id, seq})
 			return nil, 0, err
 		}
 		if result.GetCode() == storepb.Code_SESSION_UNKNOWN {
 			session.numbers.done(seq)
-			c.journal.endWait(session.id, seq)
+			c.waits.end(callNumber{session.id, seq})
 			c.lose(session) // the command was not done and never will be: do it in another session
 			continue
 		}
 		if code := result.GetCode(); code == storepb.Code_SESSION_FORGOTTEN || code == storepb.Code_TOO_MANY_REQUESTS {
 			session.numbers.done(seq)
 			c.journal.end(slot)
-			c.journal.endWait(session.id, seq)
+			c.waits.end(callNumber{session.id, seq})
 			c.slots <- slot
 			if code == storepb.Code_TOO_MANY_REQUESTS {
 				return notAsked(errNoRoom) // which is the same: it was not done, and never will be

@@ -79,6 +79,7 @@ func (c *Client) lose(s *clientSession) {
 	if c.current.set(s, nil) {
 		c.logger.Warn("the cluster ended this mount's session; opening another", "session", s.id)
 		c.leases.Clear()
+		notify(c.waits.outdated)
 		c.hurry()
 	}
 }

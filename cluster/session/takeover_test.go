@@ -144,14 +144,15 @@ func TestClientGoesOnThroughOthersUntilItsNodeIsThere(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, try())
 }
 
-// TestClientGoesOnAfterAKill has all that the client before it had, but for what that had under way. A request that waited for a lock keeps
-// its place for a moment and gets none.
+// TestClientGoesOnAfterAKill has all that the client before it had, but for what that had under way. A request that waited for a lock is waited
+// for again by its owner. One that no program waits for any more gets no lock.
 func TestClientGoesOnAfterAKill(t *testing.T) {
 	node := startServers(t, 1)[0]
 	file := filepath.Join(t.TempDir(), "mount.session")
 	dead := openClient(t, node, file)
 	held := takeFlock(t, dead, "told", 1)
-	startWaiting(t, dead, held, 2)
+	waiting, _ := startWaiting(t, dead, held, 2)
+	startWaiting(t, dead, held, 4)
 	id := dead.Session()
 	dead.BeginUntold(t, createOp("untold"))
 	left, err := os.OpenFile(file, os.O_RDWR, 0)
@@ -170,8 +171,22 @@ func TestClientGoesOnAfterAKill(t *testing.T) {
 		return result.GetCode()
 	}
 	require.Equal(t, storepb.Code_WOULD_BLOCK, try(3), "the first has it still")
+	again := &storepb.TakeLock{Ino: held.GetIno(), Kind: held.GetKind(), Type: held.GetType(), Owner: 2, Wait: true}
+	result, request, err := heir.RequestLock(&storepb.Caller{}, again)
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_WAITING, result.GetCode())
+	require.Equal(t, waiting.GetSeq(), request.GetSeq())
 	dropLocks(t, heir, held, 1)
-	require.Equal(t, storepb.Code_OK, try(3), "the second does not wait any more")
+	result, err = heir.AwaitLock(t.Context(), nil, request)
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_OK, result.GetCode())
+	require.Eventually(t, func() bool {
+		list := &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Ino: held.GetIno(), Viewer: &storepb.Viewer{}}}
+		result, err := heir.Query(t.Context(), &storepb.Query{Query: list})
+		return err == nil && len(result.GetAdvisoryLocks()) == 1
+	}, testWait, time.Millisecond, "the fourth is interrupted")
+	dropLocks(t, heir, held, 2)
+	require.Equal(t, storepb.Code_OK, try(3))
 }
 
 // goingOn is a client that goes on with the session of another one, once others may be asked through it that have not answered yet, and what

@@ -77,6 +77,7 @@ type owned struct {
 	through  []*Description // by which it has asked for locks; the last one it used is last
 	ranges   []lockRange
 	underway int  // requests
+	waiting  int  // of them, those that are suspended
 	drops    int  // how often all was released while requests were under way
 	crowded  bool // several have been under way since the last time that none was: nobody knows in which order they were done
 }
@@ -172,6 +173,20 @@ func (f *File) End(r Request, op *storepb.TakeLock, done bool) (stays bool) {
 		}
 	}
 	return stays
+}
+
+// Suspend is for a request that is under way and waits while nobody serves the mount.
+func (f *File) Suspend(r Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r.own.waiting++
+}
+
+// Resume is the opposite of Suspend.
+func (f *File) Resume(r Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r.own.waiting--
 }
 
 // forgetSessions is for an owner that has released everything: should the session end now, nothing is lost through the descriptions

@@ -15,7 +15,7 @@ type Saved struct {
 	Ranges  [][2]uint64 // both ends included
 }
 
-// Save answers what there is, by the numbers that handles have; false while requests or releases are under way.
+// Save answers what there is, by the numbers that handles have; false while requests that are not suspended, or releases, are under way.
 func (f *File) Save(number func(*Description) (handle uint64, isOpen bool)) (saved []Saved, done bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -23,7 +23,7 @@ func (f *File) Save(number func(*Description) (handle uint64, isOpen bool)) (sav
 		return nil, false
 	}
 	for key, own := range f.owners {
-		if own.underway > 0 {
+		if own.underway > own.waiting {
 			return nil, false
 		}
 		s := Saved{Kind: key.Kind, Owner: key.Number}

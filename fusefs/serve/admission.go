@@ -34,6 +34,7 @@ type call struct {
 	back   bool   // it was ended here, to be given back
 
 	interrupted bool // by the kernel
+	told        bool // its handler was told to end, to be given back
 
 	charge   charge
 	refused  unix.Errno // there is no room for it

@@ -24,7 +24,7 @@ func (s *Server) begin(request []byte) *call {
 		}
 	}
 	if s.mayWait(&c.header) {
-		c.raw = bytes.Clone(request)
+		c.raw, c.back = bytes.Clone(request), s.giving
 	}
 	if waitsForAnswer(&c.header) {
 		s.underway[c.header.Unique] = c
@@ -96,7 +96,7 @@ func (s *Server) toGiveBack(c *call, answer []byte) bool {
 		delete(s.underway, c.header.Unique)
 	}
 	s.release(c)
-	if !c.back || statusOf(answer) != -int32(unix.EINTR) {
+	if !c.back || c.interrupted || statusOf(answer) != -int32(unix.EINTR) {
 		return false
 	}
 	if s.stopping {
@@ -120,18 +120,21 @@ func (s *Server) write(message []byte) error {
 // interrupt has handlers know that those who asked wait no more.
 func (s *Server) interrupt(which func(*call) bool) {
 	s.mu.Lock()
-	var uniques []uint64
-	for unique, c := range s.underway {
-		if which(c) {
-			uniques = append(uniques, unique)
+	var calls []*call
+	for _, c := range s.underway {
+		if !c.told && which(c) {
+			calls = append(calls, c)
 		}
 	}
 	s.mu.Unlock()
-	for _, unique := range uniques {
-		in := fuse.InterruptIn{InHeader: fuse.InHeader{Opcode: opInterrupt}, Unique: unique}
+	for _, c := range calls {
+		in := fuse.InterruptIn{InHeader: fuse.InHeader{Opcode: opInterrupt}, Unique: c.header.Unique}
 		in.Length = uint32(binary.Size(in))
 		message, _ := binary.Append(nil, binary.NativeEndian, in)
-		_, _ = s.protocol.HandleRequest([][]byte{message}, [][]byte{make([]byte, answerRoom)})
+		length, status := s.protocol.HandleRequest([][]byte{message}, [][]byte{make([]byte, answerRoom)})
+		s.mu.Lock()
+		c.told = status.Ok() && length == 0 // else its handler does not run yet
+		s.mu.Unlock()
 	}
 }
 

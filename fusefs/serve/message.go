@@ -17,6 +17,7 @@ const (
 	opInit        = 26
 	opReadDir     = 28
 	opReleaseDir  = 29
+	OpSetLkw      = 33 // FUSE_SETLKW
 	opInterrupt   = 36
 	opDestroy     = 38
 	opIoctl       = 39

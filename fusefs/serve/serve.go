@@ -20,7 +20,7 @@ func (s *Server) Serve(given [][]byte) (gone bool, err error) {
 	}
 	s.mu.Lock()
 	given = append(given, s.pending...)
-	s.stopping, s.pending = false, nil
+	s.stopping, s.giving, s.pending = false, false, nil
 	s.handled += len(given)
 	s.mu.Unlock()
 	for _, request := range given {

@@ -19,6 +19,7 @@ type Server struct {
 	logger   *slog.Logger
 	asks     func(header *fuse.InHeader)
 	mayWait  func(header *fuse.InHeader) bool
+	suspend  func()
 	onlyOnce func(request []byte) bool
 
 	large sync.Pool // of *[]byte, for the largest request or answer
@@ -30,6 +31,7 @@ type Server struct {
 	changed  *sync.Cond       // nobody reads, or is handled, any more
 	reading  map[*reader]struct{}
 	stopping bool
+	giving   bool     // nothing is read any more, and requests that may wait are to be given back
 	isGone   bool     // the kernel has let go
 	pending  [][]byte // given back
 
@@ -37,16 +39,16 @@ type Server struct {
 }
 
 // New is for a connection that was opened as init says. asks is called before each request is handled. mayWait tells of requests that may
-// wait as long as they like: their handlers return
-// EINTR soon after they were interrupted, unless they have another answer. onlyOnce tells of requests that are not handled if
+// wait as long as they like: their handlers return EINTR soon after they were interrupted, unless they have another answer. So do those
+// for OpSetLkw after a call of suspend, which are not interrupted to be given back. onlyOnce tells of requests that are not handled if
 // another process may have done so before it was killed: those are answered EIO.
 func New(
 	fs fuse.RawFileSystem, device *os.File, init *Init, options *fuse.MountOptions,
-	asks func(*fuse.InHeader), mayWait func(*fuse.InHeader) bool, onlyOnce func([]byte) bool, budgets Budgets, logger *slog.Logger,
+	asks func(*fuse.InHeader), mayWait func(*fuse.InHeader) bool, suspend func(), onlyOnce func([]byte) bool, budgets Budgets, logger *slog.Logger,
 ) (*Server, error) {
 	s := &Server{
 		protocol: fuse.NewProtocolServer(fs, options), device: device, fd: int(device.Fd()), logger: logger,
-		asks: asks, mayWait: mayWait, onlyOnce: onlyOnce,
+		asks: asks, mayWait: mayWait, suspend: suspend, onlyOnce: onlyOnce,
 		underway: make(map[uint64]*call), reading: make(map[*reader]struct{}),
 		admission: admission{Budgets: budgets, queues: make(map[budget.User]*queue)},
 	}

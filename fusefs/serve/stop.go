@@ -25,8 +25,11 @@ func (s *Server) Stop(limit time.Duration) (pending [][]byte, err error) {
 	for s.wakeReaders() {
 		time.Sleep(wakePause)
 	}
+	s.giveBack()
+	s.suspend()
 	for {
-		s.endWaiting() // again, for a handler may not have been found yet
+		// Again, for a handler may not have been found yet.
+		s.interrupt(func(c *call) bool { return c.back && c.header.Opcode != OpSetLkw })
 		if pending, done := s.takePending(); done {
 			return pending, nil
 		}
@@ -47,16 +50,15 @@ func (s *Server) wakeReaders() bool {
 	return len(s.reading) > 0
 }
 
-// endWaiting ends requests that may wait as long as they like. What the kernel itself has interrupted has been read by now, and
-// is answered.
-func (s *Server) endWaiting() {
-	s.interrupt(func(c *call) bool {
-		if c.raw == nil {
-			return false
-		}
-		c.back = c.back || !c.interrupted
-		return true
-	})
+// giveBack has requests that may wait be given back when they end. What the kernel itself has interrupted has been read by now, and is
+// answered.
+func (s *Server) giveBack() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.giving = true
+	for _, c := range s.underway {
+		c.back = c.raw != nil && !c.interrupted
+	}
 }
 
 // takePending answers what is to be given back, once nothing is under way.

@@ -21,6 +21,28 @@ func (t *Table) Await(q *storepb.AwaitLock) storepb.Code {
 	})
 }
 
+// Waits returns the requests of a session that wait, in the order of their commands. An interrupted request does not.
+func (t *Table) Waits(session ids.Session) (waits []*storepb.AwaitLock) {
+	for _, w := range t.requestsOfSession(session) {
+		if w.interrupted == 0 {
+			waits = append(waits, w.await())
+		}
+	}
+	return waits
+}
+
+// await returns the question for what has become of a request.
+func (w *waiter) await() *storepb.AwaitLock {
+	q := &storepb.AwaitLock{
+		Session: uint64(w.session), Seq: uint64(w.seq), Ino: uint64(w.ino), Kind: w.kind, Owner: uint64(w.owner),
+		Type: storepb.LockType_SHARED, Start: w.start, End: w.end,
+	}
+	if w.exclusive {
+		q.Type = storepb.LockType_EXCLUSIVE
+	}
+	return q
+}
+
 // Interrupt is a signal for somebody who waits. It answers WAITING, and then the request keeps its place for a moment. One that has
 // become a lock stays one: then the answer is that of Await.
 func (t *Table) Interrupt(session ids.Session, op *storepb.InterruptLock) storepb.Code {

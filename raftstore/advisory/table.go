@@ -40,7 +40,7 @@ type Request struct {
 type Table struct {
 	index   ids.Index
 	now     int64
-	ended   []Request   // see Ended
+	ended   []*waiter   // see Ended
 	changed []ids.Inode // see Changed
 
 	held        *digest.Tree[*lock]    // by file and owner
@@ -99,7 +99,20 @@ func (t *Table) Begin(index ids.Index, now int64) {
 }
 
 // Ended answers the requests that became locks since Begin, or changed otherwise.
-func (t *Table) Ended() []Request { return t.ended }
+func (t *Table) Ended() (ended []Request) {
+	for _, w := range t.ended {
+		ended = append(ended, Request{w.session, w.seq})
+	}
+	return ended
+}
+
+// EndedWaits is Ended with what the requests were about.
+func (t *Table) EndedWaits() (ended []*storepb.AwaitLock) {
+	for _, w := range t.ended {
+		ended = append(ended, w.await())
+	}
+	return ended
+}
 
 // Changed returns the files that got or lost locks or requests since Begin. A file may come several times.
 func (t *Table) Changed() []ids.Inode { return t.changed }
@@ -220,7 +233,7 @@ func (t *Table) deleteWaiter(w *waiter) {
 		t.byRange.Delete(w)
 	}
 	t.service.forget(w)
-	t.ended = append(t.ended, Request{w.session, w.seq})
+	t.ended = append(t.ended, w)
 }
 
 func (t *Table) putIndex(f file, in index) {

@@ -57,6 +57,12 @@ func (ns *Namespace) Excludes(holder ids.Session, owner ids.Owner, session ids.S
 	return valid && holder != session && ns.locks.Excludes(holder, owner, want)
 }
 
+// EndedWaits is Ended with what the requests were about.
+func (ns *Namespace) EndedWaits() []*storepb.AwaitLock { return ns.locks.EndedWaits() }
+
+// Waits returns the requests for locks of a session that wait, in the order of their commands.
+func (ns *Namespace) Waits(session ids.Session) []*storepb.AwaitLock { return ns.locks.Waits(session) }
+
 // HasAdvisoryLocks reports whether a session has flock or fcntl locks, or requests for some.
 func (ns *Namespace) HasAdvisoryLocks(session ids.Session) bool { return ns.locks.Has(session) }
 

@@ -6846,8 +6846,7 @@ func (x *ListProcesses) GetHost() string {
 	return ""
 }
 
-// AwaitLock answers OK once a request has become a lock, NOT_FOUND if there is no such request any more, and
-// WAITING if it has waited here for long enough.
+// AwaitLock answers OK if a request has become a lock, NOT_FOUND if there is no such request any more, and WAITING if it waits.
 type AwaitLock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
