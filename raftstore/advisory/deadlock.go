@@ -102,12 +102,12 @@ func (s *deadlockSearch) waitsFor(w *waiter) (owners []lockOwner) {
 	f := fileOf(&w.lock)
 	in := s.file(f)
 	in.held = s.take(in.held, conflictWith(&w.lock), &owners)
-	if s.table.isWaitedFor(&w.lock) {
+	earlier := conflictWith(&w.lock)
+	earlier.before = w.position
+	if in.queue.leftmost(earlier) != nil && s.table.isWaitedFor(&w.lock) {
 		s.unseen[f] = in
 		return append(owners, s.notStuck(w)...)
 	}
-	earlier := conflictWith(&w.lock)
-	earlier.before = w.position
 	in.queue = s.take(in.queue, earlier, &owners)
 	s.unseen[f] = in
 	return owners

@@ -49,13 +49,14 @@ func (t *Table) requestsOfSession(session ids.Session) []*waiter {
 // queuedAgainst returns an earlier request that a later one has to let pass: it was not interrupted, both cannot be held, and it is not
 // stuck behind what the later one's owner holds.
 func (t *Table) queuedAgainst(later *waiter) (inTheWay *waiter) {
-	if !t.isWaitedFor(&later.lock) {
-		search := conflictWith(&later.lock)
-		search.before = later.position
-		if found := t.files[fileOf(&later.lock)].queue.latest(search); found != nil {
-			return found.request
-		}
+	search := conflictWith(&later.lock)
+	search.before = later.position
+	found := t.files[fileOf(&later.lock)].queue.latest(search)
+	switch {
+	case found == nil:
 		return nil
+	case !t.isWaitedFor(&later.lock):
+		return found.request
 	}
 	t.eachNotStuck(later, func(w *waiter) bool {
 		if w.excludes(&later.lock) {

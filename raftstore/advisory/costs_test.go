@@ -1,0 +1,196 @@
+package advisory
+
+import (
+	"math"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/budget"
+	"lockfs/raftstore/digest"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// caller gives commands to a table, each with a number of its own.
+type caller struct {
+	t     testing.TB
+	table *Table
+	seq   ids.Sequence
+}
+
+// ask makes a request of an owner for the bytes from start to end, in one file of one session for each owner.
+func (c *caller) ask(want storepb.Code, owner, start, end uint64, to storepb.LockType, wait bool) {
+	c.seq++
+	c.table.Begin(ids.Index(c.seq), int64(c.seq))
+	asked, valid := Want(ids.Session(owner), c.seq, budget.User{Host: "host", UID: 1}, &storepb.TakeLock{
+		Ino: 1, Kind: storepb.LockKind_RECORD, Type: to, Owner: owner, Start: start, End: end, Wait: wait, ByProcess: true,
+	})
+	if got, _ := c.table.Take(asked); !valid || got != want {
+		c.t.Fatalf("owner %d: %v, not %v", owner, got, want)
+	}
+}
+
+func (c *caller) take(owner, start, end uint64) {
+	c.ask(storepb.Code_OK, owner, start, end, storepb.LockType_EXCLUSIVE, false)
+}
+
+func (c *caller) share(owner, start, end uint64) {
+	c.ask(storepb.Code_OK, owner, start, end, storepb.LockType_SHARED, false)
+}
+
+func (c *caller) release(owner, start, end uint64) {
+	c.ask(storepb.Code_OK, owner, start, end, storepb.LockType_UNLOCK, false)
+}
+
+func (c *caller) wait(owner, start, end uint64) {
+	c.ask(storepb.Code_WAITING, owner, start, end, storepb.LockType_EXCLUSIVE, true)
+}
+
+func (c *caller) waitToShare(owner, start, end uint64) {
+	c.ask(storepb.Code_WAITING, owner, start, end, storepb.LockType_SHARED, true)
+}
+
+// Owners beside those of what was piled up, and bytes behind it.
+const (
+	ann  = 1 << 40
+	bob  = ann + 1
+	free = 1 << 30
+)
+
+// costs are commands, each beside so much of one thing that a user can pile up.
+var costs = []struct {
+	name   string
+	pileUp func(c *caller, n uint64)
+	do     func(c *caller, n, i uint64)
+}{
+	{"locks of others",
+		func(c *caller, n uint64) { each(n, func(i uint64) { c.take(i+1, 2*i, 2*i) }) },
+		func(c *caller, n, _ uint64) { c.take(ann, n|1, n|1); c.release(ann, n|1, n|1) }},
+	{"locks of the owner",
+		func(c *caller, n uint64) { each(n, func(i uint64) { c.take(ann, 2*i, 2*i) }) },
+		func(c *caller, n, _ uint64) { c.take(ann, n|1, n|1); c.release(ann, n|1, n|1); c.take(ann, n&^1, n&^1) }},
+	{"locks of the owner, in the way of a request",
+		func(c *caller, n uint64) { each(n, func(i uint64) { c.take(ann, 2*i, 2*i) }); c.take(bob, free, free) },
+		func(c *caller, _, _ uint64) {
+			c.ask(storepb.Code_WOULD_BLOCK, ann, 0, lastByte, storepb.LockType_EXCLUSIVE, false)
+		}},
+	{"readers",
+		func(c *caller, n uint64) { each(n, func(i uint64) { c.share(i+1, 0, lastByte) }) },
+		func(c *caller, _, _ uint64) {
+			c.share(ann, 0, 9)
+			c.ask(storepb.Code_WOULD_BLOCK, ann, 5, 5, storepb.LockType_EXCLUSIVE, false)
+			c.release(ann, 0, 9)
+		}},
+	{"writers that wait for a byte, and its holder lets go",
+		func(c *caller, n uint64) { c.take(n+1, 0, 0); each(n, func(i uint64) { c.wait(i+1, 0, 0) }) },
+		func(c *caller, n, i uint64) {
+			holder := (n+i)%(n+1) + 1
+			c.release(holder, 0, 0)
+			c.wait(holder, 0, 0)
+		}},
+	{"writers that hold a byte each and wait for another one, and its holder lets go",
+		func(c *caller, n uint64) {
+			each(n+1, func(i uint64) { c.take(i+1, free+2*i, free+2*i) })
+			c.take(n+1, 0, 0)
+			each(n, func(i uint64) { c.wait(i+1, 0, 0) })
+		},
+		func(c *caller, n, i uint64) {
+			holder := (n+i)%(n+1) + 1
+			c.release(holder, 0, 0)
+			c.wait(holder, 0, 0)
+		}},
+	{"readers that wait behind a writer, and another writer gives up",
+		func(c *caller, n uint64) {
+			c.take(ann, 0, 9)
+			each(n, func(i uint64) { c.waitToShare(i+1, 0, 9) })
+		},
+		func(c *caller, _, _ uint64) {
+			c.wait(bob, 0, 9)
+			c.table.Cancel(ids.Session(bob), c.seq)
+		}},
+	{"requests for other bytes",
+		func(c *caller, n uint64) { c.take(ann, 0, n); each(n, func(i uint64) { c.wait(i+1, i, i) }) },
+		func(c *caller, _, _ uint64) { c.take(bob, free, free); c.release(bob, free, free) }},
+	{"locks and requests for them",
+		func(c *caller, n uint64) {
+			each(n, func(i uint64) { c.take(ann, 2*i, 2*i) })
+			each(n, func(i uint64) { c.wait(i+1, 2*i, 2*i) })
+		},
+		func(c *caller, _, _ uint64) { c.take(bob, free, free); c.release(bob, free, free) }},
+	{"requests for bytes that two share, of whom one comes and goes",
+		func(c *caller, n uint64) {
+			c.share(ann, 0, n)
+			c.share(bob, 0, n)
+			each(n, func(i uint64) { c.wait(i+1, i, i) })
+		},
+		func(c *caller, n, _ uint64) { c.release(ann, 0, n); c.share(ann, 0, n) }},
+	{"requests for a lock of a process that waits itself",
+		func(c *caller, n uint64) {
+			c.take(ann, 0, 0)
+			c.take(bob, free, free)
+			each(n, func(i uint64) { c.wait(i+1, 0, 0) })
+		},
+		func(c *caller, _, _ uint64) {
+			c.wait(ann, free, free)
+			c.table.Cancel(ids.Session(ann), c.seq)
+		}},
+	{"sessions with a lock, of which one ends",
+		func(c *caller, n uint64) { each(n, func(i uint64) { c.take(i+1, 2*i, 2*i) }) },
+		func(c *caller, _, _ uint64) {
+			c.take(ann, free, free)
+			c.table.DropAll(ann, 0)
+		}},
+}
+
+func each(n uint64, do func(i uint64)) {
+	for i := range n {
+		do(i)
+	}
+}
+
+// TestCostsDoNotGrow compares what a command costs beside 100,000 of something with what it costs beside 1,000. A logarithm grows to 1.7
+// times as much. What a processor caches of the smaller pile is the rest. With the race detector, which CI's other tests have, the pile is smaller.
+func TestCostsDoNotGrow(t *testing.T) {
+	const few, most = 1000, 3
+	for _, row := range costs {
+		t.Run(row.name, func(t *testing.T) {
+			measure := func(n uint64) func() float64 {
+				c := &caller{t: t, table: New(digest.Restoring())}
+				row.pileUp(c, n)
+				i := uint64(0)
+				return func() float64 {
+					return threadTime(t, 50, func() { row.do(c, n, i); i++ })
+				}
+			}
+			small, large := measure(few), measure(many)
+			ratio := math.Inf(1)
+			least, leastOfMany := math.Inf(1), math.Inf(1)
+			for tries := 0; tries < 400 && (ratio > most || tries < 20); tries++ {
+				least, leastOfMany = min(least, small()), min(leastOfMany, large())
+				ratio = leastOfMany / least
+			}
+			t.Logf("%.1f µs beside %d, %.1f µs beside %d: %.2f times as much", least/1e3, few, leastOfMany/1e3, many, ratio)
+			require.LessOrEqual(t, ratio, float64(most))
+		})
+	}
+}
+
+// threadTime is what the processor spends on something in this thread, in nanoseconds each time. The least of many is independent of what
+// else goes on.
+func threadTime(t testing.TB, times int, do func()) float64 {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	spent := func() int64 {
+		var now unix.Timespec
+		require.NoError(t, unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now))
+		return now.Nano()
+	}
+	before := spent()
+	for range times {
+		do()
+	}
+	return float64(spent()-before) / float64(times)
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package advisory
+
+const many = 100_000
