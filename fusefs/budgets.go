@@ -5,6 +5,7 @@ import (
 
 	"lockfs/fusefs/serve"
 	"lockfs/raftstore/budget"
+	"lockfs/raftstore/hostinfo"
 )
 
 // Limits are how much a user of a mount may use at a time; 0: the default.
@@ -50,5 +51,5 @@ func newPool(what, flag string, each uint64) *budget.Pool {
 func (b *Budgets) Pools() []*budget.Pool { return []*budget.Pool{b.calls, b.waits} }
 
 func (b *Budgets) ofServer() serve.Budgets {
-	return serve.Budgets{Calls: b.calls, Waits: b.waits, UserOf: func(uid uint32) budget.User { return budget.User{UID: uid} }}
+	return serve.Budgets{Calls: b.calls, Waits: b.waits, UserOf: func(uid uint32) budget.User { return budget.User{UID: hostinfo.BudgetUID(uid)} }}
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"lockfs/raftstore/budget"
+	"lockfs/raftstore/hostinfo"
 )
 
 // Role is what a caller may be.
@@ -64,7 +65,7 @@ func (c Caller) User() budget.User {
 	case c.Address.IsValid():
 		return budget.User{Host: c.Address.String()}
 	}
-	return budget.User{UID: c.UID}
+	return budget.User{UID: hostinfo.BudgetUID(c.UID)}
 }
 
 // Standing returns how the calls stand to the budgets of this process.

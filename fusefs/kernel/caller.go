@@ -9,6 +9,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -18,7 +19,11 @@ const overflowID = 65534
 
 // CallerOf answers who makes a request, for the audit and for what is his.
 func CallerOf(header *fuse.InHeader) *storepb.Caller {
-	return &storepb.Caller{Uid: header.Uid, Gid: header.Gid, Pid: header.Pid}
+	caller := &storepb.Caller{Uid: header.Uid, Gid: header.Gid, Pid: header.Pid}
+	if uid := hostinfo.BudgetUID(header.Uid); uid != header.Uid {
+		caller.BudgetUid = uid
+	}
+	return caller
 }
 
 // ViewerOf answers who makes a request. All permissions on files are judged by the kernel (default_permissions); what the control

@@ -20,7 +20,7 @@ func (ns *Namespace) setAttr(by *storepb.Caller, op *storepb.SetAttr) *storepb.R
 		changed.mode = in.mode&syscall.S_IFMT | op.GetMode()
 	}
 	if op.Uid != nil {
-		changed.uid = op.GetUid()
+		changed.uid, changed.budgetUID = op.GetUid(), by.GetBudgetUid()
 	}
 	if op.Gid != nil {
 		changed.gid = op.GetGid()

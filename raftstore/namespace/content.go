@@ -78,8 +78,8 @@ func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.S
 			all += ofName(e)
 		}
 	}
-	if code := ns.tree.ledger.room(by, in.uid, 0, all); code != storepb.Code_OK {
-		return ns.tree.ledger.refuse(code, in.uid)
+	if code := ns.tree.ledger.room(by, in.payer(), 0, all); code != storepb.Code_OK {
+		return ns.tree.ledger.refuse(code, in.payer())
 	}
 	return refuseBelow(ns.tree.roomToGrow(in.ino, more, ofName))
 }

@@ -26,7 +26,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 		return refused, nil
 	}
 	in := &inode{
-		ino: ns.tree.nextIno, mode: op.GetMode(), nlink: 1, uid: caller.GetUid(), gid: caller.GetGid(),
+		ino: ns.tree.nextIno, mode: op.GetMode(), nlink: 1, uid: caller.GetUid(), gid: caller.GetGid(), budgetUID: caller.GetBudgetUid(),
 		atime: ns.time, mtime: ns.time, ctime: ns.time, btime: ns.time, version: ns.index, changed: ns.index,
 		content: op.GetTarget(), host: share(caller.GetHost()), unlisted: op.GetUnlisted(), evidence: op.GetFacts().GetEvidence(),
 	}

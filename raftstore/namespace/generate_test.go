@@ -88,7 +88,7 @@ func (g *generator) next() *storepb.Command {
 func (g *generator) unnumbered(session uint64, op *storepb.Op) *storepb.Command {
 	cmd := &storepb.Command{
 		Session: session, Time: g.now, Op: op,
-		Caller: &storepb.Caller{Host: g.hostOf(session), Uid: pick[uint32](g, 0, 7), Gid: pick[uint32](g, 0, 8)},
+		Caller: &storepb.Caller{Host: g.hostOf(session), Uid: pick[uint32](g, 0, 7), Gid: pick[uint32](g, 0, 8), BudgetUid: pick[uint32](g, 0, 0, 0, 5)},
 	}
 	if g.locks {
 		g.mean(cmd)

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"cmp"
 	"syscall"
 
 	"lockfs/raftstore/ids"
@@ -27,6 +28,8 @@ type inode struct {
 	gone    *staleness   // how it is known that the process of the facts is gone; nil: it is not
 	host    sharedString // that created it, or wrote to it last; facts have the same string
 
+	budgetUID uint32 // user in whose budgets it counts, if the owner's uid is subordinate to that user's; 0: the owner
+
 	reserve sharedString // host in whose part of the common reserve it counts; empty: in none
 
 	unlisted     bool     // bookkeeping of lockfs itself, and no lock
@@ -35,6 +38,9 @@ type inode struct {
 	evidence     []string // pieces of evidence that a content of no format, or a target, is a lock's
 	shared       bool     // several hosts append to it, as to a log
 }
+
+// payer returns the user in whose budgets the inode counts.
+func (in *inode) payer() uint32 { return cmp.Or(in.budgetUID, in.uid) }
 
 func (in *inode) isDir() bool { return in.mode&syscall.S_IFMT == syscall.S_IFDIR }
 

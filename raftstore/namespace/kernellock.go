@@ -1,6 +1,8 @@
 package namespace
 
 import (
+	"cmp"
+
 	"lockfs/raftstore/advisory"
 	"lockfs/raftstore/budget"
 	"lockfs/raftstore/ids"
@@ -9,7 +11,7 @@ import (
 
 // takeLock is flock(2), and fcntl(2) with F_SETLK or F_SETLKW.
 func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *storepb.Result {
-	by := budget.User{Host: ns.sessions.hostOf(ids.Session(cmd.GetSession())), UID: cmd.GetCaller().GetUid()}
+	by := budget.User{Host: ns.sessions.hostOf(ids.Session(cmd.GetSession())), UID: cmp.Or(cmd.GetCaller().GetBudgetUid(), cmd.GetCaller().GetUid())}
 	want, valid := advisory.Want(ids.Session(cmd.GetSession()), ids.Sequence(cmd.GetSeq()), by, op)
 	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
 	switch {

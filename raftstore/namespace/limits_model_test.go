@@ -67,13 +67,13 @@ func (m *model) ordinary() (inodes, bytes uint64) {
 // roomForName is room for a new name of a node, which may be in the reserve then.
 func (m *model) roomForName(cmd *storepb.Command, n *node, moreInodes, moreBytes int, no *complaints) {
 	var refused complaints
-	m.room(cmd, n.uid, true, moreInodes, moreBytes, &refused)
+	m.room(cmd, n.payer(), true, moreInodes, moreBytes, &refused)
 	by := cmd.GetCaller()
 	isSmall := moreBytes <= 2048
 	if moreInodes == 0 {
 		isSmall = n.bytes()+512*m.namesOf(n)+moreBytes <= 2048
 	}
-	_, _, inodes, bytes := m.used(n.uid)
+	_, _, inodes, bytes := m.used(n.payer())
 	hasFew := inodes+uint64(moreInodes) <= 256 && bytes+uint64(moreBytes) <= 256*2048
 	if len(refused) == 1 && refused[0] == storepb.Code_NO_SPACE && by.GetUid() != 0 && by.GetUid() == n.uid && isSmall && hasFew {
 		reserved := m.limits.filled().reserved()
@@ -87,6 +87,14 @@ func (m *model) roomForName(cmd *storepb.Command, n *node, moreInodes, moreBytes
 		}
 	}
 	*no = append(*no, refused...)
+}
+
+// payer is the user in whose budgets a node counts.
+func (n *node) payer() uint32 {
+	if n.budgetUID != 0 {
+		return n.budgetUID
+	}
+	return n.uid
 }
 
 // bytes is what a node counts without its names.
@@ -118,7 +126,7 @@ func (m *model) used(uid uint32) (inodes, bytes, ownInodes, ownBytes uint64) {
 		}
 		size := uint64(n.bytes() + 512*m.namesOf(n))
 		inodes, bytes = inodes+1, bytes+size
-		if n.uid == uid {
+		if n.payer() == uid {
 			ownInodes, ownBytes = ownInodes+1, ownBytes+size
 		}
 	}
@@ -184,7 +192,7 @@ func requireCounted(t require.TestingT, ns *Namespace) {
 		if o, found := ns.tree.orphans.byIno.Get(ino); found && !o.isPinned() {
 			forgotten += uint64(in.bytes())
 		} else {
-			count(in.uid, 1, uint64(in.bytes()))
+			count(in.payer(), 1, uint64(in.bytes()))
 			reserved.count(in.reserve, +1)
 		}
 		return true
@@ -192,7 +200,7 @@ func requireCounted(t require.TestingT, ns *Namespace) {
 	ns.tree.byName.Scan(func(e *entry) bool {
 		in, found := ns.tree.inode(e.ino)
 		require.True(t, found)
-		count(in.uid, 0, uint64(e.bytes()))
+		count(in.payer(), 0, uint64(e.bytes()))
 		return true
 	})
 	require.Equal(t, all, ns.tree.ledger.used)

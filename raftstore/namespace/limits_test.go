@@ -342,3 +342,42 @@ func TestStatFs(t *testing.T) {
 		}, tr.ns.Query(statFs(uid)).GetFsStats())
 	}
 }
+
+// TestSubordinateUIDsUseTheShareOfTheirOwner: a user leaves room to others, as how many uids its programs may act.
+func TestSubordinateUIDsUseTheShareOfTheirOwner(t *testing.T) {
+	tr := newDriver(t)
+	tr.limit(&storepb.SetLimits{MaxInodesPerUser: 10, MaxLocksPerUser: 5})
+	makeAs := func(uid, counts uint32, name string) step {
+		cmd := tr.next(here, createOp(RootIno, name, true))
+		cmd.Caller.Uid, cmd.Caller.BudgetUid = uid, counts
+		return tr.apply(cmd)
+	}
+	for i := range uint32(10) {
+		made := makeAs(100_000+i, uidAnne, fmt.Sprint("of ", i)).ok()
+		require.Equal(t, 100_000+i, made.GetAttr().GetUid())
+	}
+	makeAs(100_050, uidAnne, "more").is(storepb.Code_QUOTA)
+	makeAs(uidAnne, 0, "more").is(storepb.Code_QUOTA)
+	requireConsistent(t, tr.ns)
+	tr.restart()
+	requireConsistent(t, tr.ns)
+	makeAs(100_050, uidAnne, "more").is(storepb.Code_QUOTA)
+	makeAs(uidBert, 0, "of bert").ok()
+	ino := tr.at(RootIno, "of 0")
+	chown := tr.next(here, opOf(&storepb.SetAttr{Ino: ino, Uid: proto.Uint32(100_001)}))
+	chown.Caller.Uid, chown.Caller.BudgetUid = 100_000, uidAnne // root of the user's container
+	tr.apply(chown).ok()
+	makeAs(uidAnne, 0, "more").is(storepb.Code_QUOTA)
+	tr.chown(ino, uidBert)
+	makeAs(uidAnne, 0, "more").ok()
+	requireConsistent(t, tr.ns)
+
+	file := tr.file(RootIno, "locked")
+	for i := range uint64(6) {
+		cmd := tr.next(here, opOf(&storepb.TakeLock{
+			Ino: file, Kind: storepb.LockKind_RECORD, Type: storepb.LockType_SHARED, Owner: i + 1, End: math.MaxInt64, Session: here,
+		}))
+		cmd.Caller.Uid, cmd.Caller.BudgetUid = 100_000+uint32(i), uidAnne
+		tr.apply(cmd).is(map[bool]storepb.Code{true: storepb.Code_OK, false: storepb.Code_NO_LOCKS}[i < 5])
+	}
+}

@@ -79,7 +79,7 @@ func (m *model) moveBack(session uint64, newDir *node, newName string, made plac
 	m.touch(newDir)
 }
 
-func (m *model) setAttr(op *storepb.SetAttr, done *modelReply) (no complaints) {
+func (m *model) setAttr(by *storepb.Caller, op *storepb.SetAttr, done *modelReply) (no complaints) {
 	n := m.nodes[op.GetIno()]
 	no.when(n == nil, storepb.Code_NOT_FOUND)
 	no.when(op.GetMode() > 0o7777, storepb.Code_INVALID)
@@ -90,7 +90,7 @@ func (m *model) setAttr(op *storepb.SetAttr, done *modelReply) (no complaints) {
 		n.mode = n.mode&syscall.S_IFMT | op.GetMode()
 	}
 	if op.Uid != nil {
-		n.uid = op.GetUid()
+		n.uid, n.budgetUID = op.GetUid(), by.GetBudgetUid()
 	}
 	if op.Gid != nil {
 		n.gid = op.GetGid()
@@ -126,7 +126,7 @@ func (m *model) setContent(cmd *storepb.Command, op *storepb.SetContent, done *m
 		before := n.bytes()
 		changed := *n
 		changed.content, changed.evidence = string(op.GetContent()), strings.Join(op.GetFacts().GetEvidence(), "")
-		m.room(cmd, n.uid, false, 0, changed.bytes()-before, &no)
+		m.room(cmd, n.payer(), false, 0, changed.bytes()-before, &no)
 	}
 	if no == nil {
 		m.fill(n, string(op.GetContent()), strings.Join(op.GetFacts().GetEvidence(), ""))
@@ -158,7 +158,7 @@ func (m *model) setXattr(cmd *storepb.Command, op *storepb.SetXattr) (no complai
 		changed := *n
 		changed.xattrs = maps.Clone(n.xattrs)
 		changed.xattrs[name] = string(op.GetValue())
-		m.room(cmd, n.uid, false, 0, changed.bytes()-n.bytes(), &no)
+		m.room(cmd, n.payer(), false, 0, changed.bytes()-n.bytes(), &no)
 	}
 	if no == nil {
 		n.xattrs[name] = string(op.GetValue())

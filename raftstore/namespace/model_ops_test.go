@@ -30,7 +30,7 @@ func (m *model) operate(cmd *storepb.Command) (*modelReply, []storepb.Code) {
 	case *storepb.Op_Rename:
 		no = m.rename(cmd, op.Rename, done)
 	case *storepb.Op_SetAttr:
-		no = m.setAttr(op.SetAttr, done)
+		no = m.setAttr(cmd.GetCaller(), op.SetAttr, done)
 	case *storepb.Op_SetContent:
 		no = m.setContent(cmd, op.SetContent, done)
 	case *storepb.Op_SetXattr:
@@ -120,14 +120,14 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	no.when(op.GetMode() > 0o177777, storepb.Code_INVALID)
 	no.when(len(op.GetTarget()) > 4095, storepb.Code_NAME_TOO_LONG)
 	uid := cmd.GetCaller().GetUid()
-	n := &node{uid: uid}
+	n := &node{uid: uid, budgetUID: cmd.GetCaller().GetBudgetUid()}
 	m.roomForName(cmd, n, 1, max(1024, 512+len(op.GetTarget())+len(op.GetContent())+len(strings.Join(op.GetFacts().GetEvidence(), "")))+512, &no)
 	if no != nil {
 		return no
 	}
 	m.lastIno++
 	n = &node{
-		reserve: n.reserve, ino: m.lastIno, mode: op.GetMode(), uid: cmd.GetCaller().GetUid(), gid: cmd.GetCaller().GetGid(),
+		reserve: n.reserve, budgetUID: n.budgetUID, ino: m.lastIno, mode: op.GetMode(), uid: cmd.GetCaller().GetUid(), gid: cmd.GetCaller().GetGid(),
 		atime: m.now, mtime: m.now, btime: m.now, version: m.index, xattrs: map[string]string{},
 		content: string(op.GetTarget()) + string(op.GetContent()), evidence: strings.Join(op.GetFacts().GetEvidence(), ""),
 	}

@@ -29,7 +29,7 @@ type model struct {
 
 type node struct {
 	ino                        uint64
-	mode, uid, gid             uint32
+	mode, uid, gid, budgetUID  uint32
 	atime, mtime, ctime, btime int64
 	version                    uint64
 	content                    string

@@ -89,23 +89,23 @@ func (t *tree) countInode(in *inode, sign int64) {
 	if t.isForgotten(in) {
 		t.ledger.forgotten += uint64(sign * in.bytes())
 	} else {
-		t.ledger.count(in.uid, sign, sign*in.bytes())
+		t.ledger.count(in.payer(), sign, sign*in.bytes())
 		t.ledger.reserve.count(in.reserve, sign)
 	}
 }
 
 // recountInode is countInode for one that takes the place of another.
 func (t *tree) recountInode(old, in *inode) {
-	if old.uid == in.uid && old.bytes() == in.bytes() && old.reserve == in.reserve {
+	if old.payer() == in.payer() && old.bytes() == in.bytes() && old.reserve == in.reserve {
 		return
 	}
 	t.countInode(old, -1)
 	t.countInode(in, +1)
 	t.recountQuotas(in.ino, in.bytes()-old.bytes())
-	if old.uid != in.uid {
+	if old.payer() != in.payer() {
 		for _, e := range t.namesOf(in.ino) {
-			t.ledger.count(old.uid, 0, -e.bytes())
-			t.ledger.count(in.uid, 0, +e.bytes())
+			t.ledger.count(old.payer(), 0, -e.bytes())
+			t.ledger.count(in.payer(), 0, +e.bytes())
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (t *tree) recountInode(old, in *inode) {
 // countName adds a name for the owner of its inode, or takes one away with sign -1.
 func (t *tree) countName(e *entry, sign int64) {
 	if in, found := t.inode(e.ino); found {
-		t.ledger.count(in.uid, 0, sign*e.bytes())
+		t.ledger.count(in.payer(), 0, sign*e.bytes())
 		t.countQuotasIn(e.parent, sign, sign*(in.bytes()+e.bytes()))
 	}
 }

@@ -10,7 +10,7 @@ func (in *inode) Record() *storepb.Record {
 	record := &storepb.InodeRecord{
 		Attr: in.attr(), Parent: uint64(in.parent), Content: in.content, Xattrs: in.xattrs,
 		Facts: in.facts.message(), Host: in.host.String(), Unlisted: in.unlisted,
-		Evidence: in.evidence, KernelLocked: in.kernelLocked, OtherLocked: in.otherLocked, ChangedIndex: uint64(in.changed), Shared: in.shared, ReserveHost: in.reserve.String(),
+		Evidence: in.evidence, KernelLocked: in.kernelLocked, OtherLocked: in.otherLocked, ChangedIndex: uint64(in.changed), Shared: in.shared, ReserveHost: in.reserve.String(), BudgetUid: in.budgetUID,
 	}
 	if in.gone != nil {
 		record.Gone, record.GoneSince, record.GoneByCrash = in.gone.reason, in.gone.since, in.gone.byCrash
@@ -89,7 +89,7 @@ func inodeOf(r *storepb.InodeRecord) *inode {
 		parent: ids.Inode(r.GetParent()), atime: a.GetAtime(), mtime: a.GetMtime(), ctime: a.GetCtime(), btime: a.GetBtime(),
 		version: ids.Index(a.GetVersion()), content: r.GetContent(), xattrs: r.GetXattrs(),
 		facts: factsOf(r.GetFacts()), host: share(r.GetHost()), unlisted: r.GetUnlisted(),
-		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(), otherLocked: r.GetOtherLocked(), changed: ids.Index(r.GetChangedIndex()), shared: r.GetShared(), reserve: share(r.GetReserveHost()),
+		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(), otherLocked: r.GetOtherLocked(), changed: ids.Index(r.GetChangedIndex()), shared: r.GetShared(), reserve: share(r.GetReserveHost()), budgetUID: r.GetBudgetUid(),
 	}
 	if r.GetGone() != "" && in.facts != nil && in.facts.process != nil {
 		in.gone = &staleness{reason: r.GetGone(), since: r.GetGoneSince(), byCrash: r.GetGoneByCrash()}

@@ -45,12 +45,12 @@ func (l *ledger) ordinary() usage {
 // roomForName returns nil if there is room for a new name of an inode, and for the inode if the name is its first. If the room is in the
 // common reserve, the inode counts there then.
 func (t *tree) roomForName(by *storepb.Caller, in *inode, inodes, bytes int64) *storepb.Result {
-	code := t.ledger.roomForName(by, in.uid, inodes, bytes)
+	code := t.ledger.roomForName(by, in.payer(), inodes, bytes)
 	switch {
 	case code == storepb.Code_OK:
 		return nil
 	case code != storepb.Code_NO_SPACE || !t.mayReserve(by, in, inodes, bytes):
-		return t.ledger.refuse(code, in.uid)
+		return t.ledger.refuse(code, in.payer())
 	}
 	in.reserve = share(by.GetHost())
 	return nil
@@ -64,7 +64,7 @@ func (t *tree) mayReserve(by *storepb.Caller, in *inode, inodes, bytes int64) bo
 		isSmall = in.bytes()+int64(in.nlink)*nameOverhead+bytes <= smallBytes
 	}
 	if by.GetUid() == 0 || by.GetUid() != in.uid || by.GetHost() == "" || !isSmall ||
-		l.usageOf(in.uid).exceeds(usage{inodes: smallLocks, bytes: smallLocks * smallBytes}, inodes, bytes) {
+		l.usageOf(in.payer()).exceeds(usage{inodes: smallLocks, bytes: smallLocks * smallBytes}, inodes, bytes) {
 		return false
 	}
 	if in.reserve != (sharedString{}) {

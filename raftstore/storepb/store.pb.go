@@ -585,6 +585,7 @@ type Caller struct {
 	Lineage       []*Process `protobuf:"bytes,5,rep,name=lineage,proto3" json:"lineage,omitempty"`
 	Family        uint32     `protobuf:"varint,6,opt,name=family,proto3" json:"family,omitempty"`                                 // how many of the lineage, from the first, are in its process group, without a gap
 	PidNamespace  uint64     `protobuf:"varint,7,opt,name=pid_namespace,json=pidNamespace,proto3" json:"pid_namespace,omitempty"` // inode number of that in which its process is; 0: it is not known
+	BudgetUid     uint32     `protobuf:"varint,9,opt,name=budget_uid,json=budgetUid,proto3" json:"budget_uid,omitempty"`          // in whose budgets the caller counts: the owner of a subordinate uid; 0: the uid
 	Squashed      bool       `protobuf:"varint,8,opt,name=squashed,proto3" json:"squashed,omitempty"`                             // root of a host whose root is nobody here: uid and gid are nobody's, and no kernel has judged for him
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -665,6 +666,13 @@ func (x *Caller) GetFamily() uint32 {
 func (x *Caller) GetPidNamespace() uint64 {
 	if x != nil {
 		return x.PidNamespace
+	}
+	return 0
+}
+
+func (x *Caller) GetBudgetUid() uint32 {
+	if x != nil {
+		return x.BudgetUid
 	}
 	return 0
 }
@@ -9390,6 +9398,7 @@ type InodeRecord struct {
 	Shared        bool                   `protobuf:"varint,21,opt,name=shared,proto3" json:"shared,omitempty"`                                 // several hosts append to it
 	KernelLocked  bool                   `protobuf:"varint,11,opt,name=kernel_locked,json=kernelLocked,proto3" json:"kernel_locked,omitempty"` // it has or had an advisory lock or a request for one, by which alone it is guarded
 	GoneByCrash   bool                   `protobuf:"varint,12,opt,name=gone_by_crash,json=goneByCrash,proto3" json:"gone_by_crash,omitempty"`  // a signal, or the end of its host, ended the process of the facts
+	BudgetUid     uint32                 `protobuf:"varint,15,opt,name=budget_uid,json=budgetUid,proto3" json:"budget_uid,omitempty"`          // in whose budgets it counts; 0: the owner's
 	ReserveHost   string                 `protobuf:"bytes,14,opt,name=reserve_host,json=reserveHost,proto3" json:"reserve_host,omitempty"`     // host in whose part of the common reserve of small locks it counts; empty: in none
 	OtherLocked   bool                   `protobuf:"varint,13,opt,name=other_locked,json=otherLocked,proto3" json:"other_locked,omitempty"`    // it has or had an advisory lock or a request of a process that is not of its holder's family
 	ChangedIndex  uint64                 `protobuf:"varint,20,opt,name=changed_index,json=changedIndex,proto3" json:"changed_index,omitempty"` // log index of the command that set ctime
@@ -9516,6 +9525,13 @@ func (x *InodeRecord) GetGoneByCrash() bool {
 		return x.GoneByCrash
 	}
 	return false
+}
+
+func (x *InodeRecord) GetBudgetUid() uint32 {
+	if x != nil {
+		return x.BudgetUid
+	}
+	return 0
 }
 
 func (x *InodeRecord) GetReserveHost() string {
@@ -10327,7 +10343,7 @@ var File_raftstore_storepb_store_proto protoreflect.FileDescriptor
 
 const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
-	"\x1draftstore/storepb/store.proto\x12\flockfs.store\"\xdc\x01\n" +
+	"\x1draftstore/storepb/store.proto\x12\flockfs.store\"\xfb\x01\n" +
 	"\x06Caller\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x10\n" +
@@ -10335,7 +10351,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03pid\x18\x04 \x01(\rR\x03pid\x12/\n" +
 	"\alineage\x18\x05 \x03(\v2\x15.lockfs.store.ProcessR\alineage\x12\x16\n" +
 	"\x06family\x18\x06 \x01(\rR\x06family\x12#\n" +
-	"\rpid_namespace\x18\a \x01(\x04R\fpidNamespace\x12\x1a\n" +
+	"\rpid_namespace\x18\a \x01(\x04R\fpidNamespace\x12\x1d\n" +
+	"\n" +
+	"budget_uid\x18\t \x01(\rR\tbudgetUid\x12\x1a\n" +
 	"\bsquashed\x18\b \x01(\bR\bsquashed\"\x8c\x01\n" +
 	"\aProcess\x12#\n" +
 	"\rpid_namespace\x18\x01 \x01(\x04R\fpidNamespace\x12\x10\n" +
@@ -11071,7 +11089,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"EventCount\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\x8a\x04\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\xa9\x04\n" +
 	"\vInodeRecord\x12&\n" +
 	"\x04attr\x18\x01 \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x18\n" +
@@ -11087,7 +11105,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x03(\tR\bevidence\x12\x16\n" +
 	"\x06shared\x18\x15 \x01(\bR\x06shared\x12#\n" +
 	"\rkernel_locked\x18\v \x01(\bR\fkernelLocked\x12\"\n" +
-	"\rgone_by_crash\x18\f \x01(\bR\vgoneByCrash\x12!\n" +
+	"\rgone_by_crash\x18\f \x01(\bR\vgoneByCrash\x12\x1d\n" +
+	"\n" +
+	"budget_uid\x18\x0f \x01(\rR\tbudgetUid\x12!\n" +
 	"\freserve_host\x18\x0e \x01(\tR\vreserveHost\x12!\n" +
 	"\fother_locked\x18\r \x01(\bR\votherLocked\x12#\n" +
 	"\rchanged_index\x18\x14 \x01(\x04R\fchangedIndex\"\xa1\x05\n" +
