@@ -67,19 +67,49 @@ func (fs *fileSystem) SetLk(interrupted <-chan struct{}, in *fuse.LkIn) (code fu
 		return kernel.Status(errno)
 	}
 	result, errno := fs.takeLock(context.Background(), interrupted, in, handle, false)
-	for tries, asked := 0, false; tries < releaseTries; tries++ {
+	var elsewhere releasesElsewhere
+	for tries := 0; tries < releaseTries; {
 		inTheWay := otherLock(result)
 		if inTheWay == nil {
 			break
 		}
-		isOurs := ids.Session(inTheWay.GetSession()) == fs.ops.Session()
-		if isOurs && !fs.awaitRelease(handle.inode, lockOwnerOf(inTheWay), dropLimit) || !isOurs && (asked || !fs.ops.AwaitRelease(context.Background(), takeLock(in, handle, false), inTheWay)) {
+		if ids.Session(inTheWay.GetSession()) == fs.ops.Session() {
+			if tries++; !fs.awaitRelease(handle.inode, lockOwnerOf(inTheWay), dropLimit) {
+				break
+			}
+		} else if !elsewhere.await(fs.ops, takeLock(in, handle, false), inTheWay) {
 			break
 		}
-		asked = asked || !isOurs
 		result, errno = fs.takeLock(context.Background(), interrupted, in, handle, false)
 	}
 	return kernel.Status(errno)
+}
+
+// releasesElsewhere are the releases on other mounts for which one request waits: several holders of a shared lock may have closed their
+// files. The request asks about each owner once, and waits for filelock.ReleaseWait in all.
+type releasesElsewhere struct {
+	until time.Time // zero before the first of them
+	asked map[ownerElsewhere]bool
+}
+
+type ownerElsewhere struct {
+	session uint64
+	filelock.Owner
+}
+
+// await reports whether an owner on another mount has released what is in the way of a request.
+func (r *releasesElsewhere) await(ops Operator, wanted *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) bool {
+	if r.until.IsZero() {
+		r.until, r.asked = time.Now().Add(filelock.ReleaseWait), make(map[ownerElsewhere]bool)
+	}
+	owner := ownerElsewhere{inTheWay.GetSession(), lockOwnerOf(inTheWay)}
+	if r.asked[owner] {
+		return false
+	}
+	r.asked[owner] = true
+	ctx, end := context.WithDeadline(context.Background(), r.until)
+	defer end()
+	return ctx.Err() == nil && ops.AwaitRelease(ctx, wanted, inTheWay)
 }
 
 // SetLkw is a lock that waits.

@@ -184,6 +184,43 @@ func TestAReleaseInProgressIsWaitedForFromAnotherMount(t *testing.T) {
 	}
 }
 
+// TestReleasesOfASharedLockAreWaitedFor: several programs on other mounts have closed a file of which they shared the lock.
+func TestReleasesOfASharedLockAreWaitedFor(t *testing.T) {
+	c := newCluster()
+	there, _ := mountFor(t, c)
+	path := writeFile(t, there, "lock", "")
+	var held []*os.File
+	for range 4 {
+		here, s := mountFor(t, c)
+		file, err := os.OpenFile(filepath.Join(here, "lock"), os.O_RDWR, 0)
+		require.NoError(t, err)
+		require.NoError(t, unix.Flock(int(file.Fd()), unix.LOCK_SH))
+		held = append(held, file)
+		asked := make(chan struct{})
+		s.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
+			if op.GetDropLocks() != nil {
+				<-asked
+			}
+			return nil, false, nil
+		})
+		eventually(t, "its mount answers", func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			released := c.releases[ids.Session(s.id)]
+			c.releases[ids.Session(s.id)] = func(ino ids.Inode, kind storepb.LockKind, owner ids.Owner) bool {
+				close(asked) // once
+				return released(ino, kind, owner)
+			}
+			return released != nil
+		})
+	}
+	other := openFile(t, path, os.O_RDWR)
+	for _, file := range held {
+		require.NoError(t, file.Close())
+	}
+	require.NoError(t, unix.Flock(int(other.Fd()), unix.LOCK_EX|unix.LOCK_NB))
+}
+
 // TestOneRequestElsewhereWaitsForEachClose: while the cluster cannot be told of a release, further requests are refused at once.
 func TestOneRequestElsewhereWaitsForEachClose(t *testing.T) {
 	c := newCluster()
