@@ -153,6 +153,11 @@ func (s *Server) again(request []byte) {
 // release gives back what a call took, and begins calls that have waited for that. It is called with the mutex held.
 func (s *Server) release(c *call) {
 	c.charge.give()
+	s.beginQueued()
+}
+
+// beginQueued begins the calls that wait for their turn, as far as there is room. It is called with the mutex held.
+func (s *Server) beginQueued() {
 	for !s.stopping && !s.isGone {
 		next := s.admission.next()
 		if next == nil {

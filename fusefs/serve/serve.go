@@ -26,6 +26,9 @@ func (s *Server) Serve(given [][]byte) (gone bool, err error) {
 	for _, request := range given {
 		s.again(request)
 	}
+	s.mu.Lock()
+	s.beginQueued() // calls that others made room for while the server was stopped
+	s.mu.Unlock()
 	go s.loop()
 	gone = s.awaitReaders()
 	if gone {
