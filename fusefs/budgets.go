@@ -11,7 +11,7 @@ import (
 // Limits are how much a user of a mount may use at a time; 0: the default.
 type Limits struct {
 	CallsPerUser uint64 // calls in progress; more of them wait until one of these ends
-	WaitsPerUser uint64 // for locks, and reads of the control directory; then ENOLCK
+	WaitsPerUser uint64 // for locks, and reads of the control directory other than of lists; then ENOLCK, or EAGAIN
 }
 
 // Default limits, and for how many users there is room. The last share is root's.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"lockfs/fusefs/serve"
 	"lockfs/raftstore/storepb"
 )
 
@@ -115,6 +116,73 @@ func TestQueuedCallsAreHandedOver(t *testing.T) {
 	require.True(t, lines.Scan())
 	require.Equal(t, "done", lines.Text())
 	require.Len(t, begun, calls)
+}
+
+// TestQueuedCallsGoOnAfterAHandOverThatWasPutOff: the calls that kept it from being done have ended before the mount is served again.
+func TestQueuedCallsGoOnAfterAHandOverThatWasPutOff(t *testing.T) {
+	const calls, each = 20, 4
+	ops, dir := newCluster().open(), t.TempDir()
+	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
+	budgets := NewBudgets(Limits{CallsPerUser: each})
+	m := mountAt(t, dir, ops, Options{Budgets: budgets})
+	begun, open := slowNames(ops)
+	defer open()
+	require.NoError(t, unix.Mkdir(filepath.Join(dir, "of1000"), 0o777)) // the kernel has changes of a directory wait for look-ups in it
+	_, lines := startAs(t, 1000, dir, "python3", "-c", statMany, "of1000/slow", fmt.Sprint(calls))
+	eventually(t, "the others wait", func() bool { return m.server.Queued() == calls-each })
+	require.True(t, m.following.end(5*time.Second))
+	_, err := m.server.Stop(10 * time.Millisecond)
+	require.ErrorIs(t, err, serve.ErrBusy)
+	m.serving.Wait()
+	open()
+	eventually(t, "these calls have ended", func() bool { return budgets.calls.Usage(1).Total == 0 })
+	require.Len(t, begun, each)
+	m.begin(nil)
+	eventually(t, "the others are done", func() bool { return len(begun) == calls && m.server.Queued() == 0 })
+	require.True(t, lines.Scan())
+	require.Equal(t, "done", lines.Text())
+}
+
+// readMany reads a file in many threads, through a descriptor each.
+const readMany = `
+import os, sys, threading
+def read():
+    os.read(os.open(sys.argv[1], os.O_RDONLY), 1 << 20)
+threads = [threading.Thread(target=read) for _ in range(int(sys.argv[2]))]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print('done', flush=True)
+`
+
+// TestReadsOfTheListOfLocksAreCalls, of which a user has few in progress, because each needs memory for a page of the list. Reads that wait
+// for what is to come are waits.
+func TestReadsOfTheListOfLocksAreCalls(t *testing.T) {
+	const reads, each = 20, 4
+	ops, dir := newCluster().open(), t.TempDir()
+	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
+	budgets := NewBudgets(Limits{CallsPerUser: each})
+	m := mountAt(t, dir, ops, Options{Budgets: budgets})
+	begun, gate := make(chan struct{}, 2*reads), make(chan struct{})
+	open := sync.OnceFunc(func() { close(gate) })
+	defer open()
+	ops.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
+		if query.GetListLocks() != nil {
+			begun <- struct{}{}
+			<-gate
+		}
+		return nil, false, nil
+	})
+	reader, events := startAs(t, 1000, dir, "head", "-n", "1", ".lockfs/events")
+	t.Cleanup(func() { _ = reader.Process.Kill() })
+	eventually(t, "a reader waits for an event", func() bool { return budgets.waits.Usage(1).Total == 1 })
+	_, lines := startAs(t, 1000, dir, "python3", "-c", readMany, ".lockfs/locks.jsonl", fmt.Sprint(reads))
+	eventually(t, "the others wait", func() bool { return m.server.Queued() == reads-each && len(begun) == each })
+	require.Equal(t, uint64(1), budgets.waits.Usage(1).Total)
+	open()
+	require.True(t, lines.Scan())
+	require.Equal(t, "done", lines.Text())
+	require.NoError(t, unix.Mkdir(filepath.Join(dir, "new.lock"), 0o755))
+	require.True(t, events.Scan())
 }
 
 // TestWaitsOfOneUserLeaveRoomForOthers: a user who waits for too many locks gets ENOLCK, and another one waits as before.

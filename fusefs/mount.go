@@ -12,13 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/answer"
-	"lockfs/fusefs/control"
 	"lockfs/fusefs/estate"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/mountpoint"
 	"lockfs/fusefs/serve"
 	"lockfs/fusefs/watch"
-	"lockfs/raftstore/ids"
 )
 
 const (
@@ -148,7 +146,7 @@ func newMounted(
 		opts.Budgets = NewBudgets(Limits{})
 	}
 	server, err := serve.New(
-		fs, connection.Device, agreed, mountOptions(opts), fs.asks, mayWait, fs.waits.end, onlyOnce, opts.Budgets.ofServer(), opts.Logger)
+		fs, connection.Device, agreed, mountOptions(opts), fs.asks, fs.mayWait, fs.waits.end, onlyOnce, opts.Budgets.ofServer(), opts.Logger)
 	m := &Mounted{
 		dir: connection.Dir, logger: opts.Logger, fs: fs, ops: ops, init: agreed, server: server, connection: connection,
 		served: make(chan struct{}), left: make(chan struct{}),
@@ -171,11 +169,6 @@ func (fs *fileSystem) asks(header *fuse.InHeader) {
 	if header.Opcode != opGetAttr && header.Opcode != opGetXAttr {
 		fs.goesOn(header.Pid)
 	}
-}
-
-// mayWait tells of requests that take as long as they like: for a lock, or to read what is to come from the control directory.
-func mayWait(header *fuse.InHeader) bool {
-	return header.Opcode == opSetLkw || header.Opcode == opRead && control.Has(ids.Inode(header.NodeId))
 }
 
 // begin serves in the background, from those requests on that were given back.

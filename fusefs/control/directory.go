@@ -16,6 +16,9 @@ import (
 // Directory is a control directory that another process can go on with.
 type Directory interface {
 	fuse.RawFileSystem
+	// MayWait reports whether a read of a node id may wait for what is to come. A read of the lists does not, and needs more memory. So it
+	// is to count as a call, of which a user has fewer in progress than waits.
+	MayWait(id ids.Inode) bool
 	// Save answers what the kernel knows of it. Nothing may be asked of it meanwhile.
 	Save() (*Saved, error)
 	// Restore is for one of which the kernel knows nothing yet.
@@ -130,6 +133,20 @@ func (c *directory) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) 
 	}
 	out.Fh, out.OpenFlags = c.open.Add(handle), handle.flags()
 	return fuse.OK
+}
+
+// MayWait is part of Directory.
+func (c *directory) MayWait(id ids.Inode) bool {
+	if !Has(id) {
+		return false
+	}
+	switch file := c.nodes.get(id).(type) {
+	case locksFile:
+		return false
+	case eventsFile:
+		return file != oldEvents
+	}
+	return true
 }
 
 func (c *directory) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResult, fuse.Status) {

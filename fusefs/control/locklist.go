@@ -46,7 +46,7 @@ func (l *lockList) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, s
 	defer func() { <-l.turn }()
 	at := l.from(in.Offset)
 	for at.offset < in.Offset {
-		skipped, errno := l.next(&at, min(in.Offset-at.offset, 1<<20))
+		skipped, errno := l.next(&at, min(in.Offset-at.offset, mostListed))
 		if errno != 0 {
 			return nil, errno
 		}
@@ -60,7 +60,7 @@ func (l *lockList) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, s
 		}
 	}
 	l.before = at
-	data, errno := l.next(&at, uint64(in.Size))
+	data, errno := l.next(&at, min(uint64(in.Size), mostListed))
 	if errno == 0 {
 		l.at = at
 	}
@@ -80,6 +80,9 @@ func (l *lockList) from(offset uint64) listPosition {
 	}
 	return l.at
 }
+
+// mostListed is how much of a list is made at once, in bytes: a read needs memory for that.
+const mostListed = 64 << 10
 
 // shortestLine is about as long as a line is at least, in bytes.
 const shortestLine = 64
