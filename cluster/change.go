@@ -50,6 +50,10 @@ func (n *Node) changeTrust(ctx context.Context, by *storepb.Caller, op *storepb.
 				return nil, err
 			}
 		}
-		return n.store.Propose(ctx, &storepb.Command{Caller: by, Op: op})
+		result, err := n.store.Propose(ctx, &storepb.Command{Caller: by, Op: op})
+		if err == nil && op.GetAddAuthority() != nil {
+			n.enrollment.shareSeal() // with servers that were admitted meanwhile
+		}
+		return result, err
 	})
 }

@@ -100,6 +100,9 @@ func (e *enrollment) answer(ctx context.Context, req *clusterpb.EnrollRequest) (
 	if err != nil || result.GetCode() != storepb.Code_OK {
 		return &clusterpb.EnrollReply{Result: result}, err
 	}
+	if request.Name.Role == identity.Server {
+		e.shareSeal() // before the server can lead
+	}
 	e.logger.Info("a certificate was given", "to", request.Name, "key", request.KeyHash.String()[:16])
 	return e.grant(result.GetAdmissions()[0], admit), nil
 }
