@@ -35,6 +35,8 @@ func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 	op := &storepb.Op{Op: &storepb.Op_DropLocks{
 		DropLocks: &storepb.DropLocks{Ino: taken.GetIno(), Kind: taken.GetKind(), Owners: []uint64{taken.GetOwner()}},
 	}}
+	failing := failures{what: "a release of locks", logger: c.logger}
+	defer failing.end()
 	for c.ctx.Err() == nil && c.lastSession() == ids.Session(taken.GetSession()) {
 		ctx, cancel := c.patience(c.ctx, aCommand)
 		_, _, err := c.createIn(ctx, 0, caller, op, nil)
@@ -42,6 +44,7 @@ func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 		if err == nil || errors.Is(err, errLeaving) { // what the owner has ends with the session
 			return
 		}
+		failing.note(err)
 		_ = pause.For(c.ctx, reopenPause)
 	}
 }

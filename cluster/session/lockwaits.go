@@ -209,6 +209,7 @@ func (c *Client) followWaits() {
 		case <-c.alive.Done():
 			return
 		}
+		failing := failures{what: "waits for locks", logger: c.logger}
 		var of ids.Session
 		var told ids.Index // up to which command the leader has told of ends
 		for !c.waits.areNone() && c.alive.Err() == nil {
@@ -223,9 +224,11 @@ func (c *Client) followWaits() {
 			case errors.Is(err, errOutdated):
 				c.waits.again(after)
 			case err != nil:
+				failing.note(err)
 				c.waits.again(after)
 				_ = pause.For(c.alive, reopenPause)
 			default:
+				failing.end()
 				c.waits.tell(session, newest, reply)
 				told = ids.Index(reply.GetIndex())
 			}
