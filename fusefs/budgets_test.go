@@ -209,3 +209,55 @@ func TestWaitsOfOneUserLeaveRoomForOthers(t *testing.T) {
 	require.Equal(t, "got it", lines.Text())
 	eventually(t, "nothing is waited for", func() bool { return budgets.waits.Usage(1).Total == 0 })
 }
+
+// TestOpenControlFilesOfOneUserLeaveRoomForOthers, and for the user once they are closed, also after a hand-over.
+func TestOpenControlFilesOfOneUserLeaveRoomForOthers(t *testing.T) {
+	const each = 4
+	ops, dir := newCluster().open(), t.TempDir()
+	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
+	m := mountAt(t, dir, ops, Options{Budgets: NewBudgets(Limits{WaitsPerUser: each})})
+	const script = `
+import os, sys
+kept = []
+try:
+    while True:
+        kept.append(open('.lockfs/status'))
+except OSError as error:
+    print(len(kept), os.strerror(error.errno), flush=True)
+sys.stdin.readline()
+`
+	opens := func(uid uint32) (printed string, end func()) {
+		cmd := exec.Command("sh", "-c", `cd "$0" && exec python3 -c "$1"`, dir, script)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		input, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		output, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		lines := bufio.NewScanner(output)
+		require.True(t, lines.Scan())
+		return lines.Text(), func() {
+			_ = input.Close()
+			_ = cmd.Wait()
+		}
+	}
+	printed, end := opens(1000)
+	require.Equal(t, "4 Too many open files", printed)
+	other, endOther := opens(1001)
+	require.Equal(t, "4 Too many open files", other)
+	endOther()
+
+	h, err := m.HandOver(5 * time.Second)
+	require.NoError(t, err)
+	budgets := NewBudgets(Limits{WaitsPerUser: each})
+	heir, err := TakeOver(h.State, h.Files, nil, ops, Options{Logger: m.logger, Budgets: budgets}, func(*Mounted) error { return nil })
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, heir.Unmount()) })
+	require.Equal(t, uint64(each), budgets.files.Usage(1).Total)
+	output, err := runAs(t, 1000, dir, "cat", ".lockfs/status")
+	require.Error(t, err, output)
+	end()
+	eventually(t, "all are closed", func() bool { return budgets.files.Usage(1).Total == 0 && budgets.bytes.Usage(1).Total == 0 })
+	output, err = runAs(t, 1000, dir, "cat", ".lockfs/status")
+	require.NoError(t, err, output)
+}

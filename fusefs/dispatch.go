@@ -22,8 +22,8 @@ type dispatcher struct {
 	known   *watch.Known
 }
 
-func newDispatcher(fs *fileSystem, known *watch.Known) *dispatcher {
-	return &dispatcher{fileSystem: fs, control: control.New(fs.ops, fs, fs.observations, fs.trace, fs.logger), known: known}
+func newDispatcher(fs *fileSystem, known *watch.Known, budgets control.Budgets) *dispatcher {
+	return &dispatcher{fileSystem: fs, control: control.New(fs.ops, fs, fs.observations, fs.trace, budgets, fs.logger), known: known}
 }
 
 // of answers whom a request about some nodes is for.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"lockfs/fusefs/control"
 	"lockfs/fusefs/serve"
 	"lockfs/fusefs/thread"
 	"lockfs/fusefs/watch"
@@ -157,7 +158,7 @@ func TestWhatAnEarlierProcessMadeIsKnownAsThat(t *testing.T) {
 		{Thread: 2, Value: made{attr: fuse.Attr{Ino: 20}, before: true}, At: time.Minute},
 	}
 	fresh := func() *dispatcher {
-		return newDispatcher(newFileSystem(newCluster().open(), Options{Logger: slog.New(slog.DiscardHandler)}), watch.NewKnown())
+		return newDispatcher(newFileSystem(newCluster().open(), Options{Logger: slog.New(slog.DiscardHandler)}), watch.NewKnown(), control.Budgets{})
 	}
 	from, to := fresh(), fresh()
 	from.calls.created.Restore(noted)

@@ -141,10 +141,10 @@ func connectAsUser(place *mountpoint.Place, options *fuse.MountOptions) (*fuse.S
 func newMounted(
 	connection *mountpoint.Connection, agreed *serve.Init, ops Operator, opts Options, crashes []int64,
 ) (*Mounted, error) {
-	fs := newDispatcher(newFileSystem(ops, opts), watch.NewKnown())
 	if opts.Budgets == nil {
 		opts.Budgets = NewBudgets(Limits{})
 	}
+	fs := newDispatcher(newFileSystem(ops, opts), watch.NewKnown(), opts.Budgets.ofControl())
 	server, err := serve.New(
 		fs, connection.Device, agreed, mountOptions(opts), fs.asks, fs.mayWait, fs.waits.end, onlyOnce, opts.Budgets.ofServer(), opts.Logger)
 	m := &Mounted{

@@ -35,22 +35,24 @@ type directory struct {
 	source *source
 	nodes  *nodeTable
 	open   *kernel.Handles[handle]
+	files  *openFiles
 }
 
 // New makes the control directory of a mount. What is asked of it is not handed on to the tree, but for lookups and removals below
 // force.
-func New(cluster Cluster, tree Tree, observations *observation.Memory, calls *trace.Calls, logger *slog.Logger) Directory {
+func New(cluster Cluster, tree Tree, observations *observation.Memory, calls *trace.Calls, budgets Budgets, logger *slog.Logger) Directory {
 	return newDirectory(&source{
 		cluster: cluster, tree: tree, observations: observations, calls: calls, logger: logger, began: cluster.Status().GetClusterTime(),
-	})
+	}, budgets)
 }
 
-func newDirectory(from *source) *directory {
+func newDirectory(from *source, budgets Budgets) *directory {
 	c := &directory{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
 		source:        from,
 		nodes:         newNodeTable(),
 		open:          kernel.NewHandles[handle](),
+		files:         newOpenFiles(budgets),
 	}
 	// Counted once more than the kernel knows of, so that they keep their numbers.
 	for _, n := range fixedNodes() {
@@ -131,7 +133,13 @@ func (c *directory) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) 
 	if errno != 0 {
 		return kernel.Status(kernel.OfInode(errno))
 	}
+	taken, fits := c.files.take(&in.InHeader, handle)
+	if !fits {
+		closeHandle(handle)
+		return kernel.Status(syscall.EMFILE)
+	}
 	out.Fh, out.OpenFlags = c.open.Add(handle), handle.flags()
+	c.files.opened(out.Fh, taken)
 	return fuse.OK
 }
 
@@ -162,12 +170,16 @@ func (c *directory) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte)
 }
 
 func (c *directory) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
-	if handle, found := c.open.Get(in.Fh); found {
-		if stream, records := handle.(*traceStream); records {
-			stream.Close()
-		}
+	if handle, found := c.open.Remove(in.Fh); found {
+		closeHandle(handle)
 	}
-	c.open.Remove(in.Fh)
+	c.files.closed(in.Fh)
+}
+
+func closeHandle(of handle) {
+	if stream, records := of.(*traceStream); records {
+		stream.Close()
+	}
 }
 
 // OpenDir needs no handle: a listing goes on by the offsets of its entries alone.

@@ -18,7 +18,7 @@ func (c *directory) Save() (*Saved, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.Number = number
+		s.Number, s.BudgetUID = number, c.files.userOf(number)
 		saved.Handles = append(saved.Handles, s)
 	}
 	return saved, nil
@@ -61,6 +61,7 @@ func (c *directory) Restore(saved *Saved) error {
 			return err
 		}
 		handles[s.Number] = h
+		c.files.restored(s.Number, s.BudgetUID, h)
 	}
 	c.open.Restore(handles, saved.LastHandle)
 	return nil

@@ -81,7 +81,7 @@ func (t *tree) RemoveForced(caller *storepb.Caller, parent ids.Inode, name strin
 }
 
 func directoryOf(c *cluster, t Tree) *directory {
-	return newDirectory(&source{cluster: c, tree: t, observations: observation.New(nil), logger: slog.New(slog.DiscardHandler)})
+	return newDirectory(&source{cluster: c, tree: t, observations: observation.New(nil), logger: slog.New(slog.DiscardHandler)}, Budgets{})
 }
 
 // at looks a path up that begins below the control directory, as the kernel does.

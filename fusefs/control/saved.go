@@ -32,17 +32,18 @@ type SavedNode struct {
 
 // SavedHandle is an open file.
 type SavedHandle struct {
-	Number uint64
-	Kind   string
-	View   string
-	Data   []byte // that is there to be read
-	Parent ids.Inode
-	Name   []byte
-	Viewer []byte // a storepb.Viewer
-	Waits  bool
-	Ends   bool
-	Last   uint64
-	Seen   uint64
+	Number    uint64
+	BudgetUID uint32 // user that it counts for
+	Kind      string
+	View      string
+	Data      []byte // that is there to be read
+	Parent    ids.Inode
+	Name      []byte
+	Viewer    []byte // a storepb.Viewer
+	Waits     bool
+	Ends      bool
+	Last      uint64
+	Seen      uint64
 }
 
 // Kinds of nodes and handles, as they are saved.

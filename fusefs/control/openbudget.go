@@ -1,0 +1,105 @@
+package control
+
+import (
+	"sync"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/raftstore/budget"
+	"lockfs/raftstore/hostinfo"
+)
+
+// Budgets are how many files of the directory users have open, and the bytes that the mount keeps for these. Without pools nothing is
+// counted.
+type Budgets struct {
+	Files *budget.Pool
+	Bytes *budget.Pool
+}
+
+// openFiles counts the open files of users, by the numbers of their handles.
+type openFiles struct {
+	Budgets
+	mu      sync.Mutex
+	charged map[uint64]openFile
+}
+
+// openFile is what an open file takes of the budgets of a user.
+type openFile struct {
+	user     budget.User
+	standing budget.Standing
+	bytes    uint64
+}
+
+func newOpenFiles(b Budgets) *openFiles {
+	return &openFiles{Budgets: b, charged: make(map[uint64]openFile)}
+}
+
+// take returns what a file takes that a caller opens. ok is false if there is no room: then nothing is taken.
+func (o *openFiles) take(header *fuse.InHeader, h handle) (f openFile, ok bool) {
+	if o.Files == nil {
+		return f, true
+	}
+	f = openFile{user: budget.User{UID: hostinfo.BudgetUID(header.Uid)}}
+	if content, isSnapshot := h.(snapshot); isSnapshot {
+		f.bytes = uint64(len(content))
+	}
+	if o.takeAs(f) {
+		return f, true
+	}
+	if header.Uid == 0 && hostinfo.IsAdministrator(header.Pid) {
+		f.standing = budget.Privileged
+		return f, o.takeAs(f)
+	}
+	return f, false
+}
+
+func (o *openFiles) takeAs(f openFile) bool {
+	if o.Files.Take(f.user, 1, f.standing) != nil {
+		return false
+	}
+	if o.Bytes.Take(f.user, f.bytes, f.standing) != nil {
+		o.Files.Give(f.user, 1, f.standing)
+		return false
+	}
+	return true
+}
+
+// opened notes the number of a file.
+func (o *openFiles) opened(fh uint64, f openFile) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.charged[fh] = f
+}
+
+// closed gives back what a file took.
+func (o *openFiles) closed(fh uint64) {
+	o.mu.Lock()
+	f, found := o.charged[fh]
+	delete(o.charged, fh)
+	o.mu.Unlock()
+	if found && o.Files != nil {
+		o.Files.Give(f.user, 1, f.standing)
+		o.Bytes.Give(f.user, f.bytes, f.standing)
+	}
+}
+
+// userOf returns the user that a file counts for.
+func (o *openFiles) userOf(fh uint64) uint32 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.charged[fh].user.UID
+}
+
+// restored counts a file that an earlier process of the mount opened, also if there is no room.
+func (o *openFiles) restored(fh uint64, uid uint32, h handle) {
+	if o.Files == nil {
+		return
+	}
+	f := openFile{user: budget.User{UID: uid}, standing: budget.Replacing}
+	if content, isSnapshot := h.(snapshot); isSnapshot {
+		f.bytes = uint64(len(content))
+	}
+	if o.takeAs(f) {
+		o.opened(fh, f)
+	}
+}
