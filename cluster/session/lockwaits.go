@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
@@ -13,6 +14,9 @@ import (
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
+
+// wholePause is between two questions for all waits of the session: the answer may be long, and many waits may be added one after the other.
+const wholePause = 50 * time.Millisecond
 
 // mostWaitQuestions is how many waits may be asked about at once that the subscription could not tell the outcome of.
 const mostWaitQuestions = 64
@@ -162,6 +166,13 @@ func (l *lockWaits) question(after ids.Index) (ids.Index, uint64) {
 	return after, l.last
 }
 
+// wantsWhole reports whether the next question is for all that wait.
+func (l *lockWaits) wantsWhole() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.whole
+}
+
 // endOthers has the waits of other sessions looked at: they ended with these.
 func (l *lockWaits) endOthers(session ids.Session) {
 	l.mu.Lock()
@@ -231,6 +242,9 @@ func (c *Client) followWaits() {
 				failing.end()
 				c.waits.tell(session, newest, reply)
 				told = ids.Index(reply.GetIndex())
+				if reply.GetWhole() && c.waits.wantsWhole() {
+					_ = pause.For(c.alive, wholePause)
+				}
 			}
 		}
 	}
@@ -243,7 +257,7 @@ func (l *lockWaits) again(after ids.Index) {
 	l.whole = l.whole || after == 0
 }
 
-// askWaits asks the leader once. A question that becomes out of date is left to itself, and its answer dropped.
+// askWaits asks the leader once. A question that the leader keeps and that becomes out of date is left to itself, and its answer dropped.
 func (c *Client) askWaits(req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error) {
 	type answer struct {
 		reply *clusterpb.EndedWaitsReply
@@ -256,10 +270,14 @@ func (c *Client) askWaits(req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWai
 		reply, err := rpc.Ask(ctx, c.router, rpc.Node.EndedWaits, req)
 		answered <- answer{reply, err}
 	}()
+	outdated := c.waits.outdated
+	if req.GetAfter() == 0 {
+		outdated = nil // the leader answers at once
+	}
 	select {
 	case a := <-answered:
 		return a.reply, a.err
-	case <-c.waits.outdated:
+	case <-outdated:
 		return nil, errOutdated
 	}
 }

@@ -22,6 +22,7 @@ type counting struct {
 	server
 	queries atomic.Int32 // AwaitLock, of single requests
 	polls   atomic.Int32 // EndedWaits
+	whole   atomic.Int32 // of them, those for all that wait
 	lose    atomic.Int32 // so many replies that tell of ends are lost
 }
 
@@ -35,6 +36,9 @@ func (n *counting) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (
 func (n *counting) EndedWaits(ctx context.Context, req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error) {
 	reply, err := n.server.EndedWaits(ctx, req)
 	n.polls.Add(1)
+	if req.GetAfter() == 0 {
+		n.whole.Add(1)
+	}
 	if len(reply.GetGranted())+len(reply.GetEnded()) > 0 && n.lose.Add(-1) >= 0 {
 		return nil, errors.New("the reply is lost")
 	}
@@ -130,6 +134,38 @@ func TestWaitsGoOnInAnotherProcess(t *testing.T) {
 		require.Equal(t, storepb.Code_OK, result.GetCode(), "request %d", i)
 		dropLocks(t, heir, held, request.GetOwner())
 	}
+}
+
+// TestWaitsThatGoOnDoNotFloodTheLeader has a process go on with many waits at once, each of which may have ended before.
+func TestWaitsThatGoOnDoNotFloodTheLeader(t *testing.T) {
+	const waiters, mostQuestions = 300, 30
+	n := &counting{server: startServers(t, 1)[0]}
+	first := openClient(t, n.server, filepath.Join(t.TempDir(), "mount.session"))
+	held := takeFlock(t, first, "lock", 1)
+	requests := make([]*storepb.AwaitLock, waiters)
+	for i := range requests {
+		op := &storepb.TakeLock{Ino: held.GetIno(), Kind: held.GetKind(), Type: held.GetType(), Owner: uint64(2 + i), Wait: true}
+		_, request, err := first.RequestLock(&storepb.Caller{}, op)
+		require.NoError(t, err)
+		requests[i] = request
+	}
+	file, err := first.HandOver(t.Context())
+	require.NoError(t, err)
+	heir, err := session.Open(t.Context(), n, rpc.NewPeers(nil), session.Config{Host: "h", OpTimeout: testWait, Inherited: file, Logger: quietLogger()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = heir.Close(context.Background()) })
+	var all sync.WaitGroup
+	for _, request := range requests {
+		all.Go(func() {
+			result, err := heir.AwaitLock(context.Background(), nil, request)
+			if err == nil && result.GetCode() == storepb.Code_OK {
+				dropLocks(t, heir, held, request.GetOwner())
+			}
+		})
+	}
+	dropLocks(t, heir, held, 1)
+	all.Wait()
+	require.LessOrEqual(t, n.whole.Load(), int32(mostQuestions))
 }
 
 // TestAWaitEndsWithItsSession, of which the mount may not have heard yet.
