@@ -23,7 +23,7 @@ type openFiles struct {
 	charged map[uint64]openFile
 }
 
-// openFile is what an open file takes of the budgets of a user.
+// openFile is the use of a user's budgets by one open file.
 type openFile struct {
 	user     budget.User
 	standing budget.Standing
@@ -34,7 +34,7 @@ func newOpenFiles(b Budgets) *openFiles {
 	return &openFiles{Budgets: b, charged: make(map[uint64]openFile)}
 }
 
-// take returns what a file takes that a caller opens. ok is false if there is no room: then nothing is taken.
+// take charges a caller for a file that the caller opens. If ok is false there is no room, and nothing is charged.
 func (o *openFiles) take(header *fuse.InHeader, h handle) (f openFile, ok bool) {
 	if o.Files == nil {
 		return f, true
@@ -71,7 +71,7 @@ func (o *openFiles) opened(fh uint64, f openFile) {
 	o.charged[fh] = f
 }
 
-// closed gives back what a file took.
+// closed ends the charge for a file.
 func (o *openFiles) closed(fh uint64) {
 	o.mu.Lock()
 	f, found := o.charged[fh]

@@ -16,14 +16,14 @@ import (
 type Budgets struct {
 	Calls *budget.Pool
 	Waits *budget.Pool
-	// UserOf returns the user in whose budget a uid counts.
+	// UserOf returns the user that is charged for a uid.
 	UserOf func(uid uint32) budget.User
 }
 
 const (
 	// queuedCalls bounds how many calls of a user wait for others to end: each is a thread. Then EAGAIN, as from fork(2).
 	queuedCalls = 64 << 10
-	// queuedBytes bounds what these calls have, mostly the data of write(2).
+	// queuedBytes bounds the requests of these calls, mostly the data of write(2).
 	queuedBytes = 64 << 20
 )
 
@@ -56,7 +56,7 @@ type queue struct {
 	bytes int
 }
 
-// charge is what a call takes of a budget.
+// charge is the use of a budget by one call.
 type charge struct {
 	pool     *budget.Pool
 	user     budget.User
@@ -128,7 +128,7 @@ func (c *call) take(pool *budget.Pool, user budget.User) bool {
 	return err == nil
 }
 
-// next returns the call whose turn it is, for which there is room now; nil: there is none.
+// next returns the next call for which there is room now; nil: there is none.
 func (a *admission) next() *call {
 	for range len(a.turns) {
 		user := a.turns[0]

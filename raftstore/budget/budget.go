@@ -1,8 +1,8 @@
-// Package budget counts what each user uses of something, against a limit, so that one user leaves room for others.
+// Package budget counts the use of resources by each user, against a limit, so that one user leaves room for others.
 //
-// The state machine has budgets of locks, inodes, bytes and sessions in [Counts], which are pure. What one process counts for itself
-// (calls in progress, waits, open control files) is in a [Pool], which several goroutines may use. Both refuse with an [ExceededError],
-// whose text names the budget and the setting that changes it.
+// The state machine has budgets of locks, inodes, bytes and sessions in [Counts], which are pure. One process counts its own
+// resources (calls in progress, waits, open control files) in a [Pool], which several goroutines may use. Both refuse with an [ExceededError].
+// Its text names the budget and the setting that changes it.
 package budget
 
 import (
@@ -42,7 +42,7 @@ func (u User) Compare(other User) int {
 
 // Limit is the most that there may be of something.
 type Limit struct {
-	Budget  string // the plural of what counts: "record locks"
+	Budget  string // the resource, in the plural: "record locks"
 	Of      string // that it is for: "user and host"
 	Setting string // that changes it; empty: none does
 	Most    uint64
@@ -54,7 +54,7 @@ func (l Limit) Exceeded(by string) *ExceededError { return &ExceededError{Limit:
 // ExceededError says that a budget has no room.
 type ExceededError struct {
 	Limit
-	By     string // whose budget it is
+	By     string // the user or host that reached the limit
 	Shared bool   // by all users together
 }
 
@@ -99,7 +99,7 @@ func (c *Counts[K]) Len() int { return len(c.used) }
 // Equal reports whether the same keys use as much.
 func (c *Counts[K]) Equal(other *Counts[K]) bool { return maps.Equal(c.used, other.used) }
 
-// Use is what one key uses.
+// Use is the use by one key.
 type Use[K comparable] struct {
 	Key  K
 	Used uint64

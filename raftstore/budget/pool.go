@@ -17,8 +17,8 @@ type Pool struct {
 	refused uint64
 }
 
-// NewPool returns a pool in which each user has room for each.Most, and all together for all.Most, of which reserve is for those who ask
-// with Privileged alone. A limit of 0 means no limit.
+// NewPool returns a pool in which each user has room for each.Most, and all together for all.Most, of which reserve is for
+// Privileged requests alone. A limit of 0 means no limit.
 func NewPool(each, all Limit, reserve uint64) *Pool {
 	return &Pool{each: each, all: all, reserve: min(reserve, all.Most)}
 }
@@ -64,7 +64,7 @@ func (p *Pool) exceeded(user User, n uint64, standing Standing) *ExceededError {
 
 func (p *Pool) total() uint64 { return p.counts[Ordinary] + p.counts[Privileged] + p.counts[Replacing] }
 
-// Give gives back what Take took.
+// Give gives back the result of a Take.
 func (p *Pool) Give(user User, n uint64, standing Standing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,7 +79,7 @@ func (p *Pool) Used(user User) uint64 {
 	return p.used.Used(user)
 }
 
-// Usage is what a pool holds at one moment.
+// Usage is the use of a pool at one moment.
 type Usage struct {
 	Each, All Limit
 	Total     uint64
@@ -87,7 +87,7 @@ type Usage struct {
 	Users     []Use[User] // those that use most
 }
 
-// Usage returns what is used, with at most so many users.
+// Usage returns the use, with at most so many users.
 func (p *Pool) Usage(users int) Usage {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// subordinateFile has the uids that users may use for what runs in their user namespaces (subuid(5)).
+// subordinateFile has the uids that users may use in user namespaces (subuid(5)).
 const subordinateFile = "/etc/subuid"
 
 // subordinateTime is how long the file is taken to be as it was read.
@@ -33,7 +33,7 @@ type subordinateUIDs struct {
 // subordinateRange is some uids of a user.
 type subordinateRange struct{ start, end, owner uint32 }
 
-// BudgetUID returns the user in whose budgets a uid counts: the owner of a subordinate uid, or the uid itself. Root's own ranges count for
+// BudgetUID returns the user that is charged for a uid: the owner of a subordinate uid, or the uid itself. Root's own ranges count for
 // each of their uids, since budgets do not bind root.
 func BudgetUID(uid uint32) uint32 { return subordinates.ownerOf(uid) }
 

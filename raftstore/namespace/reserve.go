@@ -5,14 +5,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// A part of the inodes and bytes is a common reserve of small locks: files, directories and links that are made small. A user who has
+// A part of the inodes and bytes is a common reserve of small locks: files, directories and links that are made small. A user with
 // fewer than smallLocks of them can make more when other users have filled the rest. Each host has a part of the reserve, so root of one
-// client, who can act as many users, leaves room for the users of other hosts. What comes from the reserve counts there until it goes.
+// client, which can act as many users, leaves room for the users of other hosts. An inode from the reserve counts there until it is removed.
 const (
 	smallLocks = 256
 	// commonReserve is one part in so many of the inodes and bytes.
 	commonReserve = 16
-	// hostReserve is what a host has of the reserve: one part in so many, and one lock at least.
+	// hostReserve is the part of the reserve for one host: one in so many, and one lock at least.
 	hostReserve = 4
 )
 
@@ -37,7 +37,7 @@ func (l *limits) reserved() uint64 {
 
 func (l *limits) reservedPerHost() uint64 { return max(1, l.reserved()/hostReserve) }
 
-// ordinary is what is used, without what comes from the common reserve.
+// ordinary is the use without inodes of the common reserve.
 func (l *ledger) ordinary() usage {
 	return usage{inodes: l.used.inodes - l.reserve.used, bytes: l.used.bytes - min(l.used.bytes, l.reserve.used*smallBytes)}
 }
