@@ -53,13 +53,10 @@ func (t *Table) onlyRequest(owner lockOwner) (only *waiter) {
 	return only
 }
 
-// waitedForSteps bounds mayBeWaitedFor.
-const waitedForSteps = 64
-
 // mayBeWaitedFor is false if surely no request waits for a record lock of an owner, in any file.
 func (t *Table) mayBeWaitedFor(owner lockOwner) bool {
 	from := &lock{session: owner.session, owner: owner.owner, kind: storepb.LockKind_RECORD}
-	for steps := waitedForSteps; ; {
+	for steps := waitedForSteps; steps > 0; steps-- {
 		var own *lock
 		t.bySession.Ascend(from, func(a *lock) bool {
 			if a.session == owner.session && a.owner == owner.owner {
@@ -78,6 +75,7 @@ func (t *Table) mayBeWaitedFor(owner lockOwner) bool {
 			from.ino = own.ino
 		}
 	}
+	return true
 }
 
 // deadlockSearch sees every lock and request once, so that a long queue costs no more than its length.
@@ -104,7 +102,7 @@ func (s *deadlockSearch) waitsFor(w *waiter) (owners []lockOwner) {
 	in.held = s.take(in.held, conflictWith(&w.lock), &owners)
 	earlier := conflictWith(&w.lock)
 	earlier.before = w.position
-	if in.queue.leftmost(earlier) != nil && s.table.isWaitedFor(&w.lock) {
+	if in.queue.leftmost(earlier) != nil && s.table.isWaitedForWithin(&w.lock, &s.left) {
 		s.unseen[f] = in
 		return append(owners, s.notStuck(w)...)
 	}

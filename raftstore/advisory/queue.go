@@ -55,7 +55,7 @@ func (t *Table) queuedAgainst(later *waiter) (inTheWay *waiter) {
 	switch {
 	case found == nil:
 		return nil
-	case !t.isWaitedFor(&later.lock):
+	case !t.mayBeWaitedForIn(&later.lock):
 		return found.request
 	}
 	t.eachNotStuck(later, func(w *waiter) bool {
@@ -67,14 +67,17 @@ func (t *Table) queuedAgainst(later *waiter) (inTheWay *waiter) {
 	return inTheWay
 }
 
-// isWaitedFor reports whether a lock of an owner is in the way of a request of another one. It looks in turn for the next lock and the next
-// request that may overlap, so that it takes at most as many steps as there are of the fewer.
-func (t *Table) isWaitedFor(owner *lock) bool {
-	steps := math.MaxInt
+// waitedForSteps bounds mayBeWaitedFor and mayBeWaitedForIn.
+const waitedForSteps = 64
+
+// mayBeWaitedForIn is false if surely no lock of an owner is in the way of a request of another one in the same file.
+func (t *Table) mayBeWaitedForIn(owner *lock) bool {
+	steps := waitedForSteps
 	return t.isWaitedForWithin(owner, &steps)
 }
 
-// isWaitedForWithin counts steps down. It returns true too if they do not suffice.
+// isWaitedForWithin looks in turn for the next lock of an owner and the next request of another one that may overlap, and counts steps down. It
+// returns true too if they do not suffice.
 func (t *Table) isWaitedForWithin(owner *lock, steps *int) bool {
 	queue := t.files[fileOf(owner)].queue
 	for at := uint64(0); at <= lastByte && *steps > 0; *steps-- {
@@ -98,10 +101,8 @@ func (t *Table) isWaitedForWithin(owner *lock, steps *int) bool {
 // eachNotStuck visits the earlier requests of others that wait neither for what a request's owner holds nor
 // for one that does. To wait for those would be to wait for oneself. It takes time in proportion to the queue.
 func (t *Table) eachNotStuck(later *waiter, visit func(*waiter) bool) {
-	var stuck *intervals
-	for _, own := range t.ownedBy(&later.lock) {
-		stuck = stuck.put(interval{lock: own})
-	}
+	var stuck *intervals // requests
+	own := ownLocks{table: t, owner: &later.lock}
 	t.queue(fileOf(&later.lock), func(w *waiter) bool {
 		if w.position >= later.position {
 			return false
@@ -109,10 +110,33 @@ func (t *Table) eachNotStuck(later *waiter, visit func(*waiter) bool) {
 		if w.interrupted != 0 || w.sameOwner(&later.lock) {
 			return true
 		}
-		if stuck.leftmost(conflictWith(&w.lock)) != nil {
-			stuck = stuck.put(interval{&w.lock, w})
+		if stuck.leftmost(conflictWith(&w.lock)) != nil || own.excludes(&w.lock) {
+			if stuck.covering(w.start, true).past[1] <= w.end { // else all that it excludes is stuck already, whoever asked for it
+				stuck = stuck.put(interval{&w.lock, w})
+			}
 			return true
 		}
 		return visit(w)
 	})
+}
+
+// ownLocks is what one owner holds of a file.
+type ownLocks struct {
+	table *Table
+	owner *lock
+	tree  *intervals // nil until it is needed
+}
+
+// excludes reports whether one of the locks is in the way of another owner's request.
+func (o *ownLocks) excludes(request *lock) bool {
+	first := o.table.nextOwned(o.owner, request.start)
+	if first == nil || first.start > request.end || first.exclusive || request.exclusive {
+		return first != nil && first.start <= request.end
+	}
+	if o.tree == nil {
+		for _, own := range o.table.ownedBy(o.owner) {
+			o.tree = o.tree.put(interval{lock: own})
+		}
+	}
+	return o.tree.leftmost(conflictWith(request)) != nil
 }

@@ -156,10 +156,13 @@ func (t *Table) grant(w *waiter) {
 
 // reasonToWait returns why a request cannot be granted; nil: it can be.
 func (t *Table) reasonToWait(w *waiter) *parking {
+	isHolder := t.nextOwned(&w.lock, 0) != nil
+	if isHolder && t.holds(&w.lock) {
+		return nil // what excludes the request waits for its owner
+	}
 	// A request that is parked behind the one before it costs nothing until that one is granted. If others wait for what its owner
 	// holds, it takes long to find one that goes first, so locks are looked at before.
-	isHolder := t.nextOwned(&w.lock, 0) != nil
-	locksFirst := isHolder && t.isWaitedFor(&w.lock)
+	locksFirst := isHolder && t.mayBeWaitedForIn(&w.lock)
 	if !locksFirst {
 		if earlier := t.earlier(w, isHolder); earlier != nil {
 			return &parking{request: w, behind: earlier.position, ofHolder: isHolder}

@@ -8,7 +8,8 @@
 // A command takes logarithmic time in all that a user can pile up: interval trees find the locks in the way of a request, and a release
 // looks only at the requests that wait for the bytes that it frees, and of those in one queue for the same bytes only at the first
 // (type service). What remains in proportion: a close gives up each lock of its owner; requests for many different ranges that a release
-// frees while something else keeps them waiting; and an owner that waits while others wait for what it holds has to pass the queue.
+// frees while something else keeps them waiting; and an owner has to pass the queue once for each of its requests that is after another one
+// in the way, while others wait for what the owner holds.
 //
 // A table knows neither files nor sessions but by their numbers, and no clock: index and time come in with each command ([Table.Begin]).
 // The same calls give the same table on every node.
