@@ -320,13 +320,12 @@ func (fs *fileSystem) released(ino ids.Inode, kind storepb.LockKind, number ids.
 	if !found {
 		return true
 	}
-	key, may := filelock.Owner{Kind: kind, Number: number}, true
+	key := filelock.Owner{Kind: kind, Number: number}
+	mayAwait := func() bool { return in.locks.MayAwaitDrop(key) }
 	if holder := fs.holder(in, key); holder != nil && !in.locks.IsDropping(key) {
-		may = holder.MayAwaitRelease()
-	} else {
-		may = in.locks.MayAwaitDrop(key)
+		mayAwait = holder.MayAwaitRelease
 	}
-	return may && fs.awaitRelease(in, key, filelock.ReleaseWait)
+	return mayAwait() && fs.awaitRelease(in, key, filelock.ReleaseWait)
 }
 
 // holder is the open file description through which an owner has locks; nil if it is being released.

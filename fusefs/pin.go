@@ -26,10 +26,10 @@ func (fs *fileSystem) mayHaveRemoved(caller *storepb.Caller, result *storepb.Res
 // a program has it open here. It comes before the kernel hears of the removal. ino 0 is none. The operation has kept the inode
 // that is pinned already.
 func (fs *fileSystem) removed(caller *storepb.Caller, ino, pinned ids.Inode) {
-	switch {
-	case ino == 0:
+	switch ino {
+	case 0:
 		return
-	case ino == pinned:
+	case pinned:
 		fs.release(caller, fs.inodes.usePinned(ino)) // it may have been closed meanwhile
 		return
 	}

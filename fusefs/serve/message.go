@@ -17,13 +17,15 @@ const (
 	opInit        = 26
 	opReadDir     = 28
 	opReleaseDir  = 29
-	OpSetLkw      = 33 // FUSE_SETLKW
 	opInterrupt   = 36
 	opDestroy     = 38
 	opIoctl       = 39
 	opBatchForget = 42
 	opReadDirPlus = 44
 )
+
+// OpSetLkw is FUSE_SETLKW.
+const OpSetLkw = 33
 
 const (
 	// answerRoom is for an answer that has no more data than the target of a symbolic link.

@@ -186,7 +186,7 @@ func (t *intervals) check() error {
 	same := join(t.left, t.interval, t.right)
 	if t.below != same.below || t.height != same.height || max(t.left.depth(), t.right.depth())-min(t.left.depth(), t.right.depth()) > 1 ||
 		t.left != nil && compare(&t.left.interval, &t.interval) >= 0 || t.right != nil && compare(&t.interval, &t.right.interval) >= 0 {
-		return fmt.Errorf("%+v is out of place", t.interval.lock)
+		return fmt.Errorf("%+v is out of place", t.lock)
 	}
 	return nil
 }
