@@ -25,7 +25,7 @@ var (
 		"query list_alarms", "query get_note",
 	}
 	mountsMay = []string{
-		"KeepAlive", "Lease", "Removals", "AwaitRelease", "ReleaseQuestions", "Probe",
+		"KeepAlive", "Lease", "Removals", "AwaitRelease", "ReleaseQuestions", "EndedWaits", "Probe",
 		"query ", "query lookup", "query get_attr", "query read", "query read_dir", "query get_xattrs", "query get_lock", "query list_processes",
 		"query await_lock", "query test_lock", "query await_change", "query list_quotas",
 		"command ", "command create", "command link", "command unlink", "command rename", "command set_attr", "command set_content",

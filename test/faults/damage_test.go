@@ -92,7 +92,7 @@ func dataFiles(t testing.TB, dir string) []string {
 			return ifThere(err)
 		}
 		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || entry.Name() == "audit.jsonl" || entry.Name() == "reserve" {
+		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || strings.HasPrefix(entry.Name(), "audit") || entry.Name() == "reserve" {
 			return ifThere(err)
 		}
 		name, err := filepath.Rel(dir, path)
