@@ -4092,7 +4092,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"NOT_LEADER\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\f\n" +
 	"\bNOT_DONE\x10\x03\x12\x11\n" +
-	"\rOTHER_CLUSTER\x10\x042\xb1\t\n" +
+	"\rOTHER_CLUSTER\x10\x042\x83\n" +
+	"\n" +
 	"\x04Node\x12G\n" +
 	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12M\n" +
 	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12A\n" +
@@ -4100,7 +4101,9 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\bSessions\x12\x1f.lockfs.cluster.SessionsRequest\x1a\x1d.lockfs.cluster.SessionsReply\x12J\n" +
 	"\bRemovals\x12\x1f.lockfs.cluster.RemovalsRequest\x1a\x1d.lockfs.cluster.RemovalsReply\x12V\n" +
 	"\fAwaitRelease\x12#.lockfs.cluster.AwaitReleaseRequest\x1a!.lockfs.cluster.AwaitReleaseReply\x12b\n" +
-	"\x10ReleaseQuestions\x12'.lockfs.cluster.ReleaseQuestionsRequest\x1a%.lockfs.cluster.ReleaseQuestionsReply\x12A\n" +
+	"\x10ReleaseQuestions\x12'.lockfs.cluster.ReleaseQuestionsRequest\x1a%.lockfs.cluster.ReleaseQuestionsReply\x12P\n" +
+	"\n" +
+	"EndedWaits\x12!.lockfs.cluster.EndedWaitsRequest\x1a\x1f.lockfs.cluster.EndedWaitsReply\x12A\n" +
 	"\x05Probe\x12\x1c.lockfs.cluster.ProbeRequest\x1a\x1a.lockfs.cluster.ProbeReply\x12D\n" +
 	"\x06Status\x12\x1d.lockfs.cluster.StatusRequest\x1a\x1b.lockfs.cluster.StatusReply\x12?\n" +
 	"\x04Join\x12\x1b.lockfs.cluster.JoinRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
@@ -4240,33 +4243,35 @@ var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
 	20, // 50: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
 	13, // 51: lockfs.cluster.Node.AwaitRelease:input_type -> lockfs.cluster.AwaitReleaseRequest
 	15, // 52: lockfs.cluster.Node.ReleaseQuestions:input_type -> lockfs.cluster.ReleaseQuestionsRequest
-	23, // 53: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	27, // 54: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	33, // 55: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	34, // 56: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	35, // 57: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
-	36, // 58: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	43, // 59: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	41, // 60: lockfs.cluster.Node.ProveServer:input_type -> lockfs.cluster.ProveServerRequest
-	37, // 61: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	3,  // 62: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	6,  // 63: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	8,  // 64: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
-	10, // 65: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	21, // 66: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	14, // 67: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
-	16, // 68: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
-	24, // 69: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	28, // 70: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	39, // 71: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	39, // 72: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	39, // 73: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
-	39, // 74: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	44, // 75: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	42, // 76: lockfs.cluster.Node.ProveServer:output_type -> lockfs.cluster.ProveServerReply
-	38, // 77: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	62, // [62:78] is the sub-list for method output_type
-	46, // [46:62] is the sub-list for method input_type
+	18, // 53: lockfs.cluster.Node.EndedWaits:input_type -> lockfs.cluster.EndedWaitsRequest
+	23, // 54: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	27, // 55: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	33, // 56: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	34, // 57: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	35, // 58: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
+	36, // 59: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	43, // 60: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	41, // 61: lockfs.cluster.Node.ProveServer:input_type -> lockfs.cluster.ProveServerRequest
+	37, // 62: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	3,  // 63: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	6,  // 64: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	8,  // 65: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
+	10, // 66: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	21, // 67: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	14, // 68: lockfs.cluster.Node.AwaitRelease:output_type -> lockfs.cluster.AwaitReleaseReply
+	16, // 69: lockfs.cluster.Node.ReleaseQuestions:output_type -> lockfs.cluster.ReleaseQuestionsReply
+	19, // 70: lockfs.cluster.Node.EndedWaits:output_type -> lockfs.cluster.EndedWaitsReply
+	24, // 71: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	28, // 72: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	39, // 73: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	39, // 74: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	39, // 75: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
+	39, // 76: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	44, // 77: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	42, // 78: lockfs.cluster.Node.ProveServer:output_type -> lockfs.cluster.ProveServerReply
+	38, // 79: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	63, // [63:80] is the sub-list for method output_type
+	46, // [46:63] is the sub-list for method input_type
 	46, // [46:46] is the sub-list for extension type_name
 	46, // [46:46] is the sub-list for extension extendee
 	0,  // [0:46] is the sub-list for field type_name

@@ -255,8 +255,10 @@ func TestEmptiedLockIsALockWhileItIsGuarded(t *testing.T) {
 				require.Equal(t, facts.GetFormat(), tr.lock("f").GetFacts().GetFormat())
 				tr.requireRefused(there, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("f")}), storepb.Code_BUSY)
 				tr.tick(settling + time.Second)
-				tr.requireLock(false, RootIno, "f")
+				require.Empty(t, tr.lock("f").GetBecause())
 				require.Empty(t, tr.lock("f").GetRemover())
+				require.Empty(t, tr.ns.Query(listLocks(0, "", 0)).GetLocks())
+				require.False(t, tr.ns.Query(getLock(RootIno, "f")).GetObservations()[0].GetData(), "a cached look may be older")
 				tr.unlink(there, RootIno, "f").ok()
 			})
 		}

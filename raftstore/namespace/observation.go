@@ -7,9 +7,12 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
+// observation is a look at a name. An emptied lock counts as a lock here until its next content, since mounts cache the answer under a
+// lease, and no lease is revoked as time passes.
 func (j *judge) observation(e *entry) *storepb.Observation {
 	in, found := j.tree.inode(e.ino)
-	return &storepb.Observation{Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(e.token), Data: !found || !j.isLock(e, in) && !fault.LookAtData}
+	isLock := found && (j.isLock(e, in) || in.facts == nil && e.known != nil)
+	return &storepb.Observation{Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(e.token), Data: !isLock && !(found && fault.LookAtData)}
 }
 
 // observations is what somebody has seen who read or made what a name is: that, and the lock that its directory may be.
