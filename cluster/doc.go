@@ -100,7 +100,7 @@
 // the leader ends his sessions, so his locks go the way of those of a mount that has fallen silent. Only the leader gives
 // certificates (enrollment). One that is asked again gives the same, so a lost answer uses up nothing.
 //
-// Hosts without the state judge servers by a roster that keepalives tell (rosters), and have other servers prove what they are (ProveServer): package
+// Hosts without the state judge servers by a roster that keepalives tell (rosters), and have other servers prove their membership (ProveServer): package
 // identity says why, and what that is worth against a removed server. A rotation replaces the seal key of the authority too; the state has a share of
 // it for each server (office), and the leader adds shares for servers that are admitted later.
 //

@@ -183,7 +183,7 @@ func mayCommand(cmd *storepb.Command) string {
 // changeWait is how long a node keeps a question for a change. It is below rpc.AttemptTimeout.
 const changeWait = time.Second
 
-// awaitLock answers what has become of a request. That it became a lock was committed; anything else needs to be confirmed: a mount that
+// awaitLock returns the state of a request. That it became a lock was committed; anything else needs to be confirmed: a mount that
 // knows of an end from a newer leader would wait for ever if this node answered that the request waits.
 func (n *Node) awaitLock(ctx context.Context, term ids.Term, request *storepb.AwaitLock) (*storepb.Result, error) {
 	result, err := n.fsm.AwaitLock(request)

@@ -64,7 +64,7 @@ func (m *MountMetrics) SetMount(session MountSession) {
 	m.session.Store(&session)
 }
 
-// SetBudgets says what this process counts for users.
+// SetBudgets sets the budgets that this process counts for users.
 func (m *MountMetrics) SetBudgets(pools ...*budget.Pool) { m.budgets.Store(&pools) }
 
 // ObserveMount counts an operation of the kernel.
@@ -91,10 +91,10 @@ var (
 		"How far this host's clock is ahead of cluster time, as its mount measures it.", nil, nil)
 
 	budgetUsedDesc = prometheus.NewDesc("lockfs_budget_used",
-		"What all users of this process's mount use of a budget now.", []string{"budget"}, nil)
-	budgetMostDesc = prometheus.NewDesc("lockfs_budget_limit", "What each user may use of it.", []string{"budget"}, nil)
+		"Use of a budget by all users of this process's mount.", []string{"budget"}, nil)
+	budgetMostDesc = prometheus.NewDesc("lockfs_budget_limit", "Limit of a budget for each user.", []string{"budget"}, nil)
 	budgetUserDesc = prometheus.NewDesc("lockfs_budget_user_used",
-		"What the users with most of it use now.", []string{"budget", "uid"}, nil)
+		"Use of a budget by its largest users.", []string{"budget", "uid"}, nil)
 	budgetExceededDesc = prometheus.NewDesc("lockfs_budget_exceeded_total",
 		"Requests for which a budget had no room: a call waited then, anything else was refused.", []string{"budget"}, nil)
 )

@@ -97,7 +97,7 @@ type ownerElsewhere struct {
 	filelock.Owner
 }
 
-// await reports whether an owner on another mount has released what is in the way of a request.
+// await reports whether an owner on another mount has released the lock in the way of a request.
 func (r *releasesElsewhere) await(ops Operator, wanted *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) bool {
 	if r.until.IsZero() {
 		r.until, r.asked = time.Now().Add(filelock.ReleaseWait), make(map[ownerElsewhere]bool)
@@ -148,7 +148,7 @@ func (fs *fileSystem) takeLock(
 	}
 }
 
-// requestLock answers NOT_FOUND if the lock was released before anybody was told of it. w is nil unless the cluster has the request already.
+// requestLock answers NOT_FOUND if the lock was released before any program was told of it. w is nil unless the cluster has the request already.
 func (fs *fileSystem) requestLock(
 	ctx context.Context, interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, wait bool, w *lockWait,
 ) (*storepb.Result, syscall.Errno) {
@@ -199,7 +199,7 @@ func (fs *fileSystem) requestLock(
 	return answer, kernel.OfInode(errno)
 }
 
-// beginLock says in op what else the cluster has to know of a request, and notes that its owner asks for a lock.
+// beginLock completes op for the cluster, and notes that its owner asks for a lock.
 func (fs *fileSystem) beginLock(
 	interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, op *storepb.TakeLock,
 ) (*lockWait, syscall.Errno) {

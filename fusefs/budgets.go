@@ -31,7 +31,7 @@ const (
 	WaitsFlag = "max-waits-per-user"
 )
 
-// Budgets count what the users of a mount use.
+// Budgets count the calls, waits and open control files of a mount's users.
 type Budgets struct {
 	calls, waits, files, bytes *budget.Pool
 }
@@ -56,7 +56,7 @@ func newPool(what, flag string, each uint64) *budget.Pool {
 	return budget.NewPool(limit, all, each)
 }
 
-// Pools returns what is counted.
+// Pools returns the budgets.
 func (b *Budgets) Pools() []*budget.Pool { return []*budget.Pool{b.calls, b.waits, b.files, b.bytes} }
 
 func (b *Budgets) ofControl() control.Budgets { return control.Budgets{Files: b.files, Bytes: b.bytes} }

@@ -234,7 +234,7 @@ func (fs *dispatcher) refuseRootControl(interrupted <-chan struct{}, header *fus
 	return code
 }
 
-// mayWait reports whether a request may take as long as it likes: for a lock, or to read what is to come from the control directory.
+// mayWait reports whether a request may take as long as it likes: for a lock, or to read later events from the control directory.
 func (fs *dispatcher) mayWait(header *fuse.InHeader) bool {
 	return header.Opcode == opSetLkw || header.Opcode == opRead && fs.control.MayWait(ids.Inode(header.NodeId))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// insistPause is before the cluster is told once more what it could not be told.
+	// insistPause is the pause before an operation is sent to the cluster again.
 	insistPause = 200 * time.Millisecond
 	// insistWarning is for how long the cluster could not be told of something when the mount logs that.
 	insistWarning = 5 * time.Second

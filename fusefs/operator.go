@@ -26,11 +26,11 @@ type Operator interface {
 	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
 	// RequestLock takes an advisory lock, or releases it. With the code WAITING it also returns the request that waits now, for AwaitLock
 	// and InterruptLock. The code CANCELLED with an error says that the request was not done. After any other error the outcome is unknown,
-	// and a lock that was waited for may still come, until its owner drops what it has. Without a session in op the lock is taken in the one
+	// and a lock that was waited for may still come, until its owner drops its locks. Without a session in op the lock is taken in the one
 	// in use, which is noted there.
 	RequestLock(caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, *storepb.AwaitLock, error)
 	// AwaitLock waits, without a limit of time, until a request has become a lock, or does not wait any more: NOT_FOUND says that the
-	// owner has dropped what it has. The code WAITING says that ctx has ended or interrupted was closed before.
+	// owner has dropped its locks. The code WAITING says that ctx has ended or interrupted was closed before.
 	AwaitLock(ctx context.Context, interrupted <-chan struct{}, request *storepb.AwaitLock) (*storepb.Result, error)
 	// InterruptLock has a request wait no more: CANCELLED, or OK if it has become a lock. After an error the outcome is unknown.
 	InterruptLock(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error)

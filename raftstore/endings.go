@@ -39,7 +39,7 @@ func (e *endings) add(index ids.Index, ended []*storepb.AwaitLock) {
 	}
 }
 
-// restart is for another state, of which only what waits is known.
+// restart is for another state, of which only the waiting requests are known.
 func (e *endings) restart(index ids.Index) {
 	e.after, e.list = index, nil
 	e.wakeAll()

@@ -268,7 +268,7 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 	return nil
 }
 
-// AwaitLock answers what has become of a request, at once. The error is why this node answers no more.
+// AwaitLock returns the state of a request, at once. The error is why this node answers no more.
 func (f *FSM) AwaitLock(query *storepb.AwaitLock) (*storepb.Result, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -278,11 +278,11 @@ func (f *FSM) AwaitLock(query *storepb.AwaitLock) (*storepb.Result, error) {
 	return f.ns.AwaitLock(query), nil
 }
 
-// Waits is what has become of the requests for locks of a session.
+// Waits are the ends of the requests for locks of a session.
 type Waits struct {
 	Index   ids.Index            // the last command of which this tells
 	Whole   bool                 // Waiting is set, in place of the others
-	Granted []ids.Sequence       // requests whose owners have what they asked for
+	Granted []ids.Sequence       // granted requests
 	Ended   []ids.Sequence       // other requests that ended
 	Waiting []*storepb.AwaitLock // all requests that wait
 }

@@ -1484,7 +1484,7 @@ type EndedWaitsReply struct {
 	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
 	Index         uint64                 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`            // of the last command of which the reply tells
 	Whole         bool                   `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`            // waiting are all requests that wait; granted and ended are empty
-	Granted       []uint64               `protobuf:"varint,5,rep,packed,name=granted,proto3" json:"granted,omitempty"` // numbers of requests whose owners have what they asked for, which may be shown
+	Granted       []uint64               `protobuf:"varint,5,rep,packed,name=granted,proto3" json:"granted,omitempty"` // numbers of granted requests, which may be shown
 	Ended         []uint64               `protobuf:"varint,6,rep,packed,name=ended,proto3" json:"ended,omitempty"`     // numbers of other requests that may have ended
 	Waiting       []*storepb.AwaitLock   `protobuf:"bytes,7,rep,name=waiting,proto3" json:"waiting,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3173,7 +3173,7 @@ func (x *AdminReply) GetFollows() uint64 {
 }
 
 // EnrollRequest has a token, or is a renewal: then its key is the one that the host is known by.
-// Roster is what a host without the cluster's state judges servers by.
+// Roster lists servers and revoked keys for hosts without the cluster's state.
 type Roster struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Members       []*Roster_Member       `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`         // servers that are members, and are not being removed

@@ -77,7 +77,7 @@ func Found(
 // incompleteFile is in a directory until Found has made all of it.
 const incompleteFile = "incomplete"
 
-// foundNames are what Found makes in a directory, besides the lock and incompleteFile.
+// foundNames are the names that Found makes in a directory, besides the lock and incompleteFile.
 var foundNames = []string{
 	IdentityFile, IdentityFile + durable.Unfinished, votesFile, logDir, snapshotDir, CredentialsDir, SealKeyFile, SealKeyFile + durable.Unfinished,
 }
@@ -148,7 +148,7 @@ func (d *Directory) onlyVoter() raft.Configuration {
 	return raft.Configuration{Servers: []raft.Server{{Suffrage: raft.Voter, ID: raft.ServerID(d.ID), Address: address}}}
 }
 
-// requireEmpty returns an error if a directory has anything but what a file system has by itself, or an interrupted Found has left.
+// requireEmpty returns an error if a directory has files of other origin than the file system itself or an interrupted Found.
 func requireEmpty(path string) error {
 	passed := []string{"lost+found", lockFile, incompleteFile, incompleteFile + durable.Unfinished}
 	if isIncomplete(path) {

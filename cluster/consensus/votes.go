@@ -215,10 +215,10 @@ func checkPages(path string, size int64) (err error) {
 	})
 }
 
-// votesBucket is where raft-boltdb keeps what is no entry of the log.
+// votesBucket is where raft-boltdb keeps term and vote.
 const votesBucket = "conf"
 
-// hasBuckets reports whether a file has what raft-boltdb makes after it has created the file. A process may have been killed in between.
+// hasBuckets reports whether a file has the buckets that raft-boltdb makes after it has created the file. A process may have been killed in between.
 func hasBuckets(path string) (has bool, err error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})
 	if err != nil {

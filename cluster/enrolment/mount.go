@@ -36,7 +36,7 @@ func ForMount(credentials *identity.Credentials, logger *slog.Logger) *MountKeep
 }
 
 // freshFor is for how long after a keepalive was answered the members are those that it told. A mount that was suspended, or cut off, has
-// servers prove anew what they are.
+// servers prove their membership anew.
 const freshFor = time.Minute
 
 func (m *MountKeeper) isFresh() bool {
@@ -44,7 +44,7 @@ func (m *MountKeeper) isFresh() bool {
 	return at != 0 && hostinfo.BootTime()-time.Duration(at) < freshFor
 }
 
-// Judge is what this host judges others by.
+// Judge decides about the certificates of other hosts.
 func (m *MountKeeper) Judge() identity.Judge { return m.judge }
 
 // RosterVersion is told with keepalives, so that the leader sends the roster if there is another one.

@@ -22,9 +22,9 @@ const provenFor = time.Minute
 
 // vetter has servers prove that they are servers of the cluster now.
 type vetter struct {
-	// standing judges a server by its certificate; nil: it has to prove what it is.
+	// standing judges a server by its certificate; nil: it has to prove its membership.
 	standing func(name identity.Name, key identity.KeyHash) identity.Standing
-	fresh    func() bool              // what standing goes by was heard just now; nil: it was not
+	fresh    func() bool              // the roster behind standing was heard just now; nil: it was not
 	newest   func() *x509.Certificate // the authority that has to sign proofs, itself or through later ones, as far as this host was told
 	token    *identity.Token          // that the server has to know; nil: none
 
@@ -84,7 +84,7 @@ type vetting struct {
 	name    identity.Name
 	key     identity.KeyHash
 	err     error         // its certificate is none of a host
-	proving chan struct{} // holds one while somebody waits for a proof
+	proving chan struct{} // full while a call waits for a proof
 }
 
 // Refused is part of rpc.Vetting.
@@ -154,7 +154,7 @@ type UnprovenError struct {
 	Err    error
 }
 
-// Error says what to do.
+// Error names the next step.
 func (e *UnprovenError) Error() string {
 	return fmt.Sprintf("server %s does not prove that it is still a server of the cluster: %v. If it was removed, name other servers; if it was not, see that "+
 		"a majority of the servers runs and reaches it. A host that knows no server any more gets in with a new token (lockfs token create, lockfs up TOKEN)",
@@ -164,7 +164,7 @@ func (e *UnprovenError) Error() string {
 // Is reports whether the error is rpc.ErrUnproven.
 func (e *UnprovenError) Is(target error) bool { return target == rpc.ErrUnproven }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the cause.
 func (e *UnprovenError) Unwrap() error { return e.Err }
 
 var errNoRoster = errors.New("the roster is incomplete")

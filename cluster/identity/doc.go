@@ -22,23 +22,23 @@
 // its servers renew when they have a leader.
 //
 // A host that is not known yet needs a certificate of the newest authority that the other side knows, or of a later one. So a rotation shuts out
-// certificates that somebody makes with an earlier authority's key.
+// certificates made with an earlier authority's key.
 //
 // # Removed servers
 //
 // A server that was removed has a certificate for up to [Validity], and a host without the cluster's state cannot ask for its standing. So the
 // leader tells mounts a [Roster] with keepalives: the keys of the members, revoked keys, and the authorities. The host keeps it beside its
-// certificate. It asks nothing of a server whose key is revoked. It believes a member of a roster that was heard within the last minute. Every
+// certificate. It asks nothing of a server with a revoked key. It believes a member of a roster that was heard within the last minute. Every
 // other server has to prove that it is one ([Proof]): the leader, which a majority confirms, signs a nonce of the host and the key of that server
 // with the key of the newest authority. The key of the authority is the only secret that every cluster has which the host can know: all
 // servers may have been replaced while the host was off, or the cluster may have been restored elsewhere with its ca.key.
 //
-// What holds when: the identity of a removed server is worth nothing to hosts, at any time. Its whole disk has the key of the authority that
+// The limits: the identity of a removed server is worth nothing to hosts, at any time. Its whole disk has the key of the authority that
 // signed then ([SealKey]). Until that is rotated, an attacker can make another identity and prove it to hosts that connect to it. After the
 // rotation that works only with a host that was off since before and reaches no server of the cluster: the first one that it reaches tells it
 // of the newer authority. Then no proof of the older one counts.
 //
-// A host that joins has nothing but its token. It wants the same proof, by the authority whose fingerprint the token has or a later one, and a
+// A host that joins has nothing but its token. It wants the same proof, by the authority named in the token or a later one, and a
 // code that takes the token's record in the state: a server that was removed before the token was made has none ([SecretHash.Prove]). It sends no
 // secret: it signs its request ([Secret.Sign]).
 //

@@ -30,7 +30,7 @@ func proofDigest(nonce Nonce, server KeyHash) []byte {
 	return digest.Sum(nil)
 }
 
-// Proof shows that a leader knew a key as that of a server after somebody had drawn a nonce.
+// Proof shows that a leader knew a key as that of a server after a host had drawn a nonce.
 type Proof struct {
 	Signature []byte
 	Signer    [][]byte // certificates of the authority that has signed: its own first, then cross certificates; DER

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Roster is what a host without the cluster's state judges servers by, as a leader told it.
+// Roster lists servers and revoked keys for a host without the cluster's state, as a leader told it.
 type Roster struct {
 	Version uint64 // of the leader; 0: the host was told none
 	Members []Member

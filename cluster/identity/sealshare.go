@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// shareContext is what a share is bound to, besides the authority.
+// shareContext binds a share to its use, besides the authority.
 const shareContext = "lockfs seal key\x00"
 
 // ShareWith encrypts the seal key of an authority to the server with a certificate (HPKE, RFC 9180). So the cluster's state can hold it: a server
@@ -29,7 +29,7 @@ func (k SealKey) ShareWith(certificate *x509.Certificate, authority Fingerprint)
 	return hpke.Seal(to, hpke.HKDFSHA256(), hpke.AES256GCM(), shareInfo(authority), k[:])
 }
 
-// OpenShare decrypts what [SealKey.ShareWith] has made for this key.
+// OpenShare decrypts a share that [SealKey.ShareWith] has made for this key.
 func (k *Key) OpenShare(share []byte, authority Fingerprint) (SealKey, error) {
 	exchanged, err := k.private.ECDH()
 	if err != nil {

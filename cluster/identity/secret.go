@@ -58,7 +58,7 @@ func (s Secret) publicKey() ed25519.PublicKey {
 }
 
 // Sign signs a certificate request with the key that is made of the secret. The secret itself never leaves the host, so no server can use a
-// token that a host has joined with: whoever receives the signature can only pass on this request, which is for the key of that host.
+// token that a host has joined with: a receiver of the signature can only pass on this request, which is for the key of that host.
 func (s Secret) Sign(request []byte) (publicKey, signature []byte) {
 	return s.publicKey(), ed25519.Sign(s.privateKey(), append([]byte(enrollContext), request...))
 }
@@ -76,7 +76,7 @@ func (h SecretHash) Proves(nonce Nonce, server KeyHash, code []byte) bool {
 	return hmac.Equal(code, h.Prove(nonce, server))
 }
 
-// Prove returns a code that only a server can make whose state has the token. A server that was removed before the token was made does not.
+// Prove returns a code that only a server with the token in its state can make. A server that was removed before the token was made does not.
 func (h SecretHash) Prove(nonce Nonce, server KeyHash) []byte {
 	code := hmac.New(sha256.New, h[:])
 	code.Write([]byte(knowTokenContext))

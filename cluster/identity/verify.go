@@ -15,7 +15,7 @@ const (
 	learnPause = 20 * time.Millisecond
 )
 
-// need is what a side of a connection needs of the other one.
+// need is the kind of host that a side of a connection requires at the other end.
 type need uint8
 
 const (
@@ -47,7 +47,7 @@ func verifyPeer(judge Judge, state *tls.ConnectionState, needed need) error {
 		return &Refused{Reason: KeyRevoked, Name: name}
 	case Unknown, Unproven:
 		// A host that was let in since has a certificate of the newest authority that is known here, or of a later one. One of an earlier
-		// authority may have been made by a server that was removed, whose disk has that authority's key.
+		// authority may have been made by a removed server, which has that authority's key on its disk.
 		if _, err := verifyChain(judge.Authorities()[:1], leaf, extra); err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func newStreams() *budget.Pool {
 	return budget.NewPool(limit, all, streamsReserved)
 }
 
-// Budgets returns what the page counts for its users.
+// Budgets returns the budgets that the page counts for its users.
 func (s *Server) Budgets() []*budget.Pool { return []*budget.Pool{s.streams} }
 
 // New makes a server.

@@ -57,7 +57,7 @@ type Caller struct {
 	Administrator bool
 }
 
-// User returns the user in whose budgets the calls count: of the host of a certificate, or else of the address.
+// User returns the user that the calls count for: of the host of a certificate, or else of the address.
 func (c Caller) User() budget.User {
 	switch {
 	case c.Host != "":

@@ -79,7 +79,7 @@ func (c *Client) attempt(ctx context.Context, kind byte, request proto.Message) 
 	if answer, err = conn.ask(ctx, head{number: c.numbers.Add(1), kind: kind}, request); err != nil {
 		return frame{}, err
 	}
-	return answer, conn.refused() // what a server answers that was removed meanwhile does not count
+	return answer, conn.refused() // the answer of a server that was removed meanwhile does not count
 }
 
 // Close fails the calls that are under way.

@@ -75,7 +75,7 @@ func Ask[Request any, Reply Answer](
 	ctx context.Context, r *Router, method func(Node, context.Context, Request) (Reply, error), request Request,
 ) (Reply, error) {
 	wait := firstPause
-	var before, unproven error // of the attempt before, and of the last one whose server did not prove what it is
+	var before, unproven error // of the attempt before, and of the last one with an unproven server
 	for redirects := 0; ; {
 		asking, attempt := r.begin(ctx)
 		node := attempt.node
@@ -97,7 +97,7 @@ func Ask[Request any, Reply Answer](
 		}
 		if ctx.Err() != nil {
 			switch {
-			case unproven != nil: // which says what to do; others may just not be reached
+			case unproven != nil: // it names the next step; other servers may only be unreachable
 				err = unproven
 			case before != nil && errors.Is(err, ctx.Err()): // the attempt had no time to say more
 				err = before

@@ -35,7 +35,7 @@ type Security struct {
 	Caller func(*tls.ConnectionState) (Caller, error)
 	// TurnedAway is called when a server has ended a connection because it does not want this host's certificate. It may be nil.
 	TurnedAway func()
-	// Vet returns what decides about the server at the other end of a connection that was dialed; nil: its certificate is enough.
+	// Vet returns the Vetting of the server at the other end of a dialed connection; nil: its certificate is enough.
 	Vet func(*tls.ConnectionState) Vetting
 	// Network is what the connections are made over; nil: TCP. With nothing else set they are plain.
 	Network Network

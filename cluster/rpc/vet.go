@@ -10,7 +10,7 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// vetting returns nil for a connection whose server needs none.
+// vetting returns nil for a connection that needs none.
 func (s *Security) vetting(conn net.Conn) Vetting {
 	secure, is := conn.(*tls.Conn)
 	if !is || s == nil || s.Vet == nil {

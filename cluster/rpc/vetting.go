@@ -16,13 +16,13 @@ type Vetting interface {
 	Prove(ctx context.Context, ask func(context.Context, *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error)) error
 }
 
-// ErrUnproven is what an error of Vetting.Prove is if the server has not proven what it is.
+// ErrUnproven is in errors of Vetting.Prove about a server that has not proven its membership.
 var ErrUnproven = errors.New("the server does not prove that it is one of the cluster")
 
 type unprovenKey struct{}
 
 // Unproven has calls be made to servers that do not prove that they are servers of the cluster now, which they cannot without a leader. It is for
-// questions whose answers people judge.
+// questions of people, who judge the answers.
 func Unproven(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unprovenKey{}, true)
 }

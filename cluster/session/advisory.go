@@ -69,7 +69,7 @@ func (c *Client) TakeLock(ctx context.Context, caller *storepb.Caller, op *store
 	return result, err
 }
 
-// RequestLock is TakeLock as far as to where it would wait. Then the code is WAITING, and the request is what to wait for
+// RequestLock is TakeLock without the wait: the code is then WAITING, and the returned request is the one to wait for
 // ([Client.AwaitLock]) or to interrupt; else the request is nil.
 func (c *Client) RequestLock(caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, *storepb.AwaitLock, error) {
 	if request := c.adoptWait(op); request != nil {
@@ -113,7 +113,7 @@ func (c *Client) AwaitLock(ctx context.Context, interrupted <-chan struct{}, req
 	}
 }
 
-// outcome is what has become of a request that may have ended.
+// outcome returns the state of a request that may have ended.
 func (c *Client) outcome(ctx context.Context, interrupted <-chan struct{}, w *lockWait, request *storepb.AwaitLock) *storepb.Result {
 	if w.granted.Load() {
 		return &storepb.Result{Code: storepb.Code_OK}
@@ -142,7 +142,7 @@ func (c *Client) outcome(ctx context.Context, interrupted <-chan struct{}, w *lo
 		}
 		_ = pause.For(ctx, reopenPause)
 	}
-	notify(w.news) // whoever waits next has to ask
+	notify(w.news) // the next waiter asks
 	return &storepb.Result{Code: storepb.Code_WAITING}
 }
 

@@ -17,7 +17,7 @@
 // locks wait for the lock delay, as those of one that was given up on.
 //
 // A process can also hand its session over (Client.HandOver) when nothing is under way: whoever goes on with it opens nothing,
-// so that nothing is closed. So does who goes on with the journal of one that was killed: what that had under way is settled first.
+// so that nothing is closed. So does the successor of a killed process: it first settles the calls in the journal.
 //
 // # Waits
 //
@@ -26,7 +26,7 @@
 // takes no call, and needs little memory.
 //
 // Requests go on waiting when the process ends. After HandOver the next client waits for them by their numbers ([Client.AwaitLock]). After
-// a kill the next client asks the leader which requests the session has; a program whose call the kernel repeats waits for
+// a kill the next client asks the leader which requests the session has; a program with a call that the kernel repeats waits for
 // the request that is there. A request for which no program has asked again after some seconds is interrupted.
 //
 // # Leases

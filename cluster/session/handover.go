@@ -82,8 +82,8 @@ func (c *Client) inherit(journalFile *os.File) (session *clientSession, left *jo
 	return session, left, nil
 }
 
-// settleLeft settles what a process that was killed had under way, before anything else begins: nobody was told the results. Requests for
-// locks go on waiting: whoever asks for such a lock again waits for the request that is there.
+// settleLeft settles the calls in progress of a killed process before anything else begins: no program was told the results. Requests for
+// locks go on waiting: a program that asks for such a lock again waits for the existing request.
 func (c *Client) settleLeft(session *clientSession, left *journalState) {
 	for _, call := range left.pending {
 		in := session

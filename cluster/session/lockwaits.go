@@ -38,7 +38,7 @@ type lockWaits struct {
 	asking   chan struct{}                       // has an element for each wait that is asked about
 }
 
-// lockWanted is what a request is for, besides its number.
+// lockWanted is the lock that a request asks for.
 type lockWanted struct {
 	session    ids.Session
 	ino        ids.Inode
@@ -112,7 +112,7 @@ func wantedBy(r *storepb.AwaitLock) lockWanted {
 	}
 }
 
-// adopt returns a request that was left for what op asks for, and notes it as one that is waited for; nil: there is none.
+// adopt returns a left request for the lock in op, and notes it as waited for; nil: there is none.
 func (l *lockWaits) adopt(op *storepb.TakeLock, session ids.Session) *storepb.AwaitLock {
 	wanted := &storepb.AwaitLock{
 		Session: uint64(session), Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(), Type: op.GetType(), Start: op.GetStart(), End: op.GetEnd(),
@@ -184,7 +184,7 @@ func (l *lockWaits) endOthers(session ids.Session) {
 	}
 }
 
-// tell passes on what the leader has answered to a question about waits up to a number.
+// tell passes on the leader's answer to a question about waits up to a number.
 func (l *lockWaits) tell(session ids.Session, newest uint64, reply *clusterpb.EndedWaitsReply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // Directory is a control directory that another process can go on with.
 type Directory interface {
 	fuse.RawFileSystem
-	// MayWait reports whether a read of a node id may wait for what is to come. A read of the lists does not, and needs more memory. So it
+	// MayWait reports whether a read of a node id may wait for later events. A read of the lists does not, and needs more memory. So it
 	// is to count as a call, of which a user has fewer in progress than waits.
 	MayWait(id ids.Inode) bool
 	// Save answers what the kernel knows of it. Nothing may be asked of it meanwhile.

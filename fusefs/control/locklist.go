@@ -19,7 +19,7 @@ type lockList struct {
 	source *source
 	file   locksFile
 	viewer *storepb.Viewer // the process that opened the file, whichever reads
-	turn   chan struct{}   // full during a read, which alone uses what follows
+	turn   chan struct{}   // full during a read, which alone uses the fields below
 
 	now    int64        // cluster time at which the first line was made: the ages of all lines are of that time
 	at     listPosition // after the last read

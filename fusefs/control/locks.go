@@ -28,7 +28,7 @@ func (f locksFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 	return &lockList{source: s, file: f, viewer: kernel.ViewerOf(&in.InHeader), turn: make(chan struct{}, 1)}, 0
 }
 
-// line is what the file says of a lock.
+// line is the line of a lock.
 func (f locksFile) line(lock *storepb.Lock, now int64) []byte {
 	if f == jsonLocks {
 		return append(lockjson.LockLine(lock, now), '\n')

@@ -175,7 +175,7 @@ func (f *File) End(r Request, op *storepb.TakeLock, done bool) (stays bool) {
 	return stays
 }
 
-// Suspend is for a request that is under way and waits while nobody serves the mount.
+// Suspend is for a request in progress that waits while no process serves the mount.
 func (f *File) Suspend(r Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -322,7 +322,7 @@ func (f *File) IsDropping(owner Owner) bool {
 	return f.dropping[owner] != nil
 }
 
-// MayAwaitDrop reports whether a request on another host may wait until what an owner has is released: once for each release. It is
+// MayAwaitDrop reports whether a request on another host may wait until the locks of an owner are released: once for each release. It is
 // true if nothing is being released.
 func (f *File) MayAwaitDrop(owner Owner) bool {
 	f.mu.Lock()

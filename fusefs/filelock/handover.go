@@ -15,7 +15,7 @@ type Saved struct {
 	Ranges  [][2]uint64 // both ends included
 }
 
-// Save answers what there is, by the numbers that handles have; false while requests that are not suspended, or releases, are under way.
+// Save returns all locks and requests, by the numbers of their handles; false while requests that are not suspended, or releases, are under way.
 func (f *File) Save(number func(*Description) (handle uint64, isOpen bool)) (saved []Saved, done bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

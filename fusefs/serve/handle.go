@@ -150,7 +150,7 @@ func (s *Server) again(request []byte) {
 	}
 }
 
-// release gives back what a call took, and begins calls that have waited for that. It is called with the mutex held.
+// release gives back the budget of a call, and begins calls that have waited for it. It is called with the mutex held.
 func (s *Server) release(c *call) {
 	c.charge.give()
 	s.beginQueued()

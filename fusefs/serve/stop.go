@@ -50,7 +50,7 @@ func (s *Server) wakeReaders() bool {
 	return len(s.reading) > 0
 }
 
-// giveBack has requests that may wait be given back when they end. What the kernel itself has interrupted has been read by now, and is
+// giveBack has requests that may wait be given back when they end. Interrupts of the kernel have been read by now, and their requests are
 // answered.
 func (s *Server) giveBack() {
 	s.mu.Lock()

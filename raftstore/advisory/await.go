@@ -31,7 +31,7 @@ func (t *Table) Waits(session ids.Session) (waits []*storepb.AwaitLock) {
 	return waits
 }
 
-// await returns the question for what has become of a request.
+// await returns the question for the state of a request.
 func (w *waiter) await() *storepb.AwaitLock {
 	q := &storepb.AwaitLock{
 		Session: uint64(w.session), Seq: uint64(w.seq), Ino: uint64(w.ino), Kind: w.kind, Owner: uint64(w.owner),

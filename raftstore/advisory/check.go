@@ -25,7 +25,7 @@ func (t *Table) Check() error {
 	return t.checkService()
 }
 
-// checkService tells what is wrong with the reasons for which requests wait.
+// checkService returns an error about the reasons for which requests wait.
 func (t *Table) checkService() error {
 	if t.service.candidates.Len() != 0 || len(t.service.freed) != 0 {
 		return fmt.Errorf("%d candidates and %d released locks were not looked at", t.service.candidates.Len(), len(t.service.freed))
@@ -173,7 +173,7 @@ func (t *intervals) has(i interval) bool {
 	return t.interval == i
 }
 
-// check tells what is wrong with a tree: its order, its balance or what it knows of the intervals below.
+// check returns an error about the order of a tree, its balance or its summaries.
 func (t *intervals) check() error {
 	if t == nil {
 		return nil

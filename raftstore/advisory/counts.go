@@ -49,7 +49,7 @@ func (t *Table) LargestUsers(most int) []budget.Use[budget.User] {
 	return t.counts.users.Largest(most, budget.User.Compare)
 }
 
-// LargestHosts returns the hosts whose users have most locks and requests, at most so many.
+// LargestHosts returns the hosts with most locks and requests, at most so many.
 func (t *Table) LargestHosts(most int) []budget.Use[string] {
 	return t.counts.hosts.Largest(most, cmp.Compare[string])
 }

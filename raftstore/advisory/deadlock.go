@@ -2,7 +2,7 @@ package advisory
 
 import "lockfs/raftstore/storepb"
 
-// deadlockSteps is how many locks and requests a search for a deadlock looks at. A deadlock whose circle is not found within them is not
+// deadlockSteps is how many locks and requests a search for a deadlock looks at. A circle that is not found within them is not
 // refused: its requests wait until one is interrupted, as with Linux, whose search ends after ten owners.
 const deadlockSteps = 2048
 
@@ -15,7 +15,7 @@ func (t *Table) isDeadlock(request *waiter) bool {
 		return false
 	}
 	if request.position == t.index && !t.mayBeWaitedFor(ownerOf(&request.lock)) {
-		return false // no request waits for the last one in the queue, nor for what its owner holds
+		return false // no request waits for the last one in the queue, nor for its owner's locks
 	}
 	search := &deadlockSearch{table: t, seen: make(map[lockOwner]bool), unseen: make(map[file]index), left: deadlockSteps}
 	next := []*waiter{request}
@@ -82,7 +82,7 @@ func (t *Table) mayBeWaitedFor(owner lockOwner) bool {
 type deadlockSearch struct {
 	table  *Table
 	seen   map[lockOwner]bool
-	unseen map[file]index // what was not looked at yet
+	unseen map[file]index // requests that were not looked at yet
 	left   int            // how many steps
 }
 
@@ -111,7 +111,7 @@ func (s *deadlockSearch) waitsFor(w *waiter) (owners []lockOwner) {
 	return owners
 }
 
-// take moves the owners of what excludes a lock from a tree to a list.
+// take moves the owners of conflicting locks from a tree to a list.
 func (s *deadlockSearch) take(from *intervals, c *conflict, owners *[]lockOwner) (rest *intervals) {
 	rest = from
 	from.each(c, func(i *interval) bool {
@@ -127,7 +127,7 @@ func (s *deadlockSearch) take(from *intervals, c *conflict, owners *[]lockOwner)
 	return rest
 }
 
-// notStuck is for a request whose owner holds something that others wait for.
+// notStuck is for a request of an owner with locks that others wait for.
 func (s *deadlockSearch) notStuck(w *waiter) (owners []lockOwner) {
 	s.table.queue(fileOf(&w.lock), func(earlier *waiter) bool {
 		s.left--

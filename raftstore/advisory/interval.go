@@ -25,7 +25,7 @@ type intervals struct {
 	below       summary // of this node and all below it
 }
 
-// summary is what a search has to know of many intervals to leave them out.
+// summary lets a search leave out many intervals at once.
 type summary struct {
 	any, exclusive reach
 	first, last    ids.Index // position of the earliest and of the latest request
@@ -95,7 +95,7 @@ func (s *summary) add(other *summary) {
 	s.count += other.count
 }
 
-// compare is the order of a tree: by start. The rest tells apart what begins at one byte.
+// compare is the order of a tree: by start. The rest tells apart intervals that begin at one byte.
 func compare(a, b *interval) int {
 	return cmp.Or(
 		cmp.Compare(a.start, b.start), cmp.Compare(a.position(), b.position()), cmp.Compare(a.session, b.session),
@@ -120,7 +120,7 @@ func join(left *intervals, at interval, right *intervals) *intervals {
 	return t
 }
 
-// balance is join for sides whose depths may differ by two.
+// balance is join for sides with depths that may differ by two.
 func balance(left *intervals, at interval, right *intervals) *intervals {
 	switch {
 	case left.depth() > right.depth()+1:

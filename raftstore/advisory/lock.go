@@ -25,7 +25,7 @@ type lock struct {
 	pid        uint32
 	since      int64
 	seq        ids.Sequence // of the command in the session that it comes from
-	user       budget.User  // in whose budget it counts
+	user       budget.User  // that it counts for
 	until      int64        // its owner has lost it: it stays until then; 0: it is held
 }
 
@@ -62,7 +62,7 @@ type Wanted struct {
 	byProcess bool // the owner is a process, not an open file description
 }
 
-// Want reads what a command of a session asks for, on behalf of a user. ok is false for what no kernel asks for.
+// Want reads the lock that a command of a session asks for, on behalf of a user. ok is false for a lock that no kernel asks for.
 func Want(session ids.Session, seq ids.Sequence, by budget.User, op *storepb.TakeLock) (want *Wanted, ok bool) {
 	want = &Wanted{unlock: op.GetType() == storepb.LockType_UNLOCK, wait: op.GetWait(), byProcess: op.GetByProcess()}
 	want.lock = lock{

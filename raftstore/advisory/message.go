@@ -42,7 +42,7 @@ func (t *Table) Each(visit func(*storepb.AdvisoryLock) bool) {
 	}
 }
 
-// Restore puts what Each visited into its place. host is that of the session.
+// Restore puts a message of Each into its place. host is that of the session.
 func (t *Table) Restore(m *storepb.AdvisoryLock, host string) {
 	if m.GetPosition() == 0 {
 		t.putLock(lockFrom(m, host))
@@ -53,7 +53,7 @@ func (t *Table) Restore(m *storepb.AdvisoryLock, host string) {
 	if w.interrupted != 0 {
 		return
 	}
-	if p := t.reasonToWait(w); p != nil { // what is in its way was visited before it
+	if p := t.reasonToWait(w); p != nil { // the locks in its way were visited before it
 		t.service.park(p)
 	}
 }

@@ -47,7 +47,7 @@ func (t *Table) requestsOfSession(session ids.Session) []*waiter {
 }
 
 // queuedAgainst returns an earlier request that a later one has to let pass: it was not interrupted, both cannot be held, and it is not
-// stuck behind what the later one's owner holds.
+// stuck behind locks of the later one's owner.
 func (t *Table) queuedAgainst(later *waiter) (inTheWay *waiter) {
 	search := conflictWith(&later.lock)
 	search.before = later.position
@@ -111,7 +111,7 @@ func (t *Table) eachNotStuck(later *waiter, visit func(*waiter) bool) {
 			return true
 		}
 		if stuck.leftmost(conflictWith(&w.lock)) != nil || own.excludes(&w.lock) {
-			if stuck.covering(w.start, true).past[1] <= w.end { // else all that it excludes is stuck already, whoever asked for it
+			if stuck.covering(w.start, true).past[1] <= w.end { // else all that it excludes is stuck already, for every owner
 				stuck = stuck.put(interval{&w.lock, w})
 			}
 			return true
@@ -120,7 +120,7 @@ func (t *Table) eachNotStuck(later *waiter, visit func(*waiter) bool) {
 	})
 }
 
-// ownLocks is what one owner holds of a file.
+// ownLocks are the locks of one owner on a file.
 type ownLocks struct {
 	table *Table
 	owner *lock

@@ -16,12 +16,12 @@ import (
 //
 // A restored table parks its requests anew. So reasons may differ between servers; the requests that are granted do not.
 type service struct {
-	freed      []*lock                // what nobody has any more, since candidates were looked for
+	freed      []*lock                // locks that were released since candidates were looked for
 	candidates *btree.BTreeG[*waiter] // by file and position: nothing may be in the way of these
 	parked     map[*waiter]*parking   // never ranged over
 	atByte     *btree.BTreeG[*parking]
 	behind     *btree.BTreeG[*parking]
-	ofHolders  *btree.BTreeG[*parking] // those behind a request whose own owner held something then; see putAmid
+	ofHolders  *btree.BTreeG[*parking] // those behind a request of an owner with locks; see putAmid
 }
 
 // parking is a request and the reason why it has to wait.
@@ -115,7 +115,7 @@ func (t *Table) ownerHasMore(a *lock) {
 	}
 }
 
-// putAmid puts a request into the queue before later ones. What is behind it may now be stuck behind what an owner of still later ones
+// putAmid puts a request into the queue before later ones. Requests behind it may now be stuck behind locks that an owner of still later ones
 // holds, so those have to be looked at again.
 func (t *Table) putAmid(w *waiter) {
 	t.putWaiter(w)
@@ -158,7 +158,7 @@ func (t *Table) grant(w *waiter) {
 func (t *Table) reasonToWait(w *waiter) *parking {
 	isHolder := t.nextOwned(&w.lock, 0) != nil
 	if isHolder && t.holds(&w.lock) {
-		return nil // what excludes the request waits for its owner
+		return nil // the request in the way waits for this owner
 	}
 	// A request that is parked behind the one before it costs nothing until that one is granted. If others wait for what its owner
 	// holds, it takes long to find one that goes first, so locks are looked at before.

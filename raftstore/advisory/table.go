@@ -107,7 +107,7 @@ func (t *Table) Ended() (ended []Request) {
 	return ended
 }
 
-// EndedWaits is Ended with what the requests were about.
+// EndedWaits is Ended with the locks that the requests asked for.
 func (t *Table) EndedWaits() (ended []*storepb.AwaitLock) {
 	for _, w := range t.ended {
 		ended = append(ended, w.await())

@@ -90,7 +90,7 @@
 // its caller saw), or on a lock that was still empty when it was seen, and while a live lock's guard says
 // no. The guard "host" lets those pass who could have judged: on that host and machine, and in a pid namespace from which
 // the holder's process is seen, if a mount watches that. The guard "owner" lets those remove it who bring its holder's name. For a few seconds after a lock was
-// emptied it stays a lock and its guard stays what it was: its holder is about to write.
+// emptied it stays a lock and keeps its guard: its holder is about to write.
 // A file without a known holder that is replaced by rename keeps its token, so of two programs that break
 // such a lock by renaming over it both succeed, as on a local disk; one that removes and creates is safe.
 //

@@ -13,9 +13,9 @@ type EventClass int
 
 // The classes of events.
 const (
-	LockEvents           EventClass = iota // what happens to locks
+	LockEvents           EventClass = iota // of locks
 	RefusalEvents                          // calls and joins that were refused
-	AdministrationEvents                   // what administrators do, and what happens to hosts and servers
+	AdministrationEvents                   // acts of administrators; hosts and servers
 	eventClasses
 )
 

@@ -117,7 +117,7 @@ func (j *judge) mayRemove(e *entry, in *inode) bool {
 	return evidence.MayRemove()
 }
 
-// isLock reports whether a name is a lock. A lock that was emptied stays one for as long as its guard is what it was.
+// isLock reports whether a name is a lock. A lock that was emptied stays one for as long as its guard works.
 func (j *judge) isLock(e *entry, in *inode) bool {
 	return e.lock || in.isDir() && j.groundOf(e, in) != isData || j.isEmptiedLock(e, in)
 }

@@ -28,9 +28,9 @@ type inode struct {
 	gone    *staleness   // how it is known that the process of the facts is gone; nil: it is not
 	host    sharedString // that created it, or wrote to it last; facts have the same string
 
-	budgetUID uint32 // user in whose budgets it counts, if the owner's uid is subordinate to that user's; 0: the owner
+	budgetUID uint32 // user that it counts for, if the owner's uid is subordinate to that user's; 0: the owner
 
-	reserve sharedString // host in whose part of the common reserve it counts; empty: in none
+	reserve sharedString // host with the part of the common reserve that it uses; empty: none
 
 	unlisted     bool     // bookkeeping of lockfs itself, and no lock
 	kernelLocked bool     // it has or had an advisory lock, or a request for one, that counts: see countsAsLock
@@ -39,7 +39,7 @@ type inode struct {
 	shared       bool     // several hosts append to it, as to a log
 }
 
-// payer returns the user in whose budgets the inode counts.
+// payer returns the user that the inode counts for.
 func (in *inode) payer() uint32 { return cmp.Or(in.budgetUID, in.uid) }
 
 func (in *inode) isDir() bool { return in.mode&syscall.S_IFMT == syscall.S_IFDIR }

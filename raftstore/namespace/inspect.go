@@ -57,7 +57,7 @@ func (ns *Namespace) Excludes(holder ids.Session, owner ids.Owner, session ids.S
 	return valid && holder != session && ns.locks.Excludes(holder, owner, want)
 }
 
-// EndedWaits is Ended with what the requests were about.
+// EndedWaits is Ended with the locks that the requests asked for.
 func (ns *Namespace) EndedWaits() []*storepb.AwaitLock { return ns.locks.EndedWaits() }
 
 // Waits returns the requests for locks of a session that wait, in the order of their commands.

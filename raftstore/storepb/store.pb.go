@@ -585,7 +585,7 @@ type Caller struct {
 	Lineage       []*Process `protobuf:"bytes,5,rep,name=lineage,proto3" json:"lineage,omitempty"`
 	Family        uint32     `protobuf:"varint,6,opt,name=family,proto3" json:"family,omitempty"`                                 // how many of the lineage, from the first, are in its process group, without a gap
 	PidNamespace  uint64     `protobuf:"varint,7,opt,name=pid_namespace,json=pidNamespace,proto3" json:"pid_namespace,omitempty"` // inode number of that in which its process is; 0: it is not known
-	BudgetUid     uint32     `protobuf:"varint,9,opt,name=budget_uid,json=budgetUid,proto3" json:"budget_uid,omitempty"`          // in whose budgets the caller counts: the owner of a subordinate uid; 0: the uid
+	BudgetUid     uint32     `protobuf:"varint,9,opt,name=budget_uid,json=budgetUid,proto3" json:"budget_uid,omitempty"`          // user that the caller counts for: the owner of a subordinate uid; 0: the uid
 	Squashed      bool       `protobuf:"varint,8,opt,name=squashed,proto3" json:"squashed,omitempty"`                             // root of a host whose root is nobody here: uid and gid are nobody's, and no kernel has judged for him
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4188,7 +4188,7 @@ func (x *QuotaUsage) GetBytes() uint64 {
 	return 0
 }
 
-// BudgetUse is what a user or a host uses of a budget.
+// BudgetUse is the use of a budget by a user or a host.
 type BudgetUse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Budget        string                 `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`   // the plural of what counts: "record locks"
@@ -4572,7 +4572,7 @@ type SetLimits struct {
 	MaxBytesPerUser  uint64                 `protobuf:"varint,11,opt,name=max_bytes_per_user,json=maxBytesPerUser,proto3" json:"max_bytes_per_user,omitempty"`    // for each uid but 0, by the owners of inodes; an eighth of all until it is set
 	MaxInodesPerUser uint64                 `protobuf:"varint,12,opt,name=max_inodes_per_user,json=maxInodesPerUser,proto3" json:"max_inodes_per_user,omitempty"` // likewise
 	Leases           *bool                  `protobuf:"varint,13,opt,name=leases,proto3,oneof" json:"leases,omitempty"`                                           // leaders may give leases on what they answer, so a new one waits until those of others are over
-	// Of these, 0 leaves what was set.
+	// Of these, 0 changes nothing.
 	MaxLocksPerUser    uint64 `protobuf:"varint,14,opt,name=max_locks_per_user,json=maxLocksPerUser,proto3" json:"max_locks_per_user,omitempty"`          // advisory locks and requests of a user of a host; 16384 until it is set, and 8 times that for a host
 	MaxLocksPerFile    uint64 `protobuf:"varint,15,opt,name=max_locks_per_file,json=maxLocksPerFile,proto3" json:"max_locks_per_file,omitempty"`          // of a user in one file, on all hosts; 16384 until it is set
 	MaxSessionsPerHost uint64 `protobuf:"varint,16,opt,name=max_sessions_per_host,json=maxSessionsPerHost,proto3" json:"max_sessions_per_host,omitempty"` // 256 until it is set
@@ -6371,7 +6371,7 @@ func (*ListAlarms) Descriptor() ([]byte, []int) {
 // ListQuotas answers those of directories, in the order of their inodes, then those of users.
 type ListQuotas struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Budgets       bool                   `protobuf:"varint,1,opt,name=budgets,proto3" json:"budgets,omitempty"` // also what users and hosts use of budgets that nobody has set
+	Budgets       bool                   `protobuf:"varint,1,opt,name=budgets,proto3" json:"budgets,omitempty"` // also the use of default budgets by users and hosts
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9398,8 +9398,8 @@ type InodeRecord struct {
 	Shared        bool                   `protobuf:"varint,21,opt,name=shared,proto3" json:"shared,omitempty"`                                 // several hosts append to it
 	KernelLocked  bool                   `protobuf:"varint,11,opt,name=kernel_locked,json=kernelLocked,proto3" json:"kernel_locked,omitempty"` // it has or had an advisory lock or a request for one, by which alone it is guarded
 	GoneByCrash   bool                   `protobuf:"varint,12,opt,name=gone_by_crash,json=goneByCrash,proto3" json:"gone_by_crash,omitempty"`  // a signal, or the end of its host, ended the process of the facts
-	BudgetUid     uint32                 `protobuf:"varint,15,opt,name=budget_uid,json=budgetUid,proto3" json:"budget_uid,omitempty"`          // in whose budgets it counts; 0: the owner's
-	ReserveHost   string                 `protobuf:"bytes,14,opt,name=reserve_host,json=reserveHost,proto3" json:"reserve_host,omitempty"`     // host in whose part of the common reserve of small locks it counts; empty: in none
+	BudgetUid     uint32                 `protobuf:"varint,15,opt,name=budget_uid,json=budgetUid,proto3" json:"budget_uid,omitempty"`          // user that it counts for; 0: the owner
+	ReserveHost   string                 `protobuf:"bytes,14,opt,name=reserve_host,json=reserveHost,proto3" json:"reserve_host,omitempty"`     // host with the part of the common reserve of small locks that it uses; empty: none
 	OtherLocked   bool                   `protobuf:"varint,13,opt,name=other_locked,json=otherLocked,proto3" json:"other_locked,omitempty"`    // it has or had an advisory lock or a request of a process that is not of its holder's family
 	ChangedIndex  uint64                 `protobuf:"varint,20,opt,name=changed_index,json=changedIndex,proto3" json:"changed_index,omitempty"` // log index of the command that set ctime
 	unknownFields protoimpl.UnknownFields

@@ -30,7 +30,7 @@ the identity of a server.
 
 Without FILE, lockfs creates a new file in the working directory; - is standard
 output. The file gets its name when it is complete. To restore a backup, see
-lockfs help backup.` + "`lockfs help backup`" + ` tells what to do with it.`,
+lockfs help backup.`,
 		Example: `  lockfs backup
   lockfs backup - | ssh elsewhere 'cat > locks.backup && lockfs backup verify locks.backup'`,
 		Args: cli.Exactly(0, 1),

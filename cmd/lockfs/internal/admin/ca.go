@@ -79,7 +79,7 @@ one; lockfs ca list shows the progress. Join tokens stay valid. ca.key on each
 server is replaced: keep a copy of the new one for later backups.
 
 Rotate the CA when its key may have leaked, as after you have removed a server
-whose disk others may have. Then also look for unknown hosts with lockfs host
+with a disk that others may have. Then also look for unknown hosts with lockfs host
 admitted, revoke them with lockfs host revoke, and revoke join tokens from
 before with lockfs token revoke.
 

@@ -27,7 +27,7 @@ type quota struct {
 	MaxBytes  uint64  `json:"max_bytes,omitempty"`
 }
 
-// budgetUse is what a user or a host uses of a budget that nobody has set for it.
+// budgetUse is the use of a default budget by a user or a host.
 type budgetUse struct {
 	Budget  string  `json:"budget"`
 	Host    string  `json:"host,omitempty"`
@@ -38,7 +38,7 @@ type budgetUse struct {
 	Setting string  `json:"setting,omitempty"` // that changes it
 }
 
-// listed is what `lockfs quota list --json` prints.
+// listed is the output of `lockfs quota list --json`.
 type listed struct {
 	Quotas  []quota     `json:"quotas"`
 	Budgets []budgetUse `json:"budgets"`

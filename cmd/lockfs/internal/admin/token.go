@@ -64,7 +64,7 @@ only a hash and cannot print it again.
 
 With --host, the token is valid for the host of that name only; this also lets
 in a host that was revoked or lost its key. With --squash-root, root on the host
-has the rights of nobody.
+has no rights of root there.
 
 ` + needsAdministrator,
 		Example: `  lockfs token create --role client --host build-7

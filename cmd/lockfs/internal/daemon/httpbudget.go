@@ -26,7 +26,7 @@ func callBudget(what string, conns uint64) *budget.Pool {
 	return budget.NewPool(each, all, conns/8)
 }
 
-// withinBudget answers 429 to a request of a user who has too many under way, and 503 to one when all users together have.
+// withinBudget answers 429 to a request of a user with too many under way, and 503 to one when all users together have.
 func withinBudget(pool *budget.Pool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller := rpc.CallerOf(r.Context())
@@ -45,7 +45,7 @@ func withinBudget(pool *budget.Pool, next http.Handler) http.Handler {
 	})
 }
 
-// healthChecks serves /metrics and /healthz, for which there is room whatever else an endpoint does. Each client has scrapeTime to read.
+// healthChecks serves /metrics and /healthz, for which there is always room. Each client has scrapeTime to read.
 func healthChecks(next http.Handler) http.Handler {
 	scrapes := make(chan struct{}, mostScrapes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,7 +6,7 @@ import (
 	"lockfs/fusefs"
 )
 
-// addLimits adds the flags for what a user of a mount may use at a time.
+// addLimits adds the flags of the budgets of a mount's users.
 func addLimits(flags *pflag.FlagSet, limits *fusefs.Limits) {
 	flags.Uint64Var(&limits.CallsPerUser, fusefs.CallsFlag, fusefs.DefaultCallsPerUser,
 		"system calls of one user that the mount handles at a time; more of them wait for these")

@@ -12,7 +12,7 @@ import (
 )
 
 // requireMounted has a command fail before it does anything if its lock is below a mount point where lockfs should be mounted and is not.
-// To find out it opens the directory. So what bounds a command on a mount that hangs begins here.
+// To find out it opens the directory. So the time limit of a command on a hung mount begins here.
 func requireMounted(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

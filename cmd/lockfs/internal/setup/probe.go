@@ -13,7 +13,7 @@ import (
 	"lockfs/fusefs/mountpoint"
 )
 
-// refusals are errors of the cluster or of what is under the name of the probe's file. Each of them is an answer.
+// refusals are errors of the cluster or of the file under the probe's name. Each of them is an answer.
 var refusals = []error{
 	fs.ErrPermission, fs.ErrNotExist, syscall.EDQUOT, syscall.ENOSPC,
 	syscall.ELOOP, syscall.EISDIR, syscall.ENXIO, // a link, a directory, a named pipe or socket

@@ -73,7 +73,7 @@ Alias=lockfs.service
 		dependencies, more, memory, confinement)
 }
 
-// confinement is what both units take from their processes.
+// confinement has the restrictions of both units.
 const confinement = `# The daemon needs the mount namespace of the host: in any other one it mounts for itself alone, and every program on this host would
 # lock in the bare directory. So no setting may be added that makes one, among them ProtectSystem=, ProtectHome=, ProtectProc=,
 # ProtectKernelTunables=, ProtectKernelModules=, ProtectKernelLogs=, ProtectControlGroups=, PrivateTmp=, PrivateDevices=,
@@ -105,7 +105,7 @@ RestrictSUIDSGID=yes
 LockPersonality=yes
 MemoryDenyWriteExecute=yes
 SystemCallArchitectures=native
-# What no version will need. A list of what this version needs would end the next one, which takes over the mount under this filter.
+# System calls that no version needs. An allow list would end the next version, which takes over the mount under this filter.
 SystemCallFilter=~@aio @clock @cpu-emulation @debug @keyring @module @obsolete @privileged @raw-io @reboot @resources @swap
 SystemCallErrorNumber=EPERM
 # The daemon makes a mount point that is missing, with the directories above it, for all users.
