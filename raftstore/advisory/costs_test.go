@@ -1,17 +1,13 @@
 package advisory
 
 import (
-	"math"
-	"runtime"
 	"testing"
-
-	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"lockfs/raftstore/budget"
 	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/costs"
 )
 
 // caller gives commands to a table, each with a number of its own.
@@ -61,7 +57,7 @@ const (
 )
 
 // costs are commands, each beside so much of one thing that a user can pile up.
-var costs = []struct {
+var costTable = []struct {
 	name   string
 	pileUp func(c *caller, n uint64)
 	do     func(c *caller, n, i uint64)
@@ -151,46 +147,16 @@ func each(n uint64, do func(i uint64)) {
 	}
 }
 
-// TestCostsDoNotGrow compares what a command costs beside 100,000 of something with what it costs beside 1,000. A logarithm grows to 1.7
-// times as much. What a processor caches of the smaller pile is the rest. With the race detector, which CI's other tests have, the pile is smaller.
+// TestCostsDoNotGrow measures each command beside 1,000 things and beside many more.
 func TestCostsDoNotGrow(t *testing.T) {
-	const few, most = 1000, 3
-	for _, row := range costs {
+	for _, row := range costTable {
 		t.Run(row.name, func(t *testing.T) {
-			measure := func(n uint64) func() float64 {
+			costs.RequireBounded(t, 50, func(pile int) func() {
 				c := &caller{t: t, table: New(digest.Restoring())}
+				n, i := uint64(pile), uint64(0)
 				row.pileUp(c, n)
-				i := uint64(0)
-				return func() float64 {
-					return threadTime(t, 50, func() { row.do(c, n, i); i++ })
-				}
-			}
-			small, large := measure(few), measure(many)
-			ratio := math.Inf(1)
-			least, leastOfMany := math.Inf(1), math.Inf(1)
-			for tries := 0; tries < 400 && (ratio > most || tries < 20); tries++ {
-				least, leastOfMany = min(least, small()), min(leastOfMany, large())
-				ratio = leastOfMany / least
-			}
-			t.Logf("%.1f µs beside %d, %.1f µs beside %d: %.2f times as much", least/1e3, few, leastOfMany/1e3, many, ratio)
-			require.LessOrEqual(t, ratio, float64(most))
+				return func() { row.do(c, n, i); i++ }
+			})
 		})
 	}
-}
-
-// threadTime is what the processor spends on something in this thread, in nanoseconds each time. The least of many is independent of what
-// else goes on.
-func threadTime(t testing.TB, times int, do func()) float64 {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	spent := func() int64 {
-		var now unix.Timespec
-		require.NoError(t, unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now))
-		return now.Nano()
-	}
-	before := spent()
-	for range times {
-		do()
-	}
-	return float64(spent()-before) / float64(times)
 }

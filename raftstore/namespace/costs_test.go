@@ -2,15 +2,11 @@ package namespace
 
 import (
 	"fmt"
-	"math"
-	"runtime"
 	"testing"
-
-	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/costs"
 )
 
 // costDriver gives commands to a namespace.
@@ -115,41 +111,15 @@ var stateCosts = []struct {
 		func(d *costDriver) { d.cycle(RootIno) }},
 }
 
-// TestCostsDoNotGrow compares what a command costs beside 100,000 of something with what it costs beside 1,000. A logarithm grows to 1.7
-// times as much. What a processor caches of the smaller pile is the rest. With the race detector the pile is smaller.
+// TestCostsDoNotGrow measures each command beside 1,000 things and beside many more.
 func TestCostsDoNotGrow(t *testing.T) {
-	const few, most = 1000, 3
 	for _, row := range stateCosts {
 		t.Run(row.name, func(t *testing.T) {
-			measure := func(n int) func() float64 {
+			costs.RequireBounded(t, 20, func(pile int) func() {
 				d := newCostDriver(t)
-				row.pileUp(d, n)
-				return func() float64 { return leastTime(t, 20, func() { row.do(d) }) }
-			}
-			small, large := measure(few), measure(many)
-			ratio, least, leastOfMany := math.Inf(1), math.Inf(1), math.Inf(1)
-			for tries := 0; tries < 400 && (ratio > most || tries < 20); tries++ {
-				least, leastOfMany = min(least, small()), min(leastOfMany, large())
-				ratio = leastOfMany / least
-			}
-			t.Logf("%.1f µs beside %d, %.1f µs beside %d: %.2f times as much", least/1e3, few, leastOfMany/1e3, many, ratio)
-			require.LessOrEqual(t, ratio, float64(most))
+				row.pileUp(d, pile)
+				return func() { row.do(d) }
+			})
 		})
 	}
-}
-
-// leastTime is what the processor spends on something in this thread, in nanoseconds each time.
-func leastTime(t testing.TB, times int, do func()) float64 {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	spent := func() int64 {
-		var now unix.Timespec
-		require.NoError(t, unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now))
-		return now.Nano()
-	}
-	before := spent()
-	for range times {
-		do()
-	}
-	return float64(spent()-before) / float64(times)
 }

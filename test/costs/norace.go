@@ -1,5 +1,5 @@
 //go:build !race
 
-package advisory
+package costs
 
 const many = 100_000

@@ -1,5 +1,5 @@
 //go:build race
 
-package namespace
+package costs
 
 const many = 10_000 // the race detector makes all slower

@@ -1,5 +1,0 @@
-//go:build race
-
-package advisory
-
-const many = 10_000 // the race detector makes all slower
