@@ -12,7 +12,7 @@ import (
 func (j *judge) observation(e *entry) *storepb.Observation {
 	in, found := j.tree.inode(e.ino)
 	isLock := found && (j.isLock(e, in) || in.facts == nil && e.known != nil)
-	return &storepb.Observation{Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(e.token), Data: !isLock && !(found && fault.LookAtData)}
+	return &storepb.Observation{Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(e.token), Data: !isLock && (!found || !fault.LookAtData)}
 }
 
 // observations is what somebody has seen who read or made what a name is: that, and the lock that its directory may be.
