@@ -5,6 +5,7 @@ import (
 
 	"lockfs/fusefs/control"
 	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/serve"
 	"lockfs/fusefs/watch"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -234,7 +235,9 @@ func (fs *dispatcher) refuseRootControl(interrupted <-chan struct{}, header *fus
 	return code
 }
 
+const opRead = 15 // FUSE_READ
+
 // mayWait reports whether a request may take as long as it likes: for a lock, or to read later events from the control directory.
 func (fs *dispatcher) mayWait(header *fuse.InHeader) bool {
-	return header.Opcode == opSetLkw || header.Opcode == opRead && fs.control.MayWait(ids.Inode(header.NodeId))
+	return header.Opcode == serve.OpSetLkw || header.Opcode == opRead && fs.control.MayWait(ids.Inode(header.NodeId))
 }

@@ -26,9 +26,7 @@ const (
 	maxBackground = 64
 
 	opGetAttr  = 3  // FUSE_GETATTR
-	opRead     = 15 // FUSE_READ
 	opGetXAttr = 22 // FUSE_GETXATTR
-	opSetLkw   = serve.OpSetLkw
 )
 
 // Mounted is a directory that shows the namespace.

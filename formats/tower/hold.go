@@ -4,7 +4,35 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"sync/atomic"
 )
+
+// LockFile is the file in which a request's lock was last read, or written.
+type LockFile struct{ info atomic.Pointer[fs.FileInfo] }
+
+// Note remembers a file that has the request's lock; nil changes nothing.
+func (f *LockFile) Note(info fs.FileInfo) {
+	if info != nil {
+		f.info.Store(&info)
+	}
+}
+
+// Replaced reports whether another file has the name now.
+func (f *LockFile) Replaced(path string) bool {
+	last := f.info.Load()
+	now, err := os.Lstat(path)
+	return err == nil && last != nil && !os.SameFile(now, *last)
+}
+
+// lost makes a [LostError] of an [InvalidError] if that is of another file. A content that another program is writing may be
+// invalid for a moment.
+func (f *LockFile) lost(path string, l *Lock, err error) error {
+	var invalid *InvalidError
+	if !errors.As(err, &invalid) || !f.Replaced(path) {
+		return err
+	}
+	return &LostError{LockName: l.LockName, RequestID: l.RequestID, Err: err}
+}
 
 // Heartbeat renews the lock of a request (section 5.3): the file that replaces it differs in
 // last_heartbeat_at and nothing else, and has its mode. It gives the lock as it is now. A [LostError]

@@ -3,9 +3,6 @@ package tower
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
-	"sync/atomic"
 	"time"
 
 	"lockfs/formats/internal/lockfile"
@@ -21,33 +18,6 @@ import (
 // heartbeat: it looks at the lock when the system reports a change, and now and then.
 func (d Dir) Keep(ctx context.Context, l *Lock, renewed time.Time, every time.Duration, failed func(failures int, err error)) error {
 	return d.KeepFile(ctx, l, renewed, every, failed, new(LockFile))
-}
-
-// LockFile is the file in which a request's lock was last read, or written.
-type LockFile struct{ info atomic.Pointer[fs.FileInfo] }
-
-// Note remembers a file that has the request's lock; nil changes nothing.
-func (f *LockFile) Note(info fs.FileInfo) {
-	if info != nil {
-		f.info.Store(&info)
-	}
-}
-
-// Replaced reports whether another file has the name now.
-func (f *LockFile) Replaced(path string) bool {
-	last := f.info.Load()
-	now, err := os.Lstat(path)
-	return err == nil && last != nil && !os.SameFile(now, *last)
-}
-
-// lost makes a [LostError] of an [InvalidError] if that is of another file. A content that another program is writing may be
-// invalid for a moment.
-func (f *LockFile) lost(path string, l *Lock, err error) error {
-	var invalid *InvalidError
-	if !errors.As(err, &invalid) || !f.Replaced(path) {
-		return err
-	}
-	return &LostError{LockName: l.LockName, RequestID: l.RequestID, Err: err}
 }
 
 // KeepFile is [Dir.Keep], and tells in which file the lock was last seen.

@@ -31,18 +31,6 @@ func (t *Table) Waits(session ids.Session) (waits []*storepb.AwaitLock) {
 	return waits
 }
 
-// await returns the question for the state of a request.
-func (w *waiter) await() *storepb.AwaitLock {
-	q := &storepb.AwaitLock{
-		Session: uint64(w.session), Seq: uint64(w.seq), Ino: uint64(w.ino), Kind: w.kind, Owner: uint64(w.owner),
-		Type: storepb.LockType_SHARED, Start: w.start, End: w.end,
-	}
-	if w.exclusive {
-		q.Type = storepb.LockType_EXCLUSIVE
-	}
-	return q
-}
-
 // Interrupt is a signal for somebody who waits. It answers WAITING, and then the request keeps its place for a moment. One that has
 // become a lock stays one: then the answer is that of Await.
 func (t *Table) Interrupt(session ids.Session, op *storepb.InterruptLock) storepb.Code {

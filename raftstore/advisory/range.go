@@ -114,3 +114,6 @@ func (t *Table) heldAgainst(want *lock) *lock {
 	}
 	return nil
 }
+
+// Splits reports whether a command releases the middle of a lock, so that its owner has one more.
+func (t *Table) Splits(want *Wanted) bool { return want.unlock && t.splits(&want.lock) }

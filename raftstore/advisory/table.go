@@ -16,12 +16,14 @@
 package advisory
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/tidwall/btree"
 
+	"lockfs/raftstore/budget"
 	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -136,6 +138,29 @@ func (t *Table) Len() int { return t.held.Len() + t.waiters.Len() }
 
 // Counts are how many locks there are and how many requests that wait for one.
 func (t *Table) Counts() (held, waiting int) { return t.held.Len(), t.waiters.Len() }
+
+// Used returns how many locks and requests a user has on a host, all users have there, and the user has in one file on all hosts.
+func (t *Table) Used(by budget.User, ino ids.Inode) (ofUser, ofHost, ofFile uint64) {
+	return t.counts.users.Used(by), t.counts.hosts.Used(by.Host), t.counts.files.Used(FileUser{ino, by.UID})
+}
+
+// LargestUsers returns the users that have most locks and requests, at most so many.
+func (t *Table) LargestUsers(most int) []budget.Use[budget.User] {
+	return t.counts.users.Largest(most, budget.User.Compare)
+}
+
+// LargestHosts returns the hosts with most locks and requests, at most so many.
+func (t *Table) LargestHosts(most int) []budget.Use[string] {
+	return t.counts.hosts.Largest(most, cmp.Compare[string])
+}
+
+// LargestInFiles returns the users that have most locks and requests in one file, at most so many.
+func (t *Table) LargestInFiles(most int) []budget.Use[FileUser] {
+	return t.counts.files.Largest(most, FileUser.Compare)
+}
+
+// Has reports whether a session has locks or requests.
+func (t *Table) Has(session ids.Session) bool { return t.counts.sessions.Used(session) > 0 }
 
 // Locked tells whether somebody has a lock of a file, or waits for one.
 func (t *Table) Locked(ino ids.Inode) bool { return t.LockedSince(ino, math.MinInt64) }

@@ -1,6 +1,9 @@
 package advisory
 
-import "lockfs/raftstore/ids"
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
 
 // waiter is a request for a lock in the queue of its file. It is never modified once it is in a tree.
 //
@@ -66,4 +69,16 @@ func lessInterrupted(a, b *waiter) bool {
 		return a.interrupted < b.interrupted
 	}
 	return lessRequest(a, b)
+}
+
+// await returns the question for the state of a request.
+func (w *waiter) await() *storepb.AwaitLock {
+	q := &storepb.AwaitLock{
+		Session: uint64(w.session), Seq: uint64(w.seq), Ino: uint64(w.ino), Kind: w.kind, Owner: uint64(w.owner),
+		Type: storepb.LockType_SHARED, Start: w.start, End: w.end,
+	}
+	if w.exclusive {
+		q.Type = storepb.LockType_EXCLUSIVE
+	}
+	return q
 }

@@ -1,0 +1,103 @@
+package advisory
+
+import (
+	"github.com/tidwall/btree"
+
+	"lockfs/raftstore/ids"
+)
+
+// service finds the requests that a change lets become locks, without a look at the others.
+//
+// Each request that waits is parked at one reason why it cannot be granted: a byte of its range that a lock excludes it from, or an earlier
+// request that goes first. When locks go, only the requests that are parked at their bytes are candidates, and of these none where another
+// lock still covers the byte. When a request goes, only those that are parked behind it are. A candidate is granted, or parked at another
+// reason.
+//
+// A restored table parks its requests anew. So reasons may differ between servers; the requests that are granted do not.
+type service struct {
+	freed      []*lock                // locks that were released since candidates were looked for
+	candidates *btree.BTreeG[*waiter] // by file and position: nothing may be in the way of these
+	parked     map[*waiter]*parking   // never ranged over
+	atByte     *btree.BTreeG[*parking]
+	behind     *btree.BTreeG[*parking]
+	ofHolders  *btree.BTreeG[*parking] // those behind a request of an owner with locks; see putAmid
+}
+
+// parking is a request and the reason why it has to wait.
+type parking struct {
+	request  *waiter
+	byte     uint64    // where a lock is in the way
+	behind   ids.Index // position of the earlier request; 0: it waits for a lock
+	ofHolder bool
+}
+
+func newService() service {
+	options := btree.Options{NoLocks: true}
+	return service{
+		candidates: btree.NewBTreeGOptions(lessWaiter, options), parked: make(map[*waiter]*parking),
+		atByte: btree.NewBTreeGOptions(lessAtByte, options), behind: btree.NewBTreeGOptions(lessBehind, options),
+		ofHolders: btree.NewBTreeGOptions(func(a, b *parking) bool { return lessWaiter(a.request, b.request) }, options),
+	}
+}
+
+// lessAtByte orders by file, type and byte. Where a lock that is left is shared, only exclusive requests go on waiting.
+func lessAtByte(a, b *parking) bool {
+	switch {
+	case fileOf(&a.request.lock) != fileOf(&b.request.lock):
+		return lessWaiter(a.request, b.request)
+	case a.request.exclusive != b.request.exclusive:
+		return b.request.exclusive
+	case a.byte != b.byte:
+		return a.byte < b.byte
+	}
+	return a.request.position < b.request.position
+}
+
+func lessBehind(a, b *parking) bool {
+	switch {
+	case fileOf(&a.request.lock) != fileOf(&b.request.lock):
+		return lessWaiter(a.request, b.request)
+	case a.behind != b.behind:
+		return a.behind < b.behind
+	}
+	return a.request.position < b.request.position
+}
+
+func (s *service) park(p *parking) {
+	s.candidates.Delete(p.request)
+	s.unpark(p.request)
+	s.parked[p.request] = p
+	if p.behind == 0 {
+		s.atByte.Set(p)
+		return
+	}
+	s.behind.Set(p)
+	if p.ofHolder {
+		s.ofHolders.Set(p)
+	}
+}
+
+func (s *service) unpark(w *waiter) {
+	p, found := s.parked[w]
+	if !found {
+		return
+	}
+	delete(s.parked, w)
+	s.atByte.Delete(p)
+	s.behind.Delete(p)
+	s.ofHolders.Delete(p)
+}
+
+// forget is for a request that goes: those behind it may go on.
+func (s *service) forget(w *waiter) {
+	s.candidates.Delete(w)
+	s.unpark(w)
+	first := &parking{request: &waiter{lock: w.lock}, behind: w.position}
+	s.behind.Ascend(first, func(p *parking) bool {
+		if fileOf(&p.request.lock) != fileOf(&w.lock) || p.behind != w.position {
+			return false
+		}
+		s.candidates.Set(p.request)
+		return true
+	})
+}
