@@ -15,7 +15,7 @@ import (
 // exits listens to the process connector of the kernel, which tells how processes end where pidfds do not: before Linux 6.15. The
 // connector serves root in the initial namespaces only (CAP_NET_ADMIN; user, pid and network namespace), so mostly not in containers.
 //
-// The kernel queues the message of a process's end before the pidfd of the process becomes readable.
+// The kernel queues the message of a process's end right after the pidfd of the process becomes readable, so the watcher waits for it.
 type exits struct {
 	socket int
 

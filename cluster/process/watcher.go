@@ -60,6 +60,8 @@ const (
 	untilWaited = 5 * time.Second
 	// untilOthers is for othersFirst. A mount that has seen an end reports it at once.
 	untilOthers = time.Second
+	// untilExit is how long the message of the process connector may come after the pidfd is readable: the kernel sends it right after.
+	untilExit = 100 * time.Millisecond
 )
 
 // NewWatcher makes one that calls gone for each watched process when it has ended, from one goroutine.
@@ -205,12 +207,16 @@ func (w *Watcher) takeLate() (late []delayed) {
 // ended is called with the descriptor of a process that has ended. waited is true once its parent has waited for it.
 func (w *Watcher) ended(fd int32, waited bool) {
 	end, delay := w.look(fd), time.Duration(0)
-	if !end.Known && !waited {
-		delay = w.delay(fd)
+	change := unix.EPOLL_CTL_MOD
+	if !end.Known {
+		delay = w.delay(fd, waited)
+	}
+	if delay == untilExit { // the pidfd would be ready again at once
+		change = unix.EPOLL_CTL_DEL
 	}
 	w.delayed = slices.DeleteFunc(w.delayed, func(d delayed) bool { return d.fd == fd })
 	hangup := unix.EpollEvent{Fd: fd} // EPOLLHUP comes unasked
-	if delay == 0 || unix.EpollCtl(w.epoll, unix.EPOLL_CTL_MOD, int(fd), &hangup) != nil {
+	if delay == 0 || unix.EpollCtl(w.epoll, change, int(fd), &hangup) != nil {
 		w.report(fd, end)
 		return
 	}
@@ -239,12 +245,18 @@ func (w *Watcher) look(fd int32) End {
 	return end
 }
 
-// delay is how long the end of a process is not reported that is not known: a pidfd may tell it once the parent has waited.
-func (w *Watcher) delay(fd int32) time.Duration {
+// delay is how long the end of a process is not reported that is not known. The process connector tells it in a moment; a pidfd tells it once
+// the parent has waited.
+func (w *Watcher) delay(fd int32, waited bool) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch one := w.byFD[fd]; {
+	one := w.byFD[fd]
+	switch {
 	case one == nil:
+		return 0
+	case one.isPidfd && w.exits != nil:
+		return untilExit
+	case waited:
 		return 0
 	case !one.isPidfd:
 		return w.othersFirst
