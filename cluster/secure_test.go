@@ -376,6 +376,12 @@ func TestStrangersDoNotHinderRenewals(t *testing.T) {
 	t.Parallel()
 	nodes := startSecureNodes(t, 2, func(cfg *Config) { cfg.validity = 15 * time.Second })
 	web, _ := join(t, nodes[0], "web1")
+	for _, node := range nodes { // one that does not know the host yet refuses it, and the host asks where strangers ask
+		require.Eventually(t, func() (known bool) {
+			node.fsm.View(func(ns *namespace.Namespace) { known = ns.Admission("web1") != nil })
+			return known
+		}, testWait, time.Millisecond)
+	}
 	mount := mountAt(t, web)
 	for _, node := range nodes {
 		node.joinServer.Close()

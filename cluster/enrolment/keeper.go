@@ -95,7 +95,7 @@ func (k *Keeper) hurry() {
 
 // Run keeps the certificate good until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
-	retry := firstRetry
+	retry, failures := firstRetry, 0
 	var lastTurned time.Time
 	for ctx.Err() == nil {
 		turned := k.takeTurned()
@@ -110,7 +110,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			lastTurned = time.Now()
 		}
 		if k.due() || turned {
-			err := k.renew(ctx, turned, retry > firstRetry)
+			err := k.renew(ctx, turned, failures%2 == 1)
 			if ctx.Err() != nil {
 				return
 			}
@@ -123,10 +123,10 @@ func (k *Keeper) Run(ctx context.Context) {
 					k.refused(err)
 				}
 				_ = pause.For(ctx, retry)
-				retry = min(2*retry, lastRetry)
+				retry, failures = min(2*retry, lastRetry), failures+1
 				continue
 			}
-			retry = firstRetry
+			retry, failures = firstRetry, 0
 		}
 		select {
 		case <-k.wake:
@@ -160,9 +160,9 @@ func (k *Keeper) untilDue() time.Duration {
 // renewTime is for one attempt.
 const renewTime = 10 * time.Second
 
-// renew gets a new certificate, unless another process of this host has got one meanwhile. Where the present one may not be good enough, it
-// asks as somebody who has none. Else it does not: strangers ask there too, and may be many.
-func (k *Keeper) renew(ctx context.Context, turned, failed bool) error {
+// renew gets a new certificate, unless another process of this host has got one meanwhile. A host with a certificate that may not be good
+// enough asks without it. Other hosts do that at each second attempt only: a crowd of strangers asks there too.
+func (k *Keeper) renew(ctx context.Context, turned, without bool) error {
 	if err := k.credentials.Reload(); err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (k *Keeper) renew(ctx context.Context, turned, failed bool) error {
 	ctx, cancel := context.WithTimeout(ctx, renewTime)
 	defer cancel()
 	peers := rpc.NewPeers
-	if turned || failed || k.credentials.Expired(k.judge.Now()) {
+	if turned || without || k.credentials.Expired(k.judge.Now()) {
 		peers = rpc.NewJoinPeers
 	}
 	reply, err := ask(ctx, k.near, peers(k.Security()), k.servers(), k.credentials.Key(), k.credentials.Name(), nil)
