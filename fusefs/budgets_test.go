@@ -73,8 +73,7 @@ func TestCallsOfOneUserLeaveRoomForOthers(t *testing.T) {
 	queued := func() int {
 		return m.server.Queued()
 	}
-	eventually(t, "the others wait", func() bool { return queued() == calls-each })
-	require.Len(t, begun, each)
+	eventually(t, "the others wait", func() bool { return len(begun) == each && queued() == calls-each })
 
 	for _, uid := range []uint32{0, 1001} { // another user's calls are done meanwhile
 		output, err := runAs(t, uid, dir, "sh", "-ec", fmt.Sprintf("mkdir %d.lock; rmdir %[1]d.lock; echo x > %[1]d; cat %[1]d", uid))
@@ -104,7 +103,7 @@ func TestQueuedCallsAreHandedOver(t *testing.T) {
 	defer open()
 	require.NoError(t, unix.Mkdir(filepath.Join(dir, "of1000"), 0o777)) // the kernel has changes of a directory wait for look-ups in it
 	_, lines := startAs(t, 1000, dir, "python3", "-c", statMany, "of1000/slow", fmt.Sprint(calls))
-	eventually(t, "the others wait", func() bool { return m.server.Queued() == calls-each })
+	eventually(t, "the others wait", func() bool { return len(begun) == each && m.server.Queued() == calls-each })
 	time.AfterFunc(10*time.Millisecond, open)
 	h, err := m.HandOver(5 * time.Second)
 	require.NoError(t, err)
@@ -129,7 +128,7 @@ func TestQueuedCallsGoOnAfterAHandOverThatWasPutOff(t *testing.T) {
 	defer open()
 	require.NoError(t, unix.Mkdir(filepath.Join(dir, "of1000"), 0o777)) // the kernel has changes of a directory wait for look-ups in it
 	_, lines := startAs(t, 1000, dir, "python3", "-c", statMany, "of1000/slow", fmt.Sprint(calls))
-	eventually(t, "the others wait", func() bool { return m.server.Queued() == calls-each })
+	eventually(t, "the others wait", func() bool { return len(begun) == each && m.server.Queued() == calls-each })
 	require.True(t, m.following.end(5*time.Second))
 	_, err := m.server.Stop(10 * time.Millisecond)
 	require.ErrorIs(t, err, serve.ErrBusy)
