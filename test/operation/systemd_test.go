@@ -49,7 +49,10 @@ func (b *booted) run(args ...string) (string, error) { return b.Run("nsenter", b
 func (b *booted) must(t testing.TB, args ...string) string {
 	t.Helper()
 	text, err := b.run(args...)
-	require.NoError(t, err)
+	if err != nil {
+		said, _ := b.run("tail", "--lines=30", "/run/said")
+		require.NoError(t, err, "the daemon wrote last:\n%s", said)
+	}
 	return strings.TrimSpace(text)
 }
 
