@@ -30,41 +30,41 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		MountMetrics: NewMountMetrics(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "lockfs_requests_seconds", Help: "Commands and queries that this node answered, by operation and result code or outcome.",
+			Name: "lockfs_requests_seconds", Help: "Commands and queries answered by this server, by operation and result code or outcome.",
 			Buckets: latencyBuckets,
 		}, []string{"operation", "result"}),
 		commits: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "lockfs_commit_seconds", Help: "Time from when this node, as the leader, proposed a change until a majority had it and it was applied here.",
+			Name: "lockfs_commit_seconds", Help: "Time from the proposal of a change by this leader until a majority has stored it and it is applied here.",
 			Buckets: latencyBuckets,
 		}),
 		writes: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "lockfs_disk_write_seconds", Help: "Writes of the log and of votes, until they were on this node's disk (fsync).",
+			Name: "lockfs_disk_write_seconds", Help: "Writes of log and votes to this server's disk (fsync).",
 			Buckets: latencyBuckets,
 		}),
 		malformed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lockfs_malformed_requests_total", Help: "Requests from the network that nobody should have sent.",
+			Name: "lockfs_malformed_requests_total", Help: "Requests from the network that could not be parsed.",
 		}),
 		crowded: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lockfs_refused_connections_total", Help: "Connections from the network that there were too many others for.",
+			Name: "lockfs_refused_connections_total", Help: "Connections from the network refused because there were too many.",
 		}),
 		forwarded: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lockfs_forwarded_calls_total", Help: "Calls that this node forwarded to the leader for hosts that cannot reach the leader.",
+			Name: "lockfs_forwarded_calls_total", Help: "Calls forwarded by this server to the leader, for hosts that cannot reach the leader.",
 		}),
 		backups: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lockfs_backups_total", Help: "Backups that this node made by itself (--backup-dir), by result: ok, or failed.",
+			Name: "lockfs_backups_total", Help: "Scheduled backups of this server (--backup-dir), by result: ok or failed.",
 		}, []string{"result"}),
 		lastBackup: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lockfs_last_backup_timestamp_seconds", Help: "When the newest of these was made; 0: there is none.",
+			Name: "lockfs_last_backup_timestamp_seconds", Help: "Time of the newest scheduled backup, in seconds since 1970; 0: none.",
 		}),
 		handshakes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lockfs_failed_handshakes_total", Help: "Connections from the network of somebody who showed no right to one.",
+			Name: "lockfs_failed_handshakes_total", Help: "TLS handshakes that failed.",
 		}),
 		insecure: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lockfs_insecure", Help: "1 if whoever reaches the port of this node is trusted (--insecure).",
+			Name: "lockfs_insecure", Help: "1 if this server trusts every caller (--insecure).",
 		}),
 	}
 	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lockfs_refused_calls_total", Help: "Calls that their callers had no right to, by what the callers are and what they asked for.",
+		Name: "lockfs_refused_calls_total", Help: "Calls refused for lack of permission, by role of the caller and method.",
 	}, []string{"role", "method"})
 	m.Registry.MustRegister(m.refusals, m.requests, m.commits, m.writes, m.malformed, m.crowded, m.forwarded, m.handshakes, m.insecure,
 		m.backups, m.lastBackup)

@@ -37,11 +37,11 @@ func NewMountMetrics() *MountMetrics {
 	m := &MountMetrics{
 		Registry: prometheus.NewRegistry(),
 		operations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "lockfs_mount_operations_seconds", Help: "Operations of the kernel on this process's mount, by operation and errno name (OK for none).",
+			Name: "lockfs_mount_operations_seconds", Help: "Operations of the kernel on the mount of this process, by operation and errno name (OK for none).",
 			Buckets: latencyBuckets,
 		}, []string{"operation", "result"}),
 		build: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "lockfs_build_info", Help: "1, with the version of lockfs and of Go.",
+			Name: "lockfs_build_info", Help: "1, with the versions of lockfs and Go.",
 		}, []string{"version", "go_version"}),
 	}
 	m.Registry.MustRegister(m.operations, m.build, mountCollector{m},
@@ -86,17 +86,17 @@ var _ prometheus.Collector = mountCollector{}
 var (
 	mountsDesc    = prometheus.NewDesc("lockfs_mounts", "Mounts of this process.", nil, nil)
 	remainingDesc = prometheus.NewDesc("lockfs_mount_session_remaining_seconds",
-		"For how long the session of this process's mount lasts if the cluster does not confirm it again; 0: it is not confirmed.", nil, nil)
+		"Remaining time of the mount's session without another keepalive; 0: not confirmed.", nil, nil)
 	offsetDesc = prometheus.NewDesc("lockfs_mount_clock_offset_seconds",
-		"How far this host's clock is ahead of cluster time, as its mount measures it.", nil, nil)
+		"Offset of this host's clock from cluster time, as measured by its mount; positive: ahead.", nil, nil)
 
 	budgetUsedDesc = prometheus.NewDesc("lockfs_budget_used",
-		"Use of a budget by all users of this process's mount.", []string{"budget"}, nil)
+		"Use of a budget by all users of the mount.", []string{"budget"}, nil)
 	budgetMostDesc = prometheus.NewDesc("lockfs_budget_limit", "Limit of a budget for each user.", []string{"budget"}, nil)
 	budgetUserDesc = prometheus.NewDesc("lockfs_budget_user_used",
 		"Use of a budget by its largest users.", []string{"budget", "uid"}, nil)
 	budgetExceededDesc = prometheus.NewDesc("lockfs_budget_exceeded_total",
-		"Requests for which a budget had no room: a call waited then, anything else was refused.", []string{"budget"}, nil)
+		"Requests beyond a budget: calls wait, other requests are refused.", []string{"budget"}, nil)
 )
 
 // shownUsers bounds how many users of a budget the metrics have.

@@ -106,7 +106,7 @@ before you act, so the unit of lockfs up does not restart then. The exit code is
 		"how long a mount may be silent before the cluster gives it up; the same on all servers")
 	s.config.Leases = true
 	flags.Var(cli.OnOff(&s.config.Leases), "leases",
-		"on: mounts answer by themselves what nobody has changed; the same on all servers (see lockfs help operation)")
+		"on: mounts answer by themselves what nobody has changed; the same on all servers (see lockfs help mounts)")
 	flags.Uint64Var(&s.config.SnapshotEntries, "snapshot-entries", 0, "log entries between two snapshots, at least (default 8192)")
 	flags.Var(cli.Size(&s.config.MinFree), "min-free",
 		"what is to be free on the disk of the data directory: with less, on any server, nothing in the cluster may grow; 0: it does not look "+

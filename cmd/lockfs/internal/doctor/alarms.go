@@ -40,7 +40,7 @@ func lookAtAlarms(ctx context.Context, h *host) []Finding {
 	}
 	var found []Finding
 	for _, a := range alarms {
-		found = append(found, failed(fmt.Sprintf("once it is mended: lockfs alarm clear %d (`lockfs help operation`)", a.Number), "%s: %s", a.Kind, cli.Text(a.Text)))
+		found = append(found, failed(fmt.Sprintf("once it is mended: lockfs alarm clear %d (`lockfs help failures`)", a.Number), "%s: %s", a.Kind, cli.Text(a.Text)))
 	}
 	if found == nil {
 		return one(ok("the cluster has no alarms"))

@@ -51,7 +51,7 @@ func lookAtServers(ctx context.Context, h *host) []Finding {
 		found = append(found, ok("server %s (%s) answers: %s, version %s", node.Name, node.Address, node.State, node.Version))
 	}
 	if status.SeveralClusters != "" {
-		found = append(found, failed("see `lockfs help operation`, \"Two clusters\"", "%s", status.SeveralClusters))
+		found = append(found, failed("see `lockfs help members`, \"Two clusters\"", "%s", status.SeveralClusters))
 	}
 	if status.Leader == "" {
 		found = append(found, failed("start servers until a majority runs", "there is no leader: nothing can be changed"))

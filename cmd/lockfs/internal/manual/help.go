@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// HelpCommand is the command help: of commands what --help says, of chapters their text. Where a word is both it is the
-// chapter. What is no terminal gets the chapter's Markdown.
+// HelpCommand is the command help. It shows a chapter, or the help of a command; a word that is both is the chapter. Unless the output is a
+// terminal, it prints the Markdown.
 func HelpCommand(isTerminal func(io.Writer) bool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [CHAPTER [PAGE] | COMMAND...]",
@@ -67,7 +67,7 @@ func Names() string {
 	return "  " + strings.Join(names[:half], ", ") + ",\n  " + strings.Join(names[half:], ", ")
 }
 
-// Listing says which chapters there are, for the help of the program.
+// Listing returns the list of chapters for the help of the program.
 func Listing() string {
 	var b strings.Builder
 	b.WriteString("Chapters of the manual, shown by lockfs help CHAPTER:\n")
@@ -77,7 +77,7 @@ func Listing() string {
 	return b.String()
 }
 
-// pagesOf are the pages of a chapter, each by its own word.
+// pagesOf returns the pages of a chapter, each by its own word.
 func pagesOf(chapter string) []string {
 	var below []string
 	for _, page := range pages {

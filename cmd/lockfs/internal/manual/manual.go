@@ -1,8 +1,9 @@
-// Package manual is what lockfs says of itself at length: chapters in Markdown, which are part of the program, and the
-// command that shows them (lockfs help CHAPTER). [DocsCommand] makes man pages of them, and of the commands.
+// Package manual contains the chapters of the manual, as Markdown in the program, and the command that shows them (lockfs help CHAPTER).
+// [DocsCommand] makes man pages of the chapters and of the commands.
 //
-// A chapter is the one place of what it tells; one that is long is a list of pages (lockfs help CHAPTER PAGE). It is written in as little Markdown as will do, so that it can be read as it
-// is: headings, paragraphs, items of one level ("- "), code indented by four spaces, and in a line `code` and **bold**.
+// Each fact has one place. A long chapter is a list of pages (lockfs help CHAPTER PAGE). Chapters use little Markdown, so that the source is
+// readable: headings, paragraphs, items and numbered steps of one level ("- ", "1. "), code indented by four spaces or more, and within a line
+// `code` and **bold**. Pictures and tables are code.
 package manual
 
 import (
@@ -15,13 +16,13 @@ import (
 //go:embed chapters/*.md chapters/recipes/*.md
 var sources embed.FS
 
-// names are the chapters in the order in which they are listed.
+// names lists the chapters by the order of a reader's questions: use, set up, operate, look up.
 var names = []string{
-	"locks", "rules", "files", "protocols", "recipes", "operation", "page", "packages", "containers", "metrics", "security", "backup",
-	"upgrade", "audit", "limits",
+	"locks", "protocols", "recipes", "rules", "files", "failures", "setup", "packages", "containers", "security", "members", "mounts", "upgrade",
+	"backup", "page", "metrics", "audit", "limits",
 }
 
-// pages are those of the chapter recipes, in the order in which it lists them.
+// pages lists the pages of the chapter recipes, in the order of its list.
 var pages = []string{
 	"recipes cron", "recipes deploy", "recipes runners", "recipes leader", "recipes agents", "recipes systemd", "recipes ansible",
 	"recipes repositories", "recipes postgresql", "recipes terraform", "recipes caches", "recipes sqlite", "recipes proper-lockfile", "recipes filelock",
@@ -30,18 +31,18 @@ var pages = []string{
 
 // Chapter is one chapter of the manual, or a page of one.
 type Chapter struct {
-	Name    string // one word; of a page that of its chapter and another
-	Summary string // one line, of what it is about
+	Name    string // one word; for a page the chapter's word and its own
+	Summary string // one line
 	Source  string // Markdown
 }
 
-// Chapters are all of them, in the order in which they are listed, and then all pages.
+// Chapters returns all chapters in order, and then all pages.
 func Chapters() []Chapter {
 	var chapters []Chapter
 	for _, name := range slices.Concat(names, pages) {
 		source, err := sources.ReadFile(path.Join("chapters", strings.ReplaceAll(name, " ", "/")+".md"))
 		if err != nil {
-			panic(err) // it is embedded, or the program cannot be built right
+			panic(err) // the file is embedded
 		}
 		title, _, _ := strings.Cut(string(source), "\n")
 		_, summary, _ := strings.Cut(title, ": ")
@@ -50,7 +51,7 @@ func Chapters() []Chapter {
 	return chapters
 }
 
-// Find answers the chapter or page of a name, and whether there is one.
+// Find returns the chapter or page with a name, and reports whether it exists.
 func Find(name string) (Chapter, bool) {
 	chapters := Chapters()
 	i := slices.IndexFunc(chapters, func(c Chapter) bool { return c.Name == name })

@@ -37,7 +37,7 @@ func TestEachChapterIsListed(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostInAChapter: what people see on a terminal is every word of it.
+// TestNothingIsLostInAChapter compares the words of the source and of the output for a terminal.
 func TestNothingIsLostInAChapter(t *testing.T) {
 	for _, chapter := range Chapters() {
 		var out bytes.Buffer
@@ -65,7 +65,7 @@ func TestHelp(t *testing.T) {
 
 	out, err = help(true, "locks")
 	require.NoError(t, err)
-	require.Contains(t, out, "\nWHAT RM WILL NOT REMOVE\n")
+	require.Contains(t, out, "\nWHY YOU CANNOT REMOVE IT\n")
 	require.Contains(t, out, "For the command of that name: lockfs locks --help")
 	out, err = help(true, "limits")
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestHelp(t *testing.T) {
 		_, err = help(false, wrong...)
 		require.ErrorContains(t, err, "there is no command and no chapter")
 		require.ErrorContains(t, err,
-			"locks, rules, files, protocols, recipes, operation, page, packages, containers, metrics, security, backup, upgrade, audit, limits")
+			"locks, protocols, recipes, rules, files, failures, setup, packages, containers, security, members, mounts, upgrade, backup, page, metrics, audit, limits")
 	}
 }
 

@@ -1,6 +1,9 @@
 package manual
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 type kind int
 
@@ -11,27 +14,31 @@ const (
 	code
 )
 
-// block is a part of a text that begins on a line of its own.
+// block is a part of a text: a heading, a paragraph, an item or code.
 type block struct {
 	kind  kind
 	level int      // of a heading: 1 is the title
-	lines []string // without what marks the block
+	mark  string   // of an item: "-", or "1." and so on
+	lines []string // without the mark
 }
 
-// indented is how far a line of code begins behind the text.
+// indented is the indentation of code.
 type indented int
 
 const (
 	inChapters indented = 4
-	inCommands indented = 2 // as the help of commands is written
+	inCommands indented = 2 // in the help of commands
 )
+
+// itemMark matches the beginning of an item, or of a numbered step.
+var itemMark = regexp.MustCompile(`^(-|[1-9][0-9]*\.) `)
 
 // parse splits a text into blocks.
 func parse(text string, codeFrom indented) []block {
 	var blocks []block
 	var now *block
 	add := func(k kind, level int, line string) {
-		blocks = append(blocks, block{k, level, []string{line}})
+		blocks = append(blocks, block{kind: k, level: level, lines: []string{line}})
 		now = &blocks[len(blocks)-1]
 	}
 	margin := strings.Repeat(" ", int(codeFrom))
@@ -44,7 +51,7 @@ func parse(text string, codeFrom indented) []block {
 		case line == "":
 			gap++
 			if now != nil && now.kind != code {
-				now = nil // code goes on behind lines without anything
+				now = nil // code continues after empty lines
 			}
 			continue
 		case isCode && !inItem:
@@ -60,10 +67,12 @@ func parse(text string, codeFrom indented) []block {
 			marks := len(line) - len(strings.TrimLeft(line, "#"))
 			add(heading, marks, strings.TrimSpace(line[marks:]))
 			now = nil
-		case codeFrom == inChapters && strings.HasPrefix(line, "- "):
-			add(item, 0, line[2:])
+		case codeFrom == inChapters && itemMark.MatchString(line):
+			mark, text, _ := strings.Cut(line, " ")
+			add(item, 0, text)
+			now.mark = mark
 		case inItem:
-			now.lines = append(now.lines, line[2:])
+			now.lines = append(now.lines, strings.TrimLeft(line, " "))
 		case now != nil && now.kind == paragraph:
 			now.lines = append(now.lines, line)
 		default:

@@ -39,7 +39,11 @@ func (p *page) blocks(blocks []block, marked bool) {
 			p.line(".PP")
 			p.text(b.lines, marked)
 		case item:
-			p.line(`.IP \(bu 2`)
+			if b.mark == "-" {
+				p.line(`.IP \(bu 2`)
+			} else {
+				p.line(".IP " + b.mark + " 4")
+			}
 			p.text(b.lines, marked)
 		case code:
 			p.code(b.lines)

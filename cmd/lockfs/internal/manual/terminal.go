@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// writePlain writes a chapter for people to read on a terminal: without marks, as wide as it was written.
+// writePlain writes a chapter for a terminal: without marks, in the width of the source.
 func writePlain(w io.Writer, chapter Chapter) {
 	blocks := parse(chapter.Source, inChapters)
 	for i, b := range blocks {
@@ -24,7 +24,7 @@ func writePlain(w io.Writer, chapter Chapter) {
 		case paragraph:
 			fmt.Fprintln(w, plain(text))
 		case item:
-			fmt.Fprintln(w, "-", strings.ReplaceAll(plain(text), "\n", "\n  "))
+			fmt.Fprintln(w, b.mark, strings.ReplaceAll(plain(text), "\n", "\n"+strings.Repeat(" ", len(b.mark)+1)))
 		case code:
 			for _, line := range b.lines {
 				fmt.Fprintln(w, strings.TrimRight("    "+line, " "))
