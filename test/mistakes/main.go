@@ -3,10 +3,9 @@
 //	go run ./test/mistakes [-hosts] [-write FILE] [NAME ...]
 //
 // For each mistake, or each that is named, list.go has the tests that are to see it, in order of cost. They are built with the tag "faults",
-// have to pass while no mistake is made, and one has to fail with it. The table of which one did, and after how long, is printed as
-// markdown; -write puts it into a file, between the comments that are there for it. Those that only
-// tests on hosts see, which take root and much longer, are made with -hosts. That a mistake is not seen is an error, and so is one that
-// nothing here is to see.
+// have to pass while no mistake is made, and one has to fail with it. The command prints a table in Markdown, with the test that failed and
+// how soon; -write writes it to a file. Mistakes that only tests on hosts see, as root and in minutes, need -hosts. A mistake that no test sees, or
+// that has no test here, is an error.
 package main
 
 import (
@@ -19,12 +18,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"lockfs/test/published"
 )
 
 func main() {
-	write := flag.String("write", "", "put the table of all mistakes into this `file`")
+	write := flag.String("write", "", "write the table of all mistakes to this `file`")
 	hosts := flag.Bool("hosts", false, "make those too that only tests on hosts see")
 	flag.Parse()
 	if err := run(flag.Args(), *hosts, *write); err != nil {
@@ -69,7 +66,7 @@ func run(names []string, hosts bool, write string) error {
 		seen[i].what = described[seen[i].name]
 	}
 	if write != "" {
-		return published.Put(write, "test/run mistakes", table(seen))
+		return os.WriteFile(write, []byte(table(seen)), 0o644)
 	}
 	fmt.Print(table(seen))
 	return nil

@@ -1,11 +1,12 @@
-// Command sum prints what all runs of a ledger come to, as the tables that TESTING.md has.
+// Command sum adds up the runs of a ledger, and prints tables in Markdown.
 //
 //	go run ./test/ledger/sum [-write FILE] [LEDGER]
 //	go run ./test/ledger/sum -never [LEDGER]
 //	go run ./test/ledger/sum -fuzzed -began TIME < RESULTS
 //
-// With -never it prints which faults of a soak never came at which moments. With -fuzzed it adds a run of fuzzing (ledger.Variable), which has begun at a
-// time in seconds since 1970: a line for each parser, with the number of inputs, its name, and what was found, if anything.
+// With -write it writes the tables to a file. With -never it prints the pairs of a fault and a moment that no soak has had. With -fuzzed it adds a
+// run of fuzzing (ledger.Variable), begun at a time in seconds since 1970: a line for each parser, with the number of inputs, its name, and the
+// finding, if any.
 package main
 
 import (
@@ -20,7 +21,6 @@ import (
 
 	"lockfs/test/harm"
 	"lockfs/test/ledger"
-	"lockfs/test/published"
 )
 
 // usual is where runs are noted that count.
@@ -30,7 +30,7 @@ const usual = "test/endurance/ledger.jsonl"
 var cutKinds = []string{"entries", "votes", "snapshots"}
 
 func main() {
-	write := flag.String("write", "", "put the tables into this `file`")
+	write := flag.String("write", "", "write the tables to this `file`")
 	never := flag.Bool("never", false, "print the pairs that never came")
 	fuzzed := flag.Bool("fuzzed", false, "add a run of fuzzing")
 	began := flag.Int64("began", 0, "when that began, in seconds since 1970")
@@ -59,7 +59,7 @@ func show(path, write string, never bool) error {
 	}
 	tables := ledger.Tables(all, cutKinds, harm.Kinds(), harm.Moments)
 	if write != "" {
-		return published.Put(write, "test/run ledger", tables)
+		return os.WriteFile(write, []byte(tables+"\n"), 0o644)
 	}
 	fmt.Print(tables)
 	return nil
