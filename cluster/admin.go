@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/health"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/storepb"
@@ -63,6 +64,34 @@ func (a *Admin) Status(ctx context.Context, withHash bool) ([]NodeStatus, error)
 	return nodes, nil
 }
 
+// Health returns which voters answer and whether a quorum confirms a read, and the status of each member, within health.Timeout. An error
+// means that no server was found that could name the members.
+func (a *Admin) Health(ctx context.Context, withHash bool) (health.Health, []NodeStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, health.Timeout)
+	defer cancel()
+	confirmed := make(chan error, 1)
+	go func() {
+		_, err := rpc.Ask(ctx, a.router, rpc.Node.Execute, statFs)
+		confirmed <- err
+	}()
+	nodes, err := a.Status(ctx, withHash)
+	if err != nil {
+		return health.Of(nil, err), nil, err
+	}
+	var voters []health.Voter
+	for _, node := range nodes {
+		if !node.Voter {
+			continue
+		}
+		voter := health.Voter{Name: node.Name}
+		if node.Err != nil {
+			voter.Failure = health.Cause(node.Err)
+		}
+		voters = append(voters, voter)
+	}
+	return health.Of(voters, <-confirmed), nodes, nil
+}
+
 // statusOf asks a member; on a socket, through the daemon there.
 func (a *Admin) statusOf(ctx context.Context, member *storepb.Member, withHash bool) (*clusterpb.StatusReply, error) {
 	request := &clusterpb.StatusRequest{Hash: withHash}
@@ -114,15 +143,27 @@ func (a *Admin) Clusters(ctx context.Context, nodes []NodeStatus) *rpc.Clusters 
 	return clusters
 }
 
-// Members answers the members as the first of the servers that answers knows them.
+// Members returns the members as the first server that answers knows them. It asks all servers at once: one that is cut off delays nothing.
 func (a *Admin) Members(ctx context.Context) ([]Member, error) {
-	var failed error
+	type answer struct {
+		status *clusterpb.StatusReply
+		err    error
+	}
+	answers := make(chan answer, len(a.servers))
 	for _, server := range a.servers {
-		status, err := a.status(ctx, server, new(clusterpb.StatusRequest))
-		if err != nil {
-			failed = err // of the last one: they mostly say the same
+		go func() {
+			status, err := a.status(ctx, server, new(clusterpb.StatusRequest))
+			answers <- answer{status, err}
+		}()
+	}
+	var failed error
+	for range a.servers {
+		got := <-answers
+		if got.err != nil {
+			failed = got.err // that of the last server: they mostly say the same
 			continue
 		}
+		status := got.status
 		members := make([]Member, len(status.GetMembers()))
 		for i, member := range status.GetMembers() {
 			voter := slices.Contains(status.GetVoters(), member.GetId())

@@ -64,7 +64,7 @@ func (s *Server) apiHosts(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) apiMembers(w http.ResponseWriter, r *http.Request) {
 	o := s.overview.get(r.Context())
-	if o.Banner.Problem != "" && len(o.Members) == 0 {
+	if !o.Banner.Health.Confirmed && len(o.Members) == 0 {
 		s.failWith(w, r, errNoAnswer)
 		return
 	}

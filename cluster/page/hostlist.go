@@ -12,7 +12,7 @@ import (
 // hosts are those of the overview; for administrators with their certificates, and with hosts that have those and never mounted.
 func (s *Server) hosts(ctx context.Context) ([]Host, error) {
 	o := s.overview.get(ctx)
-	if o.Banner.Problem != "" {
+	if !o.Banner.Health.Confirmed {
 		return nil, errNoAnswer
 	}
 	hosts := slices.Clone(o.Hosts)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/health"
 	"lockfs/raftstore/storepb"
 )
 
@@ -20,11 +21,9 @@ type overview struct {
 
 // Banner is what stands above every page.
 type Banner struct {
-	Problem string // why there is no answer; empty: there is one
+	Health  health.Health
 	Leader  string
 	Term    uint64
-	Voters  int
-	Answer  int           // of the voters
 	Spread  time.Duration // between the clock of a server or mounting host that is most ahead, and the one most behind
 	Clocks  int           // that are known
 	Silent  []string      // hosts
@@ -32,9 +31,6 @@ type Banner struct {
 	Locks   int // files, directories and links
 	Warning string
 }
-
-// Majority tells whether most voters answer.
-func (b Banner) Majority() bool { return b.Answer > b.Voters/2 }
 
 // SpreadText shows the spread.
 func (b Banner) SpreadText() string { return fine(b.Spread.Round(time.Millisecond)) }
@@ -44,7 +40,7 @@ func (b Banner) Wide() bool { return b.Spread >= time.Second }
 
 // Calm tells whether there is nothing to look after.
 func (b Banner) Calm() bool {
-	return b.Problem == "" && b.Majority() && !b.Wide() && len(b.Silent) == 0 && len(b.Alarms) == 0 && b.Answer == b.Voters
+	return b.Health.Confirmed && len(b.Health.Silent) == 0 && !b.Wide() && len(b.Silent) == 0 && len(b.Alarms) == 0
 }
 
 // overviewTime is how old an overview may be that is shown again.
@@ -81,7 +77,7 @@ func (c *overviewCache) now() moment {
 func (c *overviewCache) look(ctx context.Context) *overview {
 	known, err := c.ask.status(ctx, "", false)
 	if err != nil {
-		return &overview{Banner: Banner{Problem: err.Error()}}
+		return &overview{Banner: Banner{Health: health.Of(nil, err)}}
 	}
 	replies := make([]*clusterpb.StatusReply, len(known.GetMembers()))
 	failures := make([]error, len(replies))
@@ -108,11 +104,10 @@ func (c *overviewCache) look(ctx context.Context) *overview {
 	}
 	o.Hosts = describeHosts(hosts.GetHosts(), sessions, o.Members)
 	o.Banner = Banner{
-		Leader: leader.GetName(), Term: leader.GetTerm(), Voters: len(known.GetVoters()), Locks: int(known.GetInodes()),
-		Answer: answering(known.GetVoters(), replies),
+		Health: health.Of(votersOf(known, failures), unanswered), Term: leader.GetTerm(), Locks: int(known.GetInodes()),
 	}
-	if unanswered != nil {
-		o.Banner.Problem = unanswered.Error()
+	if unanswered == nil {
+		o.Banner.Leader = leader.GetName()
 	}
 	o.Banner.Spread, o.Banner.Clocks = Spread(leader, sessions)
 	for _, h := range o.Hosts {
@@ -139,13 +134,19 @@ func leaderOf(replies []*clusterpb.StatusReply) (leader *clusterpb.StatusReply) 
 	return leader
 }
 
-func answering(voters []string, replies []*clusterpb.StatusReply) (count int) {
-	for _, reply := range replies {
-		if slices.Contains(voters, reply.GetId()) {
-			count++
+// votersOf are the voters among the members, which have answered or failed in the order of known.
+func votersOf(known *clusterpb.StatusReply, failures []error) (voters []health.Voter) {
+	for i, member := range known.GetMembers() {
+		if !slices.Contains(known.GetVoters(), member.GetId()) {
+			continue
 		}
+		voter := health.Voter{Name: member.GetName()}
+		if failures[i] != nil {
+			voter.Failure = health.Cause(failures[i])
+		}
+		voters = append(voters, voter)
 	}
-	return count
+	return voters
 }
 
 // Spread is between the clocks that the leader knows, and how many these are.

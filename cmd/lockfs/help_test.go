@@ -112,7 +112,7 @@ func TestWhereOneStandsInTenLines(t *testing.T) {
 		require.NoError(t, os.Link(sockets[0], filepath.Join(several, fmt.Sprintf("server-%d.sock", s.pid))))
 	}
 	for dir, says := range map[string]string{
-		t.TempDir(): "no lockfs daemon runs here", server.sockets: "1 of 1 servers answer", several: "daemons of several clusters run here",
+		t.TempDir(): "no lockfs daemon runs here", server.sockets: "1 of 1 voters answer", several: "daemons of several clusters run here",
 	} {
 		stands := clitest.Execute(t, []string{cli.SocketDirVariable + "=" + dir}, server.program)
 		require.Zero(t, stands.Code, stands.Stderr)

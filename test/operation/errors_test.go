@@ -1,13 +1,16 @@
 package operation
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cluster/health"
 	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )
@@ -49,7 +52,39 @@ func TestErrorsNameACommand(t *testing.T) {
 		"member remove b --timeout 1s", "token create --role client --timeout 1s", "backup - --timeout 1s", "run MOUNT/deploy.lock --nonblock -- true",
 		"rm --force MOUNT/held",
 	}, c.Program)
-	stands := a.Host.MustRun(t, c.Program)
-	require.Contains(t, stands, "trouble   no answer of b, c: `lockfs status` tells more\n")
-	require.LessOrEqual(t, strings.Count(stands, "\n"), 10, stands)
+}
+
+// TestWithoutAQuorumEachCommandNamesTheCause: status, lockfs alone and doctor print the same line, and exit with a code that is not 0. doctor
+// reports nothing else that follows from it, such as the clock.
+func TestWithoutAQuorumEachCommandNamesTheCause(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 2)
+	a, b := c.Nodes[0], c.Nodes[1]
+	b.Kill()
+	const cause = "NO QUORUM: 1 of 2 voters answers (b: connection refused); calls fail until another server is back"
+	hosts.Eventually(t, "the cause", func() (string, bool) {
+		text, err := a.Host.Run(c.Program, "status")
+		return text, err != nil && strings.HasPrefix(text, cause+"\n")
+	})
+	text, err := a.Host.Run(c.Program, "status", "--json")
+	require.Error(t, err)
+	var status struct {
+		Health health.Health `json:"health"`
+		Leader string        `json:"leader"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &status), text)
+	require.Equal(t, []health.Voter{{Name: "b", Failure: "connection refused"}}, status.Health.Silent)
+	require.False(t, status.Health.Confirmed)
+	require.Empty(t, status.Leader, "no quorum confirms a leader")
+
+	text, err = a.Host.Run(c.Program)
+	require.Error(t, err)
+	require.True(t, strings.HasPrefix(text, cause+"\nlockfs "), text)
+	require.NotContains(t, text, "lockfs up", "the daemon of the mount runs")
+
+	text, err = a.Host.Run(c.Program, "doctor")
+	require.Error(t, err)
+	require.Regexp(t, `(?m)^failed +servers +`+regexp.QuoteMeta(cause)+"$", text)
+	require.NotContains(t, text, "cluster time", text)
+	require.NotContains(t, text, "alarms  ", text)
 }

@@ -143,7 +143,7 @@ func TestFiveCommands(t *testing.T) {
 		var stands string
 		hosts.Eventually(t, "all three answer", func() (string, bool) {
 			stands = ask(t)
-			return stands, strings.Contains(stands, "; 3 of 3 servers answer\n")
+			return stands, strings.Contains(stands, "; 3 of 3 voters answer\n")
 		})
 		require.Contains(t, stands, "mounted   "+d.mount+"\n")
 		require.Contains(t, stands, "locks     1 held")

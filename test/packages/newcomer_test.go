@@ -40,5 +40,5 @@ func TestANewcomersFiveCommands(t *testing.T) {
 		require.Error(t, err)
 		require.Contains(t, host.mustRun(t, "lockfs", "locks"), "first.lock")
 	}
-	require.Contains(t, a.mustRun(t, "lockfs"), "3 of 3 servers answer")
+	require.Contains(t, a.mustRun(t, "lockfs"), "3 of 3 voters answer")
 }

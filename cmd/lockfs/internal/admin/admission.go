@@ -45,7 +45,7 @@ list.
 				if err != nil {
 					return err
 				}
-				hosts, err := listAdmissions(ctx, admin, summarize(nodes).Time)
+				hosts, err := listAdmissions(ctx, admin, latestTime(nodes))
 				if err != nil {
 					return err
 				}

@@ -132,7 +132,7 @@ func ago(ctx context.Context, flags *cli.ClusterFlags, root string, d time.Durat
 		if err != nil {
 			return err
 		}
-		t = summarize(nodes).Time.Add(-d)
+		t = latestTime(nodes).Add(-d)
 		return nil
 	})
 	return t, err

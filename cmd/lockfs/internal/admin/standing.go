@@ -1,26 +1,28 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
+	"lockfs/cluster/health"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/fusefs/mountpoint"
 	"lockfs/raftstore/lockjson"
 )
 
-// standingTime is how long all together may take to answer who only wants to know where he stands.
+// standingTime is how long the cluster may take in all.
 const standingTime = 5 * time.Second
 
-// Standing is the program without a command: it says in some lines where one stands, and what to do next.
+// Standing is the program without a command: it shows in a few lines the mounts of this host, the health of its cluster, its locks, and the
+// next commands. Without a quorum its exit code is 1.
 func Standing(cmd *cobra.Command, _ []string) error {
 	return standing(cmd.Context(), cmd.OutOrStdout())
 }
@@ -30,37 +32,58 @@ func standing(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	states := make(chan []string, 1)
+	go func() {
+		var lines []string
+		for _, dir := range mounts[:min(len(mounts), 2)] {
+			lines = append(lines, describeMount(dir))
+		}
+		states <- lines
+	}()
+	var healthy health.Health
+	var leader string
+	var locks []lockjson.Lock
+	var unseen error // why locks are not known
+	failed := withAdmin(ctx, &cli.ClusterFlags{Timeout: standingTime}, func(ctx context.Context, admin *cluster.Admin) error {
+		var nodes []cluster.NodeStatus
+		var err error
+		if healthy, nodes, err = admin.Health(ctx, false); err != nil || !healthy.Confirmed {
+			return err
+		}
+		leader = summarize(healthy, nodes).Leader
+		locks, unseen = findLocks(ctx, admin, "")
+		return nil
+	})
+	if failed == nil && !healthy.Confirmed {
+		fmt.Fprintln(w, cli.Text(healthy.String()))
+	}
 	fmt.Fprintf(w, "lockfs %s\n", cli.ProgramVersion())
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(w, "  %-9s %s\n", what, fmt.Sprintf(format, args...))
 	}
-	for _, dir := range mounts[:min(len(mounts), 2)] {
-		line("mounted", "%s%s", cli.Text(dir), deadOrAlive(dir))
+	if len(mounts) == 0 {
+		line("mounted", "nowhere here: `lockfs up` does that for a host, `lockfs dev` for a try")
+	}
+	select {
+	case lines := <-states:
+		for _, text := range lines {
+			line("mounted", "%s", text)
+		}
+	case <-time.After(mountWait):
+		for _, dir := range mounts[:min(len(mounts), 2)] {
+			line("mounted", "%s, which does not answer", cli.Text(dir))
+		}
 	}
 	if len(mounts) > 2 {
 		line("mounted", "and at %d more places", len(mounts)-2)
 	}
-	if len(mounts) == 0 {
-		line("mounted", "nowhere here: `lockfs up` does that for a host, `lockfs dev` for a try")
-	}
-	flags := &cli.ClusterFlags{Timeout: standingTime}
-	var status *clusterStatus
-	var locks []lockjson.Lock
-	var unseen error // why locks are not known
-	err = withAdmin(ctx, flags, func(ctx context.Context, admin *cluster.Admin) error {
-		nodes, err := admin.Status(ctx, false)
-		if err != nil {
-			return err
-		}
-		status = summarize(nodes)
-		locks, unseen = findLocks(ctx, admin, "")
-		return nil
-	})
 	switch {
-	case err != nil:
-		line("cluster", "%s", cli.Text(err.Error()))
+	case failed != nil:
+		line("cluster", "%s", cli.Text(failed.Error()))
+	case !healthy.Confirmed:
+		line("cluster", "`lockfs status` shows each server")
 	default:
-		status.stand(line)
+		line("cluster", "led by %s; %s", cmp.Or(cli.Text(leader), "(not known)"), cli.Text(healthy.String()))
 		if unseen != nil {
 			line("locks", "%s", cli.Text(unseen.Error()))
 			break
@@ -69,32 +92,25 @@ func standing(ctx context.Context, w io.Writer) error {
 	}
 	line("next", "lockfs status, lockfs locks, lockfs events, lockfs why PATH")
 	line("help", "lockfs --help, lockfs help locks, lockfs doctor")
+	if failed == nil && !healthy.Confirmed {
+		return cli.Exit(1, nil)
+	}
 	return nil
 }
 
-func deadOrAlive(dir string) string {
-	if dead, err := mountpoint.State(dir); err != nil || dead {
-		return ", where nobody serves it any more: `lockfs up` mounts it again"
-	}
-	return ""
-}
+// mountWait is how much longer than the cluster a mount may take to answer.
+const mountWait = 100 * time.Millisecond
 
-// stand says who leads, and who of the servers answers.
-func (s *clusterStatus) stand(line func(what, format string, args ...any)) {
-	var silent []string
-	for _, node := range s.Nodes {
-		if node.Error != "" {
-			silent = append(silent, node.Name)
-		}
+// describeMount shows a mount, and whether its daemon runs.
+func describeMount(dir string) string {
+	dead, err := mountpoint.State(dir)
+	switch {
+	case dead:
+		return cli.Text(dir) + ", whose daemon has ended: `lockfs up` mounts it again"
+	case err != nil:
+		return cli.Text(dir) + ", which does not answer"
 	}
-	leader := "no leader is known: `lockfs doctor` looks for the reason"
-	if s.Leader != "" {
-		leader = "led by " + s.Leader
-	}
-	line("cluster", "%s; %d of %d servers answer", leader, len(s.Nodes)-len(silent), len(s.Nodes))
-	if len(silent) > 0 {
-		line("trouble", "no answer of %s: `lockfs status` tells more", cli.Text(strings.Join(silent, ", ")))
-	}
+	return cli.Text(dir)
 }
 
 // hostNames are those that this host may be known by to the cluster.

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
+	"lockfs/cluster/health"
 	"lockfs/cluster/rpc"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/raftstore/storepb"
@@ -20,10 +22,11 @@ import (
 
 // clusterStatus is what `lockfs status --json` prints.
 type clusterStatus struct {
-	Leader string    `json:"leader"` // name; empty: none is known
-	Term   uint64    `json:"term"`   // highest that a node has seen
-	Time   time.Time `json:"cluster_time"`
-	Usage  *usage    `json:"usage,omitempty"` // as the node knows it that has applied the most
+	Health health.Health `json:"health"`
+	Leader string        `json:"leader"` // name; empty: no quorum confirms that there is one
+	Term   uint64        `json:"term"`   // highest that a node has seen
+	Time   time.Time     `json:"cluster_time"`
+	Usage  *usage        `json:"usage,omitempty"` // as the node knows it that has applied the most
 	// Insecure is that whoever reaches the port of one of the nodes is trusted.
 	Insecure bool `json:"insecure"`
 	// ClusterVersion is that at which the cluster runs, as the node knows it that has applied the most of it.
@@ -77,17 +80,20 @@ func statusCommand() *cobra.Command {
 the offset of a host's clock from cluster time, positive if it is ahead. Two
 servers with equal state_index have equal state_hash (--json, for root on a
 server); otherwise one of them is broken. The command reports servers of other
-clusters.`,
+clusters.
+
+Without a quorum the first line says which voters do not answer, and why. The
+exit code is then 1, within two seconds.`,
 		Example: `  lockfs status
   lockfs status --json | jq -r .leader`,
 		Args: cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
-				nodes, err := statusWithHash(ctx, admin, flags.JSON)
+				healthy, nodes, err := healthWithHash(ctx, admin, flags.JSON)
 				if err != nil {
 					return err
 				}
-				status := summarize(nodes)
+				status := summarize(healthy, nodes)
 				clusters := admin.Clusters(ctx, nodes)
 				status.Clusters = clusters.ByID()
 				if _, err := clusters.Only(); err != nil {
@@ -99,9 +105,14 @@ clusters.`,
 					}
 				}
 				if flags.JSON {
-					return cli.PrintJSON(cmd.OutOrStdout(), status)
+					err = cli.PrintJSON(cmd.OutOrStdout(), status)
+				} else {
+					err = status.print(cmd.OutOrStdout())
 				}
-				return status.print(cmd.OutOrStdout())
+				if err == nil && !healthy.Confirmed {
+					return cli.Exit(1, nil)
+				}
+				return err
 			})
 		},
 	}
@@ -109,13 +120,13 @@ clusters.`,
 	return cmd
 }
 
-// statusWithHash leaves the hashes of the state out where they are not for this caller.
-func statusWithHash(ctx context.Context, admin *cluster.Admin, wanted bool) ([]cluster.NodeStatus, error) {
-	nodes, err := admin.Status(ctx, wanted)
+// healthWithHash leaves the hashes of the state out if the caller may not read them.
+func healthWithHash(ctx context.Context, admin *cluster.Admin, wanted bool) (health.Health, []cluster.NodeStatus, error) {
+	healthy, nodes, err := admin.Health(ctx, wanted)
 	if wanted && err == nil && slices.ContainsFunc(nodes, func(n cluster.NodeStatus) bool { return isRefused(n.Err) }) {
-		return admin.Status(ctx, false)
+		return admin.Health(ctx, false)
 	}
-	return nodes, err
+	return healthy, nodes, err
 }
 
 // isRefused tells that the caller may not do what he asked for.
@@ -129,9 +140,9 @@ func refusal(err error) storepb.Code {
 	return storepb.Code_OK
 }
 
-// summarize takes for the leader whom a node of the highest term leads or follows.
-func summarize(nodes []cluster.NodeStatus) *clusterStatus {
-	summary := &clusterStatus{Nodes: []nodeStatus{}}
+// summarize takes for the leader the one of the highest term, if a quorum confirms that the cluster has one.
+func summarize(healthy health.Health, nodes []cluster.NodeStatus) *clusterStatus {
+	summary := &clusterStatus{Health: healthy, Nodes: []nodeStatus{}}
 	leaderID, names, voters := "", make(map[string]string), make(map[string]bool)
 	newest := uint64(0)
 	for _, node := range nodes {
@@ -158,11 +169,11 @@ func summarize(nodes []cluster.NodeStatus) *clusterStatus {
 			summary.Usage = &usage{u.GetInodes(), u.GetMaxInodes(), u.GetBytes(), u.GetMaxBytes()}
 		}
 		summary.ClusterVersion = max(summary.ClusterVersion, s.GetClusterVersion()) // it never goes back
-		if at := time.Unix(0, s.GetClusterTime()).UTC(); at.After(summary.Time) {
-			summary.Time = at
-		}
 	}
-	summary.Leader = names[leaderID]
+	if healthy.Confirmed {
+		summary.Leader = names[leaderID]
+	}
+	summary.Time = latestTime(nodes)
 	silences := silencesOf(nodes)
 	for _, node := range nodes {
 		described := describe(node, voters)
@@ -173,6 +184,16 @@ func summarize(nodes []cluster.NodeStatus) *clusterStatus {
 		summary.Nodes = append(summary.Nodes, described)
 	}
 	return summary
+}
+
+// latestTime is the latest cluster time that a member knows: that of the leader, if there is one.
+func latestTime(nodes []cluster.NodeStatus) (latest time.Time) {
+	for _, node := range nodes {
+		if at := time.Unix(0, node.Status.GetClusterTime()).UTC(); node.Err == nil && at.After(latest) {
+			latest = at
+		}
+	}
+	return latest
 }
 
 // silencesOf are for how long the leader has not heard members, by id.
@@ -218,11 +239,15 @@ func describe(node cluster.NodeStatus, voters map[string]bool) nodeStatus {
 }
 
 func (s *clusterStatus) print(w io.Writer) error {
-	leader := s.Leader
-	if leader == "" {
-		leader = "(none is known)"
+	switch {
+	case !s.Health.Confirmed:
+		fmt.Fprintf(w, "%s\nterm %d, last known cluster time %s\n", cli.Text(s.Health.String()), s.Term, s.Time.Format(time.RFC3339))
+	default:
+		fmt.Fprintf(w, "leader %s, term %d, cluster time %s\n", cmp.Or(s.Leader, "(not known)"), s.Term, s.Time.Format(time.RFC3339))
+		if len(s.Health.Silent) > 0 {
+			fmt.Fprintln(w, cli.Text(s.Health.String()))
+		}
 	}
-	fmt.Fprintf(w, "leader %s, term %d, cluster time %s\n", leader, s.Term, s.Time.Format(time.RFC3339))
 	if u := s.Usage; u != nil {
 		fmt.Fprintf(w, "used %s of %s, %d of %d inodes\n", cli.SizeText(u.Bytes), cli.SizeText(u.MaxBytes), u.Inodes, u.MaxInodes)
 	}

@@ -145,7 +145,7 @@ func CreateToken(ctx context.Context, admin *cluster.Admin, plan *TokenPlan) (*T
 	if err != nil {
 		return nil, err
 	}
-	now := summarize(nodes).Time
+	now := latestTime(nodes)
 	secret := identity.NewToken(plan.Role, addresses[:min(len(addresses), mostAddresses)], fingerprint, now)
 	text, err := secret.Text()
 	if err != nil {

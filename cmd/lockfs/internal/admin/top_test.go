@@ -14,6 +14,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/health"
 	"lockfs/cluster/page"
 	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
@@ -72,7 +73,7 @@ func TestTopShowsTroubleFirst(t *testing.T) {
 	m.keys("/", "w", "e", "b", "1", "enter")
 	require.Equal(t, []string{"old.lock", "a.lock"}, m.first())
 	m.Update(desk{at: time.Unix(2, 0), err: errors.New("nobody leads")})
-	require.Contains(t, m.text(), "no answer: nobody leads\nleader a")
+	require.Contains(t, m.text(), "nobody leads\nleader a")
 	require.Equal(t, []string{"old.lock", "a.lock"}, m.first(), "what was seen last stays")
 	require.Equal(t, tea.Quit(), m.keys("q")())
 }
@@ -87,21 +88,21 @@ func TestTopHasTheBanner(t *testing.T) {
 		node("a", "leader"), node("b", "follower"),
 		{Name: "c", Voter: true, Err: errors.New("silent")}, {Name: "d", Status: new(clusterpb.StatusReply)},
 	}
-	banner := bannerOf(nodes, summarize(nodes))
+	banner := bannerOf(summarize(health.Health{Confirmed: true, Voters: 3, Answering: 2}, nodes))
 	require.Equal(t, []string{
-		"leader a, term 3  majority: 2 of 3 answer  clocks not known", "silent hosts: none", "alarms: none",
+		"leader a, term 3  quorum: 2 of 3 answer  clocks not known", "silent hosts: none", "alarms: none",
 		"insecure: whoever reaches a server's port may do anything",
 	}, topOf(20, desk{banner: banner}).banner())
 
-	banner = page.Banner{Voters: 3, Answer: 1, Spread: 1500 * time.Millisecond, Clocks: 4, Silent: []string{"w", "x"}, Alarms: []string{"no_space: a"}}
+	banner = page.Banner{Health: health.Health{Voters: 3, Answering: 1}, Spread: 1500 * time.Millisecond, Clocks: 4, Silent: []string{"w", "x"}, Alarms: []string{"no_space: a"}}
 	m := topOf(20, desk{banner: banner})
 	require.Equal(t, []string{
-		"leader (none is known), term 0  no majority: 1 of 3 answer  clocks 1.5 s apart", "SILENT HOSTS: w, x", "ALARMS: no_space: a",
+		"leader (none is known), term 0  no quorum: 1 of 3 answer  clocks 1.5 s apart", "SILENT HOSTS: w, x", "ALARMS: no_space: a",
 	}, m.banner())
 	m.Update(desk{at: time.Unix(2, 0), err: errors.New("nobody leads"), members: []nodeStatus{{Name: "a"}},
-		banner: page.Banner{Leader: "b", Term: 4, Voters: 3, Answer: 2}})
+		banner: page.Banner{Leader: "b", Term: 4, Health: health.Health{Voters: 3, Answering: 2}}})
 	require.Equal(t, []string{
-		"no answer: nobody leads", "leader b, term 4  majority: 2 of 3 answer  clocks 1.5 s apart", "SILENT HOSTS: w, x", "ALARMS: no_space: a",
+		"nobody leads", "leader b, term 4  quorum: 2 of 3 answer  clocks 1.5 s apart", "SILENT HOSTS: w, x", "ALARMS: no_space: a",
 	}, m.banner(), "of what only the leader knows, what was seen last")
 }
 

@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,12 +30,15 @@ type lookout struct {
 func (l *lookout) look(ctx context.Context) desk {
 	d := desk{at: time.Now()}
 	d.err = quietly(ctx, l.flags, func(ctx context.Context, admin *cluster.Admin) error {
-		nodes, err := admin.Status(ctx, false)
+		healthy, nodes, err := admin.Health(ctx, false)
 		if err != nil {
 			return err
 		}
-		status := summarize(nodes)
-		d.clusterTime, d.members, d.banner = status.Time, status.Nodes, bannerOf(nodes, status)
+		status := summarize(healthy, nodes)
+		d.clusterTime, d.members, d.banner = status.Time, status.Nodes, bannerOf(status)
+		if !healthy.Confirmed {
+			return errors.New(healthy.String())
+		}
 		if err := d.ask(ctx, admin, nodes); err != nil {
 			return err
 		}
@@ -52,17 +56,9 @@ func (l *lookout) look(ctx context.Context) desk {
 	return d
 }
 
-// bannerOf is what the page says of members.
-func bannerOf(nodes []cluster.NodeStatus, status *clusterStatus) page.Banner {
-	banner := page.Banner{Leader: status.Leader, Term: status.Term}
-	for _, n := range nodes {
-		if n.Voter {
-			banner.Voters++
-			if n.Err == nil {
-				banner.Answer++
-			}
-		}
-	}
+// bannerOf is the part of the banner that the members' statuses show.
+func bannerOf(status *clusterStatus) page.Banner {
+	banner := page.Banner{Leader: status.Leader, Term: status.Term, Health: status.Health}
 	if status.Insecure {
 		banner.Warning = "insecure: whoever reaches a server's port may do anything"
 	}

@@ -62,17 +62,17 @@ func (m *top) banner() []string {
 	case m.seen.at.IsZero():
 		return []string{"looking"}
 	case m.seen.err != nil:
-		lines = append(lines, "no answer: "+cli.Text(m.seen.err.Error()))
+		lines = append(lines, cli.Text(m.seen.err.Error()))
 	}
-	majority, clocks := "no majority", "clocks not known"
-	if b.Majority() {
-		majority = "majority"
+	majority, clocks := "no quorum", "clocks not known"
+	if b.Health.HasQuorum() {
+		majority = "quorum"
 	}
 	if b.Clocks > 0 {
 		clocks = "clocks " + b.SpreadText() + " apart"
 	}
 	lines = append(lines, fmt.Sprintf("leader %s, term %d  %s: %d of %d answer  %s",
-		cmp.Or(cli.Text(b.Leader), "(none is known)"), b.Term, majority, b.Answer, b.Voters, clocks))
+		cmp.Or(cli.Text(b.Leader), "(none is known)"), b.Term, majority, b.Health.Answering, b.Health.Voters, clocks))
 	silent := "silent hosts: none"
 	if len(b.Silent) > 0 {
 		silent = "SILENT HOSTS: " + cli.Text(strings.Join(b.Silent, ", "))

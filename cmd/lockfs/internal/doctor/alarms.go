@@ -34,6 +34,9 @@ func lookAtAlarms(ctx context.Context, h *host) []Finding {
 	if _, err := h.cluster(ctx); err != nil {
 		return one(unknown("", "no server answers"))
 	}
+	if h.hasNoQuorum(ctx) {
+		return nil
+	}
 	alarms, err := h.alarms(ctx)
 	if err != nil {
 		return one(unknown("", "the alarms are not known: %v", err))

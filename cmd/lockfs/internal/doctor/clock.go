@@ -22,6 +22,9 @@ func lookAtClock(ctx context.Context, h *host) []Finding {
 	default:
 		found = append(found, warning(advice, "nobody synchronises the clock"))
 	}
+	if h.hasNoQuorum(ctx) {
+		return found
+	}
 	status, err := h.cluster(ctx)
 	if err != nil || status.Time.IsZero() {
 		return append(found, unknown("", "cluster time is not known: no server answered"))

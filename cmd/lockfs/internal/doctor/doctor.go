@@ -12,7 +12,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// check looks at one thing. It says at least one sentence: that something could not be looked at is one too.
+// check looks at one thing. It returns no finding only if it could not look because of a cause that another check states.
 type check struct {
 	name  string
 	about string // what it looks at, for the manual

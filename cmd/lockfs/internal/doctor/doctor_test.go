@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"lockfs/cluster/health"
 	"lockfs/cmd/lockfs/internal/cli"
 
 	"lockfs/cmd/lockfs/internal/mountpoints"
@@ -74,7 +75,7 @@ func writes(median, longest time.Duration) []time.Duration {
 
 func wellCluster() *clusterStatus {
 	status := new(clusterStatus)
-	if err := json.Unmarshal([]byte(`{"leader":"a","cluster_time":"2026-01-02T03:04:05Z","usage":{"bytes":1,"max_bytes":1073741824},"nodes":[
+	if err := json.Unmarshal([]byte(`{"health":{"confirmed":true,"voters":3,"answering":3},"leader":"a","cluster_time":"2026-01-02T03:04:05Z","usage":{"bytes":1,"max_bytes":1073741824},"nodes":[
 		{"name":"a","address":"h1:1","version":"v1","state":"leader","voter":true},
 		{"name":"b","address":"h2:1","version":"v1","state":"follower","voter":true},
 		{"name":"c","address":"h3:1","version":"v1","state":"follower","voter":true}]}`), status); err != nil {
@@ -180,7 +181,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"silent server": {"servers", cluster(func(s *clusterStatus) { s.Nodes[1].Error = "refused" }), Warning, "server b (h2:1) is not reached: refused", true},
 		"two versions":  {"servers", cluster(func(s *clusterStatus) { s.Nodes[1].Version = "v2" }), Warning, "v1 (a, c); v2 (b)", true},
 		"two clusters":  {"servers", cluster(func(s *clusterStatus) { s.SeveralClusters = "the servers belong to 2 clusters" }), Failed, "2 clusters", true},
-		"no leader":     {"servers", cluster(func(s *clusterStatus) { s.Leader = "" }), Failed, "no leader", true},
+		"no leader":     {"servers", cluster(withoutQuorum), Failed, "NO QUORUM: 1 of 3 voters answers", true},
 		"even":          {"servers", cluster(func(s *clusterStatus) { s.Nodes[2].Voter = false }), Warning, "2 voters survive", true},
 		"an alarm": {"alarms", func(h *host) {
 			h.alarms = func(context.Context) ([]alarm, error) { return []alarm{{7, "state_differs", "that of b was not"}}, nil }
@@ -266,6 +267,32 @@ func certificate(t testing.TB, left time.Duration) func(*host) {
 		h.identities = []string{filepath.Join(h.root, "none"), filepath.Join(h.root, "id")}
 		put(t, filepath.Join(h.root, "id", cli.LeafFile), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 	}
+}
+
+func withoutQuorum(s *clusterStatus) {
+	s.Leader = ""
+	s.Health = health.Of([]health.Voter{{Name: "a"}, {Name: "b", Failure: "connection refused"}, {Name: "c", Failure: "connection refused"}}, context.DeadlineExceeded)
+}
+
+// TestWithoutAQuorumOnlyTheCauseIsReported: the clock, the alarms, the lock files and a mount that does not answer are no further findings.
+func TestWithoutAQuorumOnlyTheCauseIsReported(t *testing.T) {
+	h := wellHost(t)
+	status := wellCluster()
+	withoutQuorum(status)
+	h.cluster = func(context.Context) (*clusterStatus, error) { return status, nil }
+	unasked := errors.New("this must not be asked")
+	h.alarms = func(context.Context) ([]alarm, error) { return nil, unasked }
+	h.filesRemoved = func(context.Context) (map[string]int, error) { return nil, unasked }
+	h.mountState = func(string) (bool, error) {
+		return false, errors.New("lockfs is mounted there already and does not answer")
+	}
+	var trouble []string
+	for _, f := range examine(t.Context(), h).Findings {
+		if f.State != OK {
+			trouble = append(trouble, f.Check)
+		}
+	}
+	require.Equal(t, []string{"servers"}, trouble)
 }
 
 // TestWhoHasAPort looks at this very process.

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lockfs/cluster/health"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/mountpoints"
 	"lockfs/fusefs/mountpoint"
@@ -62,8 +63,9 @@ func (h *host) eachData(look func(dir string) Finding) []Finding {
 
 // clusterStatus is what is of use here of what `lockfs status --json` prints.
 type clusterStatus struct {
-	Leader string    `json:"leader"`
-	Time   time.Time `json:"cluster_time"` // at some moment between the next two
+	Health health.Health `json:"health"`
+	Leader string        `json:"leader"`
+	Time   time.Time     `json:"cluster_time"` // at some moment between the next two
 	asked  time.Time
 	came   time.Time
 	Usage  *struct {
@@ -79,6 +81,13 @@ type clusterStatus struct {
 		Voter   bool   `json:"voter"`
 		Error   string `json:"error"`
 	} `json:"nodes"`
+}
+
+// hasNoQuorum reports whether servers answer, but no quorum confirms a read. The check of the servers states that; checks of other things
+// that need a quorum have nothing to add.
+func (h *host) hasNoQuorum(ctx context.Context) bool {
+	status, err := h.cluster(ctx)
+	return err == nil && !status.Health.Confirmed
 }
 
 // daemonSocket is a socket of a daemon, and what came of connecting to it.

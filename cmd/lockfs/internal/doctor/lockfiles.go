@@ -43,6 +43,9 @@ func lookAtLockFiles(ctx context.Context, h *host) []Finding {
 	if _, err := h.cluster(ctx); err != nil {
 		return one(unknown("", "no server answers"))
 	}
+	if h.hasNoQuorum(ctx) {
+		return nil
+	}
 	removed, err := h.filesRemoved(ctx)
 	if err != nil {
 		return one(unknown("", "the events are not known: %v", err))

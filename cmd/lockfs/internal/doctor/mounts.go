@@ -2,7 +2,7 @@ package doctor
 
 import "context"
 
-func lookAtMounts(_ context.Context, h *host) []Finding {
+func lookAtMounts(ctx context.Context, h *host) []Finding {
 	dirs, err := h.mounts()
 	switch {
 	case err != nil:
@@ -17,6 +17,7 @@ func lookAtMounts(_ context.Context, h *host) []Finding {
 		case dead:
 			found = append(found, failed("start lockfs on it again, which cleans up, or unmount it: umount "+dir,
 				"%s is dead (Transport endpoint is not connected): its process has ended", dir))
+		case err != nil && h.hasNoQuorum(ctx):
 		case err != nil:
 			found = append(found, failed("see whether its process runs and a majority of the servers does: lockfs status", "%s: %v", dir, err))
 		default:

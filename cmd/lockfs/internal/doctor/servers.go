@@ -17,7 +17,7 @@ import (
 func askStatus(ctx context.Context, flags []string) (*clusterStatus, error) {
 	asked := time.Now()
 	done := cli.RunSelf(ctx, append([]string{"status", "--json"}, flags...)...)
-	if done.Err != nil {
+	if done.Err != nil && len(done.Stdout) == 0 {
 		return nil, errors.New(strings.TrimPrefix(string(bytes.TrimSpace(done.Stderr)), "lockfs: "))
 	}
 	status := &clusterStatus{asked: asked, came: time.Now()}
@@ -37,6 +37,10 @@ func lookAtServers(ctx context.Context, h *host) []Finding {
 		return one(unknown("on a host that is to have some, say which with --servers", "no server answers: %v", err))
 	}
 	var found []Finding
+	if !status.Health.Confirmed {
+		found = append(found, failed("start the servers that do not answer, or mend the links to them; if they are lost for good: `lockfs help operation`",
+			"%s", cli.Text(status.Health.String())))
+	}
 	versions, voters, silent := map[string][]string{}, 0, 0
 	for _, node := range status.Nodes {
 		if node.Error != "" {
@@ -52,9 +56,6 @@ func lookAtServers(ctx context.Context, h *host) []Finding {
 	}
 	if status.SeveralClusters != "" {
 		found = append(found, failed("see `lockfs help members`, \"Two clusters\"", "%s", status.SeveralClusters))
-	}
-	if status.Leader == "" {
-		found = append(found, failed("start servers until a majority runs", "there is no leader: nothing can be changed"))
 	}
 	if len(versions) > 1 {
 		found = append(found, warning("bring all to the newest of them, one server after the other", "servers have different versions: %s", describeVersions(versions)))

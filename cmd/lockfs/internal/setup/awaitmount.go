@@ -6,13 +6,15 @@ import (
 	"strings"
 	"time"
 
+	"lockfs/cluster"
+	"lockfs/cluster/health"
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
 // remark is how often it is said, while it is waited for the mount, what the daemon says.
 const remark = 5 * time.Second
 
-// awaitMount waits until a majority of the servers does what is asked for on the mount.
+// awaitMount waits until a quorum of the servers does what is asked for on the mount.
 func (h *host) awaitMount(ctx context.Context, r *report, daemon service, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -27,18 +29,32 @@ func (h *host) awaitMount(ctx context.Context, r *report, daemon service, wait t
 			return fmt.Errorf("the daemon has ended:\n%s", daemon.trouble(ctx))
 		}
 		if now := time.Now(); now.Sub(began) > patience && now.Sub(last) > remark || said == "" && now.Sub(began) > patience {
-			if word := lastLine(daemon.trouble(ctx)); word != said {
-				r.is("waiting", "%s", cli.Text(word))
-				said, last = word, now
+			if cause := h.whyNotYet(ctx, daemon); cause != said {
+				r.is("waiting", "%s", cli.Text(cause))
+				said, last = cause, now
 			}
 		}
 		select {
 		case <-time.After(look):
 		case <-ctx.Done():
-			return fmt.Errorf("the mount does not work yet (%w); the daemon goes on trying, and says:\n%s", err,
-				daemon.trouble(context.WithoutCancel(ctx)))
+			return fmt.Errorf("the mount does not work yet (%w): %s; the daemon goes on trying", err,
+				h.whyNotYet(context.WithoutCancel(ctx), daemon))
 		}
 	}
+}
+
+// whyNotYet is the cause for which a mount does not work: the health of the cluster, or, where the daemon cannot say it yet, the last line of
+// the daemon's log.
+func (h *host) whyNotYet(ctx context.Context, daemon service) string {
+	var healthy health.Health
+	err := h.ask(ctx, func(ctx context.Context, asked *cluster.Admin) (err error) {
+		healthy, _, err = asked.Health(ctx, false)
+		return err
+	})
+	if err == nil && !healthy.Confirmed {
+		return healthy.String()
+	}
+	return lastLine(daemon.trouble(ctx))
 }
 
 func lastLine(text string) string {

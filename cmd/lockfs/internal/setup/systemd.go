@@ -142,7 +142,7 @@ func (s *systemd) String() string { return unitName(s.role) + ", enabled" }
 
 func (s *systemd) trouble(ctx context.Context) string {
 	output, _ := exec.CommandContext(ctx, "journalctl", "--unit="+unitName(s.role), "--lines=5", "--output=cat", "--quiet").Output()
-	return strings.TrimSpace(string(output)) + "\n(more with: journalctl -u " + unitName(s.role) + ")"
+	return "journalctl -u " + unitName(s.role) + " ends with:\n" + strings.TrimSpace(string(output))
 }
 
 func systemctl(ctx context.Context, args ...string) error {
