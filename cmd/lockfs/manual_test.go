@@ -83,6 +83,22 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	require.Greater(t, calls, 50)
 }
 
+// TestDocumentsLinkToFiles checks that each relative link and picture of a document leads to a file.
+func TestDocumentsLinkToFiles(t *testing.T) {
+	root := filepath.Join("..", "..")
+	link := regexp.MustCompile(`\]\(([^):#]+)\)`)
+	links := 0
+	for _, file := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "TESTING.md", "CHANGELOG.md"} {
+		content, err := os.ReadFile(filepath.Join(root, file))
+		require.NoError(t, err)
+		for _, found := range link.FindAllStringSubmatch(string(content), -1) {
+			links++
+			require.FileExists(t, filepath.Join(root, found[1]), file)
+		}
+	}
+	require.Greater(t, links, 20)
+}
+
 // TestSecurityNamesTestsThatAreThere: each claim about an attacker names the tests that play the attacker.
 func TestSecurityNamesTestsThatAreThere(t *testing.T) {
 	root := filepath.Join("..", "..")
