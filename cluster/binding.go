@@ -6,7 +6,6 @@ import (
 
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -44,9 +43,7 @@ func (b *binding) command(caller rpc.Caller, cmd *storepb.Command) error {
 		cmd.Caller = new(storepb.Caller) // else nobody would judge it
 	}
 	if by := cmd.GetCaller(); by != nil {
-		if !fault.HostFromMessage {
-			by.Host = caller.Host
-		}
+		by.Host = caller.Host
 		if squashed {
 			squash(by)
 		}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"lockfs/raftstore/fault"
 )
 
 // clock is cluster time on the leader. It never goes back while this node leads, nor behind the last
@@ -31,7 +29,7 @@ var processStart = time.Now()
 
 func readClocks() reading {
 	now := time.Now()
-	return reading{wall: now.UnixNano() + int64(fault.ClockOffset()), mono: fault.Drift(now.Sub(processStart))}
+	return reading{wall: now.UnixNano(), mono: now.Sub(processStart)}
 }
 
 // readingOf answers readings of another wall clock than this host's; nil: of this one.
@@ -118,9 +116,6 @@ const lateness = time.Minute
 
 // median takes the lower middle one of an even number of clocks, unless that is far behind cluster time.
 func (c *clock) median(now reading, clusterTime int64) int64 {
-	if fault.LeaderClock {
-		return now.wall
-	}
 	offsets := append(make([]int64, 0, len(c.peers)+1), now.offset(now.wall))
 	for _, offset := range c.peers {
 		offsets = append(offsets, offset)

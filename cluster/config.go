@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,7 +14,6 @@ import (
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -93,13 +93,7 @@ type Config struct {
 const leastRemoveDead = 10 * time.Second
 
 func (c *Config) certificateValidity() time.Duration {
-	switch {
-	case c.validity != 0:
-		return c.validity
-	case fault.CertificateValidity != 0:
-		return fault.CertificateValidity
-	}
-	return identity.Validity
+	return cmp.Or(c.validity, identity.Validity)
 }
 
 func (c *Config) validate() error {

@@ -9,7 +9,6 @@ import (
 	"lockfs/cluster/lease"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/codec"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -30,10 +29,6 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 
 func (n *Node) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	n.binding.viewer(rpc.CallerOf(ctx), req.GetQuery())
-	if query := req.GetQuery(); fault.UnverifiedReads && query != nil {
-		result, err := n.fsm.Query(query)
-		return &clusterpb.ExecuteReply{Outcome: outcomeOf(notAnswered(err)), Result: result}, nil
-	}
 	if result := n.fsm.QuerySince(req.GetQuery()); result != nil {
 		return &clusterpb.ExecuteReply{Result: result}, nil
 	}

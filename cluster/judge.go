@@ -11,7 +11,6 @@ import (
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 	"lockfs/raftstore/trust"
@@ -86,7 +85,7 @@ func (j *judge) Standing(name identity.Name, key identity.KeyHash) identity.Stan
 	j.view(func(ns *namespace.Namespace) {
 		begun = len(ns.Authorities()) > 0
 		switch err := ns.Admitted(name.Host, roleOf(name.Role), key[:]); {
-		case err == nil, fault.AdmitRevoked && errors.Is(err, trust.ErrRevoked):
+		case err == nil:
 			standing = identity.Admitted
 		case errors.Is(err, trust.ErrRevoked):
 			standing = identity.Revoked

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/consensus"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -198,7 +197,7 @@ func (l *leaderLoop) applyAll() error {
 func (l *leaderLoop) awaitLeases(term ids.Term, elected, silent time.Duration) bool {
 	mayLease := false
 	l.raft.FSM.View(func(ns *namespace.Namespace) { mayLease = ns.MayLease() })
-	if !mayLease || fault.NoLeaseWait {
+	if !mayLease {
 		return true
 	}
 	before := term - 1

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 )
 
@@ -40,9 +39,7 @@ func newSessionLeases(ttl time.Duration) *sessionLeases {
 func (l *sessionLeases) reset(now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !fault.OldSilence {
-		l.sessions = make(map[ids.Session]*sessionLease)
-	}
+	l.sessions = make(map[ids.Session]*sessionLease)
 	l.ticked = now
 }
 
@@ -53,9 +50,6 @@ func (l *sessionLeases) renew(id ids.Session, now time.Duration, clusterTime int
 	s := l.known(id, now)
 	if s.ending {
 		return false
-	}
-	if fault.LateKeepalives && now-s.renewed > l.ttl/2 {
-		return true
 	}
 	s.renewed, s.keepalive, s.offset = max(s.renewed, now), clusterTime, offset
 	return true

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 )
 
@@ -155,7 +154,7 @@ func (c *newcomers) judge(id string, now time.Duration, applied, committed ids.I
 	} else {
 		t.lastWord = err.Error()
 	}
-	ready = err == nil && (applied >= t.goal || fault.EarlyVote)
+	ready = err == nil && applied >= t.goal
 	if now-t.goalSet >= catchUpTime {
 		t.goal, t.goalSet = committed, now
 	}

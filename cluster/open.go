@@ -9,7 +9,6 @@ import (
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -226,7 +225,7 @@ func (n *Node) leaderLoop() *leaderLoop {
 
 func (n *Node) comparison() *comparison {
 	return &comparison{
-		ctx: n.ctx, interval: fault.CompareInterval(compareInterval), members: n.members, leadership: n.leadership,
+		ctx: n.ctx, interval: compareInterval, members: n.members, leadership: n.leadership,
 		changes: n.changes, peers: n.peers, instances: n.instances, self: n, logger: n.logger,
 	}
 }

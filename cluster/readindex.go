@@ -11,7 +11,6 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -96,7 +95,7 @@ func isMajority(some, all int) bool { return some > all/2 }
 // confirmedBy tells whether a request proves by itself that nobody newer had been elected when it was sent: it comes from
 // another voter, which was still in this term then, and two are a majority.
 func (r *readIndex) confirmedBy(req *clusterpb.ExecuteRequest, term ids.Term) bool {
-	return (ids.Term(req.GetTerm()) == term || fault.AnyTerm) && r.isMajorityWith(req.GetVoter(), req.GetVoterInstance())
+	return ids.Term(req.GetTerm()) == term && r.isMajorityWith(req.GetVoter(), req.GetVoterInstance())
 }
 
 // isMajorityWith tells whether this node and another voter are a majority. Nobody is called "". A leader that is removing
@@ -105,7 +104,7 @@ func (r *readIndex) confirmedBy(req *clusterpb.ExecuteRequest, term ids.Term) bo
 func (r *readIndex) isMajorityWith(id string, instance uint64) bool {
 	voters := r.raft.VoterIDs()
 	return r.instances.Follows(raft.ServerID(id), ids.Instance(instance)) && id != r.members.dir.ID && isMajority(2, len(voters)) && slices.Contains(voters, id) &&
-		(slices.Contains(voters, r.members.dir.ID) || fault.RemovedVote)
+		slices.Contains(voters, r.members.dir.ID)
 }
 
 // word is what a voter says of its term.

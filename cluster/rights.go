@@ -8,7 +8,6 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
-	"lockfs/raftstore/fault"
 )
 
 // right is what it takes to do something. Who has one has those before it.
@@ -217,9 +216,6 @@ func rightOf(caller rpc.Caller) right {
 	case rpc.RoleInsecure, rpc.RoleServer:
 		return ofServers
 	case rpc.RoleClient:
-		if fault.MountMayAll {
-			return ofServers
-		}
 		return ofMounts
 	case rpc.RoleUser:
 		return ofUsers

@@ -8,7 +8,6 @@ import (
 
 	"lockfs/cluster/lease"
 	"lockfs/raftstore"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -119,9 +118,6 @@ func (s *shown) settle(ctx context.Context, index ids.Index) error {
 	pending := s.waits[index]
 	delete(s.waits, index)
 	s.mu.Unlock()
-	if fault.AnswerBeforeRevocation {
-		return nil
-	}
 	return s.table.Await(ctx, pending, monotonic)
 }
 
@@ -158,7 +154,7 @@ func (s *shown) query(ctx context.Context, leads func() bool, query *storepb.Que
 	if err == nil && !leads() {
 		err = errNotConfirmed
 	}
-	if err == nil && !fault.ShowBeforeRevocation {
+	if err == nil {
 		err = s.table.Await(ctx, pending, monotonic)
 	}
 	return result, given, err
@@ -190,9 +186,6 @@ func (s *shown) give(ns *namespace.Namespace, to lease.Request, a *answered, unc
 		return leased{}
 	}
 	now := s.clock.Now()
-	if fault.EagerLeases {
-		unchanged = 0
-	}
 	var given leased
 	for _, ino := range a.inodes {
 		settled, until := ns.Settled(ino, now-int64(unchanged))

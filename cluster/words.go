@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"lockfs/cluster/lease"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 )
 
@@ -41,18 +40,14 @@ func (w *words) give() (term ids.Term, silent time.Duration) {
 	if term = w.inTerm(); term > w.term {
 		w.term, w.earlier = term, w.last
 	}
-	if !fault.ForgetWords {
-		w.last = now
-	}
+	w.last = now
 	return term, now - w.earlier
 }
 
 // stored is called when this node stores entries, which says in which term it is: a leader may rely on that it has them. The term cannot
 // change between that leader's message and this: raft does both, heartbeats too, on one goroutine.
 func (w *words) stored() {
-	if !fault.StoreSilently {
-		w.give()
-	}
+	w.give()
 }
 
 // reconfigured is called when raft's configuration has changed.

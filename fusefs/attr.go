@@ -9,7 +9,6 @@ import (
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -19,7 +18,6 @@ func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, o
 	defer fs.observed("getattr", time.Now(), &code)
 	created, age, opens, fresh := fs.calls.justCreated(in.Pid, ids.Inode(in.NodeId))
 	if fresh {
-		fault.DieAsked()
 		out.Attr = created.attr
 		return fuse.OK
 	}

@@ -9,12 +9,10 @@ import (
 	"math"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/hashicorp/raft"
 
 	"lockfs/raftstore/codec"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -302,11 +300,6 @@ func (f *FSM) EndedWaits(ctx context.Context, session ids.Session, after ids.Ind
 		}
 		if len(ended) > 0 || ctx.Err() != nil {
 			return becomeOf(f.ns, ended), nil
-		}
-		if fault.MissedEnd {
-			f.mu.Unlock()
-			time.Sleep(time.Millisecond)
-			f.mu.Lock()
 		}
 		news, found := f.endings.news[session]
 		if !found {

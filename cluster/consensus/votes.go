@@ -16,7 +16,6 @@ import (
 
 	"lockfs/cluster/durable"
 	"lockfs/raftstore/checksum"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 )
 
@@ -121,7 +120,7 @@ func (v *voteStore) save(next votes) error {
 	record = binary.BigEndian.AppendUint64(record, uint64(next.term))
 	record = append(record, next.candidate...)
 	binary.BigEndian.PutUint32(record, checksum.Of(record[checksum.Size:]))
-	if v.log != nil && !fault.TermBeforeLog {
+	if v.log != nil {
 		if err := v.log.flush(); err != nil {
 			return err
 		}

@@ -3,12 +3,11 @@ package session
 import (
 	"time"
 
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/hostinfo"
 )
 
 // wallClock is what this host's clock said, nanoseconds since the Unix epoch.
-func wallClock(at time.Time) int64 { return at.UnixNano() + int64(fault.ClockOffset()) }
+func wallClock(at time.Time) int64 { return at.UnixNano() }
 
 // ClusterTime is cluster time as the last keepalive told it. It goes on while the host sleeps, and does not
 // follow this host's wall clock. It is ahead by at most what that keepalive took, and behind only by how far the

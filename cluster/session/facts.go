@@ -8,7 +8,6 @@ import (
 	"lockfs/cluster/process"
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -57,9 +56,6 @@ func (h *holders) describePlain(caller *storepb.Caller, name string, content []b
 		message := namespace.FactsMessage(says.FactsOf(h.origin()))
 		message.Process = h.introduce(holder)
 		return message
-	}
-	if fault.AnyNumber && formats.Detect(content) == formats.PID {
-		return namespace.FactsMessage(formats.FactsOf(content, h.origin()))
 	}
 	evidence := formats.EvidenceIn(content, writer)
 	if len(evidence) == 0 {

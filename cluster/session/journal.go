@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 )
 
@@ -113,7 +112,7 @@ func (j *journal) read(bootID string) *journalState {
 	}
 	for slot := range inFlight {
 		session, seq := j.slot(slot)
-		if seq.Load() != 0 && !fault.ForgetPending {
+		if seq.Load() != 0 {
 			call := pendingCall{callNumber{ids.Session(session.Load()), ids.Sequence(seq.Load())}, slot}
 			left.pending = append(left.pending, call)
 			if call.session == left.session {

@@ -7,7 +7,6 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/lease"
 	"lockfs/cluster/rpc"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -53,11 +52,7 @@ func (c *Client) keepLease() {
 		renew := func(to rpc.Node, ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
 			sent = hostinfo.BootTime()
 			req.Left = int64(c.leases.Left(holder, generation, sent))
-			reply, err := to.Lease(ctx, req)
-			if fault.LeaseFromAnswer {
-				sent = hostinfo.BootTime()
-			}
-			return reply, err
+			return to.Lease(ctx, req)
 		}
 		ctx, cancel := context.WithTimeout(c.alive, rpc.AttemptTimeout)
 		reply, err := rpc.Ask(ctx, c.router, renew, &clusterpb.LeaseRequest{

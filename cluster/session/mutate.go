@@ -8,7 +8,6 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/formats/pause"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -125,9 +124,6 @@ func (c *Client) createIn(
 		result, err := c.send(ctx, &storepb.Command{
 			Session: uint64(session.id), Seq: uint64(seq), Acked: uint64(acked), Caller: caller, Op: op,
 		})
-		if err == nil {
-			err = fault.LoseAnswer(ctx, op.GetCreate().GetName())
-		}
 		if err == nil && session.fenced() {
 			_, err = c.live(ctx) // this host slept: look around before answering
 		}
@@ -163,9 +159,6 @@ func (c *Client) createIn(
 			c.journal.promise(slot, caller.GetPid(), answer(result))
 		}
 		c.journal.end(slot)
-		if told {
-			fault.DieAnswering()
-		}
 		// Only now may the cluster forget how to take it back: while the journal has the call, a successor
 		// would want to.
 		session.numbers.done(seq)

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 )
@@ -36,9 +35,6 @@ func newNumbers(last ids.Sequence) *numbers {
 // would be answered what the command was answered that had it first. So numbers go on from the nanosecond of the start: earlier processes
 // have taken fewer than one in each.
 func numbersAfter(last ids.Sequence, started time.Duration) *numbers {
-	if fault.RetakeNumbers {
-		return newNumbers(last)
-	}
 	return newNumbers(max(last, ids.Sequence(started)))
 }
 

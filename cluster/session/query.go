@@ -11,7 +11,6 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/lease"
 	"lockfs/cluster/rpc"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -227,15 +226,12 @@ func (c *Client) queryLeasing(ctx context.Context, question string, query *store
 	holder := c.holder()
 	ticket, wants := c.leases.Ask(holder, question, hostinfo.BootTime())
 	var request lease.Request
-	if wants || fault.EagerLeases {
+	if wants {
 		request = lease.Request{Holder: holder, Spent: ticket.Spent, Asked: ticket.Position}
 	}
 	reply, err := c.query(ctx, query, request)
 	if err != nil || reply.GetLease() == 0 || holder != c.holder() {
 		return reply.GetResult(), err
-	}
-	if fault.LeaseFromAnswer {
-		ticket.Sent = hostinfo.BootTime()
 	}
 	inodes, _ := namespace.Keys(query, reply.GetResult())
 	kept := proto.Clone(reply.GetResult()).(*storepb.Result)

@@ -9,7 +9,6 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/lease"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -39,9 +38,6 @@ func (c *Client) executeLeasing(ctx context.Context, request *clusterpb.ExecuteR
 		request.Also = next
 	})
 	if err == nil && holder == c.holder() {
-		if fault.LeaseFromAnswer {
-			ticket.Sent = hostinfo.BootTime()
-		}
 		c.keepSequel(ticket, next, reply)
 	}
 	return reply, err

@@ -1,4 +1,4 @@
-//go:build faults
+//go:build mutants
 
 package sim
 
@@ -12,9 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/ledger"
+	"lockfs/test/mutants/mutant"
 )
 
-// mistakes are those of package raftstore/fault that show below a mount, by which worlds show them.
+// mistakes are those of test/mutants/faults that show below a mount, by which worlds show them.
 var mistakes = map[string]string{
 	"no-dedup": "TestWorlds", "ignore-cancel": "TestWorlds", "apply-clock": "TestWorlds", "unverified-reads": "TestWorlds",
 	"late-keepalives": "TestWorlds", "serve-gone": "TestLockWorlds",
@@ -24,7 +25,7 @@ var mistakes = map[string]string{
 func TestMistakesAreSeen(t *testing.T) {
 	simulate := func(t *testing.T, worlds, mistake, during string) (string, error) {
 		command := exec.Command(os.Args[0], "-test.run=^"+worlds+"$", "-test.v", "-sim.from=1", "-sim.for="+during)
-		command.Env = append(os.Environ(), "LOCKFS_TEST_FAULT="+mistake, ledger.Variable+"=")
+		command.Env = append(os.Environ(), mutant.Variable+"="+mistake, ledger.Variable+"=")
 		said, err := command.CombinedOutput()
 		return string(said), err
 	}

@@ -1,7 +1,7 @@
 package sim
 
 // kept are the seeds that are simulated each time, each for what it has shown. One that fails is added here when that is mended, with what
-// it showed, and with the commit. Those that are here show mistakes of package raftstore/fault: each of those that are seen below a mount.
+// it showed, and with the commit. Those that are here show mistakes of test/mutants/faults: each of those that are seen below a mount.
 // A world takes a third of a second; when there are thirty, those may go that show the same as others.
 var kept = []uint64{
 	1,                   // late-keepalives: a session ended that its mount relied on; apply-clock: states that differ

@@ -17,16 +17,9 @@ import (
 	"lockfs/cmd/lockfs/internal/protocol"
 	"lockfs/cmd/lockfs/internal/setup"
 	"lockfs/cmd/lockfs/internal/ui"
-	"lockfs/raftstore/fault"
-	"lockfs/raftstore/hostinfo"
 )
 
-func main() {
-	if drifting := fault.BootTime(); drifting != nil {
-		hostinfo.Simulate(drifting)
-	}
-	cli.Main(program)
-}
+func main() { cli.Main(program) }
 
 // program is the one that goes by a name.
 func program(name string) cli.Program {

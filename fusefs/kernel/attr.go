@@ -7,7 +7,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -28,7 +27,6 @@ func kernelTime(ns int64) (sec uint64, nsec uint32) {
 // FillEntry tells of a name. As all that fill an answer it leaves the times for which the kernel may keep it at zero.
 func FillEntry(out *fuse.EntryOut, attr *storepb.Attr) {
 	out.NodeId = attr.GetIno()
-	out.SetEntryTimeout(fault.CacheTime)
 	FillAttr(&out.Attr, attr)
 }
 

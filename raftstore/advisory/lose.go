@@ -1,7 +1,6 @@
 package advisory
 
 import (
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -27,9 +26,7 @@ func (t *Table) DropAll(session ids.Session, delay int64) {
 		return
 	}
 	for _, request := range t.requestsOfSession(session) {
-		if !fault.ServeGone {
-			t.deleteWaiter(request)
-		}
+		t.deleteWaiter(request)
 	}
 	var own []*lock
 	t.bySession.Ascend(&lock{session: session}, func(a *lock) bool {

@@ -1,7 +1,5 @@
 package advisory
 
-import "lockfs/raftstore/fault"
-
 // ownerHasMore looks at an owner's requests again after it got a lock: an earlier request that waits for this lock does not go before them.
 func (t *Table) ownerHasMore(a *lock) {
 	if a.until != 0 {
@@ -80,9 +78,6 @@ func (t *Table) reasonToWait(w *waiter) *parking {
 
 // earlier returns an earlier request that keeps a request waiting: it goes first, or waits for the same.
 func (t *Table) earlier(w *waiter, isHolder bool) *waiter {
-	if fault.QueueJump {
-		return nil
-	}
 	if !isHolder {
 		if same := t.sameBefore(w); same != nil {
 			return same

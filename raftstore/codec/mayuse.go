@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"lockfs/raftstore/checksum"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 	"lockfs/raftstore/version"
 )
@@ -60,7 +59,7 @@ func (p *messagePlan) checkVersion(data []byte, of uint32) error {
 			return fmt.Errorf("field %d of %s: %w", number, p.name, ErrNewer)
 		}
 		field := &p.fields[number]
-		if field.since > of && !fault.ProposeEarly {
+		if field.since > of {
 			return fmt.Errorf("field %d of %s is of version %d, and the cluster runs at version %d: %w", number, p.name, field.since, of, ErrNotYet)
 		}
 		switch {

@@ -1,9 +1,6 @@
 package namespace
 
 import (
-	"slices"
-
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -18,12 +15,6 @@ func (ns *Namespace) Apply(index ids.Index, cmd *storepb.Command) *storepb.Resul
 	result := ns.applyOnce(cmd)
 	ns.judgeUnlocked()
 	ns.touchedOwn = len(ns.tree.touched) > passed
-	if fault.KeepOverTicks {
-		ns.tree.touched = ns.tree.touched[passed:]
-	}
-	if made := cmd.GetOp().GetCreate(); made != nil && fault.KeepAbsent {
-		ns.tree.touched = slices.DeleteFunc(ns.tree.touched, func(ino ids.Inode) bool { return ino == ids.Inode(made.GetParent()) })
-	}
 	return result
 }
 
@@ -46,7 +37,7 @@ func (ns *Namespace) applyOnce(cmd *storepb.Command) *storepb.Result {
 	if ids.Sequence(cmd.GetSeq()) <= s.acked {
 		return fail(storepb.Code_DUPLICATE)
 	}
-	if first, done := ns.sessions.reply(ids.Session(cmd.GetSession()), ids.Sequence(cmd.GetSeq())); done && !fault.NoDedup {
+	if first, done := ns.sessions.reply(ids.Session(cmd.GetSession()), ids.Sequence(cmd.GetSeq())); done {
 		ns.sessions.acknowledge(ns.index, s, 0)
 		return first.result
 	}
@@ -65,7 +56,7 @@ func (ns *Namespace) applyOnce(cmd *storepb.Command) *storepb.Result {
 // passTo does what has become due by the time of a command.
 func (ns *Namespace) passTo(index ids.Index, now int64) {
 	ns.index, ns.removed = index, nil
-	ns.time = max(ns.time, fault.ApplyTime(now))
+	ns.time = max(ns.time, now)
 	ns.locks.Begin(ns.index, ns.time)
 	ns.trust.Begin(ns.index, ns.time)
 	ns.bearRoot()
@@ -158,7 +149,6 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	case *storepb.Op_DeleteQuota:
 		return ns.deleteQuota(cmd.GetCaller(), op.DeleteQuota), nil
 	case *storepb.Op_FreezeState:
-		ns.flipBit()
 		return &storepb.Result{Index: uint64(ns.index)}, nil
 	}
 	if cmd.GetSession() == 0 {

@@ -1,7 +1,6 @@
 package namespace
 
 import (
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -27,7 +26,7 @@ func (ns *Namespace) cancel(session ids.Session, seq ids.Sequence) *storepb.Resu
 	switch {
 	case !found && s.replies >= 2*MaxReplies:
 		return fail(storepb.Code_TOO_MANY_REQUESTS)
-	case found && done.undo != nil && !fault.IgnoreCancel:
+	case found && done.undo != nil:
 		ns.takeBack(session, done.undo)
 	}
 	ns.locks.Cancel(session, seq)
@@ -46,7 +45,7 @@ func (ns *Namespace) takeBack(session ids.Session, undo *storepb.Undo) {
 		return
 	}
 	in, found := ns.tree.inode(e.ino)
-	if !found || !fault.UndoOthers && (in.changed != ids.Index(undo.GetMadeIndex()) || ns.wasLockedAs(e, in)) {
+	if !found || in.changed != ids.Index(undo.GetMadeIndex()) || ns.wasLockedAs(e, in) {
 		return
 	}
 	if undo.GetBackParent() != 0 && ns.moveBack(e, in, undo) {

@@ -3,7 +3,6 @@ package namespace
 import (
 	"bytes"
 
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -51,7 +50,7 @@ func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *s
 func (ns *Namespace) refuseContent(by *storepb.Caller, op *storepb.SetContent, name *entry, in *inode) *storepb.Result {
 	for _, e := range ns.tree.namesOf(in.ino) {
 		var seen []*storepb.Observation
-		if name != nil && e.parent == name.parent && e.name == name.name && (len(op.GetContent()) > 0 || !fault.TruncateUnseen) {
+		if name != nil && e.parent == name.parent && e.name == name.name {
 			seen = op.GetObservations()
 		}
 		if refused := ns.refuse(by, seen, e, in, overwrite); refused != nil {
@@ -87,9 +86,6 @@ func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.S
 func (k *keeper) replaceContent(cmd *storepb.Command, in *inode, content []byte, what *storepb.Facts) *inode {
 	by, changed := cmd.GetCaller(), *in
 	says := asCounted(in, content, k.factsNow(what))
-	if fault.DeafHeartbeat && says != nil && in.facts != nil && says.Holder == in.facts.Holder {
-		says = in.facts
-	}
 	changed.evidence = what.GetEvidence()
 	changed.shared = bytes.HasPrefix(content, in.content) && (in.shared || len(in.content) > 0 && in.host.String() != by.GetHost())
 	changed.facts, changed.gone, changed.host = says, in.goneStill(says), share(by.GetHost())

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"syscall"
 
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -17,7 +16,7 @@ import (
 // countsAsLock reports whether a kernel lock that a caller asks for guards the file from then on. asked are processes of which the
 // caller's mount has to say whether the caller is of their family; nil: it has, or need not.
 func (j *judge) countsAsLock(by *storepb.Caller, op *storepb.TakeLock, in *inode) (counts bool, asked []*process) {
-	if in.kernelLocked || in.unlisted || fault.GuardLocked {
+	if in.kernelLocked || in.unlisted {
 		return true, nil
 	}
 	known, holders := j.holdersOf(in)
@@ -62,7 +61,7 @@ func (j *judge) mayMark(by *storepb.Caller, in *inode) bool {
 
 // noteKernelLock has a file be guarded by its kernel locks alone.
 func (k *keeper) noteKernelLock(in *inode) {
-	if in.kernelLocked || in.unlisted || fault.GuardLocked {
+	if in.kernelLocked || in.unlisted {
 		return
 	}
 	locked := *in

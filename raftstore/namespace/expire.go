@@ -1,7 +1,6 @@
 package namespace
 
 import (
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -9,7 +8,7 @@ import (
 func (k *keeper) expireLocks() {
 	for range expiryBatch {
 		e, found := k.tree.byDue.Min()
-		if !found || e.due > k.time || e.due == k.time && !fault.StaleEarly {
+		if !found || e.due >= k.time {
 			return
 		}
 		in, found := k.tree.inode(e.ino)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"lockfs/formats/lockfact"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -73,7 +72,7 @@ func (j *judge) staleNow(e *entry, g governed) *staleness {
 		return e.stale
 	case g.gone != nil && g.ByProcess():
 		return g.gone
-	case g.StaleAt(j.time), fault.StaleEarly && g.StaleAt(j.time+1):
+	case g.StaleAt(j.time):
 		reason := fmt.Sprintf("its time was over at %s", timestamp(g.ExpiresAt))
 		return &staleness{reason: reason, since: j.time, byTime: true}
 	}

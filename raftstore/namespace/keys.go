@@ -1,7 +1,6 @@
 package namespace
 
 import (
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -41,9 +40,6 @@ func (ns *Namespace) Foreseen(op *storepb.Op) (inodes []ids.Inode) {
 	}
 	switch op := op.GetOp().(type) {
 	case *storepb.Op_Create:
-		if fault.KeepAbsent {
-			break
-		}
 		name(op.Create.GetParent(), nil)
 	case *storepb.Op_Link:
 		name(op.Link.GetParent(), nil)

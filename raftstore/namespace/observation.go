@@ -2,7 +2,6 @@ package namespace
 
 import (
 	"lockfs/formats/lockfact"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -12,7 +11,7 @@ import (
 func (j *judge) observation(e *entry) *storepb.Observation {
 	in, found := j.tree.inode(e.ino)
 	isLock := found && (j.isLock(e, in) || in.facts == nil && e.known != nil)
-	return &storepb.Observation{Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(e.token), Data: !isLock && (!found || !fault.LookAtData)}
+	return &storepb.Observation{Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(e.token), Data: !isLock}
 }
 
 // observations is what somebody has seen who read or made what a name is: that, and the lock that its directory may be.
@@ -57,7 +56,7 @@ func lookedAtEmpty(seen []*storepb.Observation, e *entry) bool {
 // isJudged tells whether a look at a lock of that name counts: what is there may be a lock too. Not every lock has something in
 // it that can be judged.
 func (j *judge) isJudged(e *entry, in *inode) bool {
-	if j.isLock(e, in) || fault.LookAtData {
+	if j.isLock(e, in) {
 		return true
 	}
 	return e.exclusive && !in.isDir() && !in.kernelLocked && lockRule(j.ruleFor(e)).Format != lockfact.Data

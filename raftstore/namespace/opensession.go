@@ -3,17 +3,12 @@ package namespace
 import (
 	"fmt"
 
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *storepb.Result {
 	s, found := ns.sessions.byID.Get(id)
-	if fault.RebornSession && found && s.endedIndex != 0 {
-		ns.sessions.dropSession(id)
-		found = false
-	}
 	switch {
 	case id == 0 || len(op.GetHost()) > MaxName || len(op.GetBootId()) > MaxName || len(op.GetMachine()) > MaxName:
 		return fail(storepb.Code_INVALID)
@@ -87,7 +82,7 @@ func (ns *Namespace) endSession(op *storepb.EndSession) *storepb.Result {
 	switch {
 	case !found || s.endedIndex != 0:
 		return fail(storepb.Code_SESSION_UNKNOWN)
-	case s.active != ids.Index(op.GetIfActive()) && !fault.EndActive:
+	case s.active != ids.Index(op.GetIfActive()):
 		return fail(storepb.Code_CONFLICT)
 	}
 	ns.tree.unpinOrphansOf(s.id)

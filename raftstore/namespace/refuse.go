@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"lockfs/formats/lockfact"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -30,9 +29,6 @@ func (w *warden) refuse(by *storepb.Caller, seen []*storepb.Observation, e *entr
 
 // refuseByLook judges whether it is the lock that the caller looked at.
 func (w *warden) refuseByLook(by *storepb.Caller, seen []*storepb.Observation, e *entry, in *inode, what change) *storepb.Result {
-	if fault.IgnoreLooks {
-		return nil
-	}
 	if other := w.lookedAtAnother(seen, e); other != 0 {
 		reason := fmt.Sprintf("the caller looked at token %d, which is gone", other)
 		w.emitRefused(e, in, by, RefusedLook, reason)

@@ -1,7 +1,6 @@
 package namespace
 
 import (
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -77,7 +76,7 @@ func (ns *Namespace) refuseRename(
 			return refused
 		}
 	}
-	if replaced == nil || fault.RenameOver {
+	if replaced == nil {
 		return nil
 	}
 	return ns.refuse(by, op.GetObservations(), target, replaced, overwrite)

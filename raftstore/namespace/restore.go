@@ -16,7 +16,6 @@ import (
 
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/digest"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 	"lockfs/raftstore/version"
@@ -142,9 +141,6 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 			return nil, err
 		}
 		return nil, r.newer
-	}
-	if highest, _, found := ns.tree.inodes.Max(); found && fault.ReuseInodes {
-		ns.tree.nextIno = highest + 1
 	}
 	if err := ns.check(header.GetRecords()); err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrCorrupt, err)

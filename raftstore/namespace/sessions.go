@@ -7,7 +7,6 @@ import (
 	"github.com/tidwall/btree"
 
 	"lockfs/raftstore/digest"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 	"lockfs/raftstore/version"
@@ -143,7 +142,7 @@ func (ss *sessions) dropReplies(session ids.Session, seq ids.Sequence) int {
 
 // delayAfter is for how long nobody gets the advisory locks of a session that ends while programs may rely on them.
 func (ss *sessions) delayAfter(s *session) int64 {
-	if s.noDelay || fault.NoLockDelay {
+	if s.noDelay {
 		return 0
 	}
 	return ss.lockDelay

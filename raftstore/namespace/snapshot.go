@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/digest"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -86,11 +85,10 @@ func (ts *tables) header() *storepb.SnapshotHeader {
 
 // all is the whole state but for the header, in the order in which it can be restored.
 func (ts *tables) all() []digest.Table {
-	tables := []digest.Table{ts.tree.inodes, ts.tree.byName, ts.tree.orphans.byIno, ts.sessions.byID}
-	if !fault.ForgetReplies {
-		tables = append(tables, ts.sessions.replies)
+	tables := []digest.Table{
+		ts.tree.inodes, ts.tree.byName, ts.tree.orphans.byIno, ts.sessions.byID, ts.sessions.replies,
+		ts.members, ts.rules.byPattern, ts.hosts.byName, ts.events.kept,
 	}
-	tables = append(tables, ts.members, ts.rules.byPattern, ts.hosts.byName, ts.events.kept)
 	tables = append(tables, ts.locks.Tables()...)
 	tables = append(tables, ts.events.counts, ts.alarms.byNumber, ts.tree.quotas.byDir, ts.tree.ledger.quotas)
 	return append(tables, ts.trust.Tables()...)

@@ -21,7 +21,7 @@ import (
 
 // A trial is a situation in which a certain mistake shows.
 type trial struct {
-	mistake string // of package fault
+	mistake string // of test/mutants/faults
 	// run answers what a checker says: nil if nothing is wrong.
 	run func(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error
 }

@@ -101,7 +101,7 @@ func trialShow(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error
 // trialSuccessor has the leadership given to another node at once, which the program does not let anybody ask for. So it is a test of
 // package cluster.
 func trialSuccessor(t testing.TB, _ *suite.Cluster, g *suite.Guest, _ string) error {
-	cmd := exec.Command("go", "test", "-tags", "faults", "-count=1", "-run", "^TestANewLeaderWaitsForLeases$", "./cluster")
+	cmd := exec.Command("go", "test", suite.FaultyFlag(t), "-count=1", "-run", "^TestANewLeaderWaitsForLeases$", "./cluster")
 	cmd.Dir, cmd.Env = suite.SourcePath(t, "."), append(os.Environ(), g.Environment...)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		require.Contains(t, string(output), "what others were told")

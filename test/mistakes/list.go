@@ -1,6 +1,6 @@
 package main
 
-// mistake is one of package fault, and what is to see it.
+// mistake is a patch of test/mutants/faults, and the tests that have to see it.
 type mistake struct {
 	name, kind string
 	seenBy     []tests // in order of cost
@@ -104,6 +104,3 @@ var all = []mistake{
 	{"admit-revoked", tlsIdentity, []tests{cluster("TestARevokedHostHasNoStanding")}},
 	{"mount-may-all", tlsIdentity, []tests{cluster("TestEachRoleMayWhatItsRowsSay")}},
 }
-
-// moments of package fault are no mistakes: what happens then is allowed to.
-var moments = []string{"die-answering", "die-asked", "lose-answers"}

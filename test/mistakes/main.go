@@ -1,9 +1,9 @@
-// Command mistakes makes each mistake of package raftstore/fault and requires that a test sees it.
+// Command mistakes makes each mistake of test/mutants/faults and requires that a test sees it.
 //
 //	go run ./test/mistakes [-hosts] [-write FILE] [NAME ...]
 //
-// For each mistake, or each that is named, list.go has the tests that are to see it, in order of cost. They are built with the tag "faults",
-// have to pass while no mistake is made, and one has to fail with it. The command prints a table in Markdown, with the test that failed and
+// For each mistake, or each that is named, list.go has the tests that are to see it, in order of cost. They are built with the patches of package
+// mutants, have to pass while no mistake is made, and one has to fail with it. The command prints a table in Markdown, with the test that failed and
 // how soon; -write writes it to a file. Mistakes that only tests on hosts see, as root and in minutes, need -hosts. A mistake that no test sees, or
 // that has no test here, is an error.
 package main
@@ -31,7 +31,11 @@ func main() {
 }
 
 func run(names []string, hosts bool, write string) error {
-	described, err := readDescribed()
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	described, err := readDescribed(root)
 	if err == nil {
 		err = checkListed(described)
 	}
@@ -52,7 +56,7 @@ func run(names []string, hosts bool, write string) error {
 	defer func() { _ = os.RemoveAll(dir) }()
 	p := programs{dir}
 	together := byFolder(chosen)
-	if err := p.build(slices.Sorted(maps.Keys(together))); err != nil {
+	if err := p.build(root, slices.Sorted(maps.Keys(together))); err != nil {
 		return err
 	}
 	if err := requirePassing(p, together); err != nil {

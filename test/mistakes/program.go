@@ -10,14 +10,21 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"lockfs/test/mutants"
+	"lockfs/test/mutants/mutant"
 )
 
-// programs are the tests of packages, built with the tag that has the mistakes in them.
+// programs are the tests of packages, built with all mistakes in them.
 type programs struct{ dir string }
 
 // build has one for each package. The name of a program is the last part of its package's.
-func (p programs) build(folders []string) error {
-	args := []string{"test", "-c", "-tags", "faults", "-o", p.dir + string(filepath.Separator)}
+func (p programs) build(root string, folders []string) error {
+	overlay, err := mutants.Overlay(root, filepath.Join(p.dir, "overlay"), mutants.Faults, mutants.Hooks)
+	if err != nil {
+		return err
+	}
+	args := []string{"test", "-c", overlay, "-o", p.dir + string(filepath.Separator)}
 	for _, folder := range folders {
 		args = append(args, "./"+folder)
 	}
@@ -87,7 +94,7 @@ func (p programs) run(mistake string, of tests) (outcome, error) {
 	command := exec.CommandContext(ctx, program, "-test.v", "-test.failfast", "-test.timeout", of.longest().String(), "-test.run", of.pattern())
 	command.Dir = of.folder
 	if !of.onHosts {
-		command.Env = append(os.Environ(), "LOCKFS_TEST_FAULT="+mistake)
+		command.Env = append(os.Environ(), mutant.Variable+"="+mistake)
 	}
 	began := time.Now()
 	printed, err := command.CombinedOutput()

@@ -11,11 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
+	"lockfs/test/mutants"
 )
 
 // Variables for those who run the tests.
 const (
-	// ProgramVariable, FaultyVariable and NextVariable name built programs to test: without build tags, with "faults" and with "next".
+	// ProgramVariable, FaultyVariable and NextVariable name built programs to test: without changes, with those of
+	// package mutants, and of the next version.
 	// test/run sets them, so that the packages share these builds; without them each package makes its own.
 	ProgramVariable = "LOCKFS_TEST_PROGRAM"
 	FaultyVariable  = "LOCKFS_TEST_FAULTY"
@@ -48,8 +50,7 @@ func Program(t testing.TB) string {
 	return path
 }
 
-// FaultyProgram is the path of a program that obeys LOCKFS_TEST_FAULT and LOCKFS_TEST_CLOCK_OFFSET, which the
-// ordinary one does not know.
+// FaultyProgram is the path of a program with the changes of package mutants, which obeys LOCKFS_TEST_FAULT and LOCKFS_TEST_CLOCK_OFFSET.
 func FaultyProgram(t testing.TB) string {
 	t.Helper()
 	path, err := buildFaulty()
@@ -65,7 +66,7 @@ func NextProgram(t testing.TB) string {
 	return path
 }
 
-// NextFaultyProgram is the NextProgram with what the FaultyProgram obeys.
+// NextFaultyProgram is the path of a program of the next version with the changes of the FaultyProgram.
 func NextFaultyProgram(t testing.TB) string {
 	t.Helper()
 	path, err := buildNextFaulty()
@@ -74,11 +75,11 @@ func NextFaultyProgram(t testing.TB) string {
 }
 
 var (
-	buildNextFaulty = sync.OnceValues(func() (string, error) { return build("", "lockfs-next-faulty", "-tags", "faults,next") })
+	buildNextFaulty = sync.OnceValues(func() (string, error) { return buildMutant("", "lockfs-next-faulty", "-tags", "next") })
 
 	buildNext    = sync.OnceValues(func() (string, error) { return build(NextVariable, "lockfs-next", "-tags", "next") })
 	buildProgram = sync.OnceValues(func() (string, error) { return build(ProgramVariable, "lockfs") })
-	buildFaulty  = sync.OnceValues(func() (string, error) { return build(FaultyVariable, "lockfs-faulty", "-tags", "faults") })
+	buildFaulty  = sync.OnceValues(func() (string, error) { return buildMutant(FaultyVariable, "lockfs-faulty") })
 )
 
 func build(variable, name string, flags ...string) (string, error) {
@@ -100,6 +101,34 @@ func build(variable, name string, flags ...string) (string, error) {
 		return "", fmt.Errorf("%v: %w\n%s", cmd.Args, err, output)
 	}
 	return path, nil
+}
+
+func buildMutant(variable, name string, flags ...string) (string, error) {
+	overlay, err := overlay(mutants.Faults, mutants.Hooks)
+	if err != nil {
+		return "", err
+	}
+	return build(variable, name, append(flags, overlay)...)
+}
+
+// FaultyFlag returns the flag with which the go command builds a test with the changes of the FaultyProgram.
+func FaultyFlag(t testing.TB) string {
+	t.Helper()
+	flag, err := overlay(mutants.Faults, mutants.Hooks)
+	require.NoError(t, err)
+	return flag
+}
+
+func overlay(sets ...string) (string, error) {
+	source, err := root()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(programDir, "overlay")
+	if err != nil {
+		return "", err
+	}
+	return mutants.Overlay(source, dir, sets...)
 }
 
 // root is the repository. Tests run somewhere in it.

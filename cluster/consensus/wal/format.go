@@ -6,7 +6,6 @@ import (
 	"github.com/hashicorp/raft-wal/segment"
 
 	"lockfs/raftstore/checksum"
-	"lockfs/raftstore/fault"
 )
 
 // The format of a segment file (raft-wal, segment/format.go): a header, then frames that each take up whole words. A
@@ -43,7 +42,7 @@ func readBatches(content []byte) batches {
 			read.indexStart = uint64(next)
 			next += padded(length)
 		case uint32(segment.FrameCommit):
-			if checksum.Of(content[batch:at]) != length && !fault.BelieveTorn {
+			if checksum.Of(content[batch:at]) != length {
 				return sound
 			}
 			read.end, batch = next, next

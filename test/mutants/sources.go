@@ -1,0 +1,93 @@
+package mutants
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// sources are the files of the packages that patches change.
+type sources struct {
+	root    string
+	folders map[string][]*source
+}
+
+// source is one file.
+type source struct {
+	path    string // from the root
+	text    string
+	changed bool
+}
+
+// files returns those of a package, without its tests.
+func (s *sources) files(folder string) ([]*source, error) {
+	if files, found := s.folders[folder]; found {
+		return files, nil
+	}
+	paths, err := filepath.Glob(filepath.Join(s.root, folder, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	var files []*source
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, &source{path: filepath.Join(folder, filepath.Base(path)), text: string(text)})
+	}
+	s.folders[folder] = files
+	return files, nil
+}
+
+// apply makes the changes of a patch.
+func (s *sources) apply(p Patch) error {
+	for i, c := range p.changes {
+		files, err := s.files(c.folder)
+		if err != nil {
+			return err
+		}
+		var in *source
+		places := 0
+		for _, file := range files {
+			if n := strings.Count("\n"+file.text, "\n"+c.old); n > 0 {
+				places += n
+				in = file
+			}
+		}
+		if places != 1 {
+			return fmt.Errorf("patch %s, change %d: %s has %d places with these lines, and not one: write test/mutants/*/%s.patch anew for\n%s",
+				p.Name, i+1, c.folder, places, p.Name, c.old)
+		}
+		in.text = strings.TrimPrefix(strings.Replace("\n"+in.text, "\n"+c.old, "\n"+c.new, 1), "\n")
+		in.changed = true
+	}
+	return nil
+}
+
+var packageClause = regexp.MustCompile(`(?m)^package \w+`)
+
+// changed returns the files that patches have changed, with the import of package mutant. It stands in the line of the package clause, so that
+// the numbers of lines stay near those of the source.
+func (s *sources) changed() []*source {
+	var changed []*source
+	for _, files := range s.folders {
+		for _, file := range files {
+			if !file.changed {
+				continue
+			}
+			if at := packageClause.FindStringIndex(file.text); at != nil && strings.Contains(file.text, "mutant.") {
+				file.text = file.text[:at[1]] + `; import "lockfs/test/mutants/mutant"` + file.text[at[1]:]
+			}
+			changed = append(changed, file)
+		}
+	}
+	slices.SortFunc(changed, func(a, b *source) int { return strings.Compare(a.path, b.path) })
+	return changed
+}
