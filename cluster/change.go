@@ -14,7 +14,7 @@ func (n *Node) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clust
 	by := callerFor(ctx, req.GetCaller())
 	switch op := req.GetOp().GetOp().(type) {
 	case *storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_ClearAlarm,
-		*storepb.Op_SetQuota, *storepb.Op_DeleteQuota, *storepb.Op_SetNote:
+		*storepb.Op_SetQuota, *storepb.Op_DeleteQuota:
 	case *storepb.Op_Unlink:
 		if unlink := op.Unlink; !unlink.GetForce() || unlink.GetIfToken() == 0 || unlink.GetPin() != 0 {
 			return &clusterpb.AdminReply{Result: n.malformed("a lock is released by force, and by the token that was seen")}, nil

@@ -169,7 +169,7 @@ func mayCommand(cmd *storepb.Command) string {
 		*storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_Tick, *storepb.Op_SetCluster, *storepb.Op_AddAuthority,
 		*storepb.Op_DropAuthority, *storepb.Op_PutToken, *storepb.Op_DeleteToken, *storepb.Op_AdmitHost, *storepb.Op_RevokeHost, *storepb.Op_NoteRefusal,
 		*storepb.Op_SetVersion, *storepb.Op_RaiseAlarm, *storepb.Op_ClearAlarm, *storepb.Op_FreezeState,
-		*storepb.Op_SetQuota, *storepb.Op_DeleteQuota, *storepb.Op_SetNote:
+		*storepb.Op_SetQuota, *storepb.Op_DeleteQuota:
 		return "that is for the leader itself to do"
 	}
 	return ""

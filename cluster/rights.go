@@ -86,7 +86,6 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"list_admissions":     ofServers,
 		"list_alarms":         ofUsers,
 		"list_quotas":         ofMounts, // with names of directories
-		"get_note":            ofUsers,
 		unknown:               ofMounts, // it is answered that nobody here knows it
 	},
 	// In a session of the host that sends them.
@@ -131,7 +130,6 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"freeze_state":   nobodys,
 		"set_quota":      nobodys,
 		"delete_quota":   nobodys,
-		"set_note":       nobodys,
 	},
 	changes: map[protoreflect.Name]right{
 		"set_rule":      ofServers,
@@ -145,7 +143,6 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"clear_alarm":   ofServers,
 		"set_quota":     ofServers,
 		"delete_quota":  ofServers,
-		"set_note":      ofServers,
 		"unlink":        ofServers, // of one lock, whoever has it
 	},
 }

@@ -22,7 +22,7 @@ var (
 	usersMay     = []string{
 		"Sessions", "Status", "query stat_fs", "query list_members", "query list_sessions", "query list_rules", "query list_hosts",
 		"query list_locks", "query preview_rule", "query list_advisory_locks", "query list_events", "query get_cluster", "query list_authorities",
-		"query list_alarms", "query get_note",
+		"query list_alarms",
 	}
 	mountsMay = []string{
 		"KeepAlive", "Lease", "Removals", "AwaitRelease", "ReleaseQuestions", "EndedWaits", "Probe",
@@ -36,7 +36,7 @@ var (
 	serversMay = []string{
 		"Join", "Remove", "SetVote", "Backup", workStatus, resignation, proofOfCaller, "query list_tokens", "query get_admission", "query list_admissions",
 		"change set_rule", "change delete_rule", "change forget_host", "change put_token", "change delete_token", "change revoke_host",
-		"change add_authority", "change clear_alarm", "change set_quota", "change delete_quota", "change unlink", "change set_note",
+		"change add_authority", "change clear_alarm", "change set_quota", "change delete_quota", "change unlink",
 	}
 )
 

@@ -58,7 +58,4 @@ func TestCommandOfAnotherVersionIsNotProposed(t *testing.T) {
 	_, err = store.Propose(t.Context(), olderCommand())
 	require.ErrorIs(t, err, ErrNotDone)
 	require.ErrorIs(t, err, codec.ErrOlder)
-	_, err = store.Propose(t.Context(), &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_SetNote{SetNote: &storepb.SetNote{Text: "t"}}}})
-	require.ErrorIs(t, err, ErrNotDone)
-	require.ErrorIs(t, err, codec.ErrNotYet)
 }

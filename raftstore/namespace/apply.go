@@ -118,8 +118,6 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 		return ns.setMember(cmd.GetCaller(), op.SetMember.GetMember()), nil
 	case *storepb.Op_SetVersion:
 		return ns.setVersion(op.SetVersion.GetVersion()), nil
-	case *storepb.Op_SetNote:
-		return ns.setNote(cmd.GetCaller(), op.SetNote.GetText()), nil
 	case *storepb.Op_RemoveMember:
 		return ns.removeMember(cmd.GetCaller(), op.RemoveMember.GetId()), nil
 	case *storepb.Op_SetLimits:

@@ -45,7 +45,6 @@ const (
 	eventHostJoined       = "host_joined"
 	eventHostRevoked      = "host_revoked"
 	eventVersionRaised    = "version_raised"
-	eventNoteSet          = "note_set"
 	eventJoinRefused      = "join_refused" // somebody was not let in
 )
 

@@ -76,8 +76,6 @@ func (r reader) query(query *storepb.Query) *storepb.Result {
 		return r.awaitChange(q.AwaitChange)
 	case *storepb.Query_ListEvents:
 		return r.listEvents(q.ListEvents)
-	case *storepb.Query_GetNote:
-		return &storepb.Result{Note: r.note}
 	case *storepb.Query_GetCluster:
 		return &storepb.Result{Cluster: r.trust.Cluster()}
 	case *storepb.Query_ListAuthorities:

@@ -98,7 +98,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	}
 	ns := empty(digest.Restoring())
 	ns.index, ns.time = ids.Index(header.GetIndex()), header.GetTime()
-	ns.version, ns.note = max(header.GetClusterVersion(), firstVersion), header.GetNote()
+	ns.version = max(header.GetClusterVersion(), firstVersion)
 	ns.tree.nextIno, ns.tree.nextCookie = ids.Inode(header.GetNextIno()), header.GetNextCookie()
 	ns.sessions.most = header.GetMaxSessions()
 	ns.budgets = budgets{

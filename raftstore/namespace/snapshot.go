@@ -78,7 +78,7 @@ func (ts *tables) header() *storepb.SnapshotHeader {
 		MaxInodes: limits.maxInodes, MaxSessions: ts.sessions.most, LastEvent: ts.events.last, LockDelay: ts.sessions.lockDelay,
 		MaxBytes: limits.maxBytes, MaxInodesPerUser: limits.maxInodesPerUser, MaxBytesPerUser: limits.maxBytesPerUser,
 		Cluster: ts.trust.Cluster(), Earlier: ts.trust.Earlier(), ShutOutIndex: uint64(ts.trust.ShutOut()),
-		ClusterVersion: ts.version, Note: ts.note, Leases: ts.leases,
+		ClusterVersion: ts.version, Leases: ts.leases,
 		MaxLocksPerUser: ts.budgets.locksPerUser, MaxLocksPerFile: ts.budgets.locksPerFile, MaxSessionsPerHost: ts.budgets.sessionsPerHost,
 	}
 }

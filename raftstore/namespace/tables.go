@@ -12,7 +12,6 @@ import (
 type tables struct {
 	clock
 	version  uint32 // at which the cluster runs
-	note     string // of administrators, for one another
 	tree     tree
 	sessions sessions
 	hosts    hosts
@@ -44,7 +43,7 @@ func emptyTables(d *digest.Digest) tables {
 // frozen is a copy in constant time, without what is worked out from the rest when it is restored.
 func (ts *tables) frozen() tables {
 	return tables{
-		clock: ts.clock, version: ts.version, note: ts.note, tree: ts.tree.frozen(), sessions: ts.sessions.frozen(), hosts: hosts{ts.hosts.byName.Copy()},
+		clock: ts.clock, version: ts.version, tree: ts.tree.frozen(), sessions: ts.sessions.frozen(), hosts: hosts{ts.hosts.byName.Copy()},
 		rules: rules{byPattern: ts.rules.byPattern.Copy()}, events: ts.events.frozen(), members: ts.members.Copy(), locks: ts.locks.Frozen(),
 		alarms: alarms{ts.alarms.byNumber.Copy()}, leases: ts.leases, budgets: ts.budgets,
 		trust: ts.trust.Frozen(),

@@ -1117,7 +1117,6 @@ type Op struct {
 	//	*Op_SetQuota
 	//	*Op_DeleteQuota
 	//	*Op_SetVersion
-	//	*Op_SetNote
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1511,15 +1510,6 @@ func (x *Op) GetSetVersion() *SetVersion {
 	return nil
 }
 
-func (x *Op) GetSetNote() *SetNote {
-	if x != nil {
-		if x, ok := x.Op.(*Op_SetNote); ok {
-			return x.SetNote
-		}
-	}
-	return nil
-}
-
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -1680,10 +1670,6 @@ type Op_SetVersion struct {
 	SetVersion *SetVersion `protobuf:"bytes,70,opt,name=set_version,json=setVersion,proto3,oneof"`
 }
 
-type Op_SetNote struct {
-	SetNote *SetNote `protobuf:"bytes,71,opt,name=set_note,json=setNote,proto3,oneof"` // since version 2
-}
-
 func (*Op_Create) isOp_Op() {}
 
 func (*Op_Link) isOp_Op() {}
@@ -1761,8 +1747,6 @@ func (*Op_SetQuota) isOp_Op() {}
 func (*Op_DeleteQuota) isOp_Op() {}
 
 func (*Op_SetVersion) isOp_Op() {}
-
-func (*Op_SetNote) isOp_Op() {}
 
 // Create makes a file, directory, symbolic link or fifo. Answers attr, created and observations. A file that is made
 // exclusively may come with its content. NEED_LINEAGE where a rule says that its maker holds it; Link and Rename too.
@@ -4473,51 +4457,6 @@ func (x *SetVersion) GetVersion() uint32 {
 	return 0
 }
 
-// SetNote leaves a line of text for all administrators, in place of the one before; empty: none. INVALID if it is longer than 1 KiB.
-type SetNote struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SetNote) Reset() {
-	*x = SetNote{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SetNote) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SetNote) ProtoMessage() {}
-
-func (x *SetNote) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SetNote.ProtoReflect.Descriptor instead.
-func (*SetNote) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
-}
-
-func (x *SetNote) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
 type RemoveMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -4527,7 +4466,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4539,7 +4478,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4552,7 +4491,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RemoveMember) GetId() string {
@@ -4582,7 +4521,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4594,7 +4533,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4607,7 +4546,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SetLimits) GetMaxInodes() uint64 {
@@ -4690,7 +4629,7 @@ type SetCluster struct {
 
 func (x *SetCluster) Reset() {
 	*x = SetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4702,7 +4641,7 @@ func (x *SetCluster) String() string {
 func (*SetCluster) ProtoMessage() {}
 
 func (x *SetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4715,7 +4654,7 @@ func (x *SetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCluster.ProtoReflect.Descriptor instead.
 func (*SetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SetCluster) GetId() string {
@@ -4738,7 +4677,7 @@ type Authority struct {
 
 func (x *Authority) Reset() {
 	*x = Authority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4750,7 +4689,7 @@ func (x *Authority) String() string {
 func (*Authority) ProtoMessage() {}
 
 func (x *Authority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4763,7 +4702,7 @@ func (x *Authority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Authority.ProtoReflect.Descriptor instead.
 func (*Authority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Authority) GetFingerprint() []byte {
@@ -4808,7 +4747,7 @@ type AddAuthority struct {
 
 func (x *AddAuthority) Reset() {
 	*x = AddAuthority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4820,7 +4759,7 @@ func (x *AddAuthority) String() string {
 func (*AddAuthority) ProtoMessage() {}
 
 func (x *AddAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4833,7 +4772,7 @@ func (x *AddAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddAuthority.ProtoReflect.Descriptor instead.
 func (*AddAuthority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AddAuthority) GetCertificate() []byte {
@@ -4875,7 +4814,7 @@ type SealShare struct {
 
 func (x *SealShare) Reset() {
 	*x = SealShare{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4887,7 +4826,7 @@ func (x *SealShare) String() string {
 func (*SealShare) ProtoMessage() {}
 
 func (x *SealShare) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4900,7 +4839,7 @@ func (x *SealShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealShare.ProtoReflect.Descriptor instead.
 func (*SealShare) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SealShare) GetKeyHash() []byte {
@@ -4928,7 +4867,7 @@ type DropAuthority struct {
 
 func (x *DropAuthority) Reset() {
 	*x = DropAuthority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4940,7 +4879,7 @@ func (x *DropAuthority) String() string {
 func (*DropAuthority) ProtoMessage() {}
 
 func (x *DropAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4953,7 +4892,7 @@ func (x *DropAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropAuthority.ProtoReflect.Descriptor instead.
 func (*DropAuthority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DropAuthority) GetFingerprint() []byte {
@@ -4979,7 +4918,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4991,7 +4930,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5004,7 +4943,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *JoinToken) GetId() []byte {
@@ -5068,7 +5007,7 @@ type PutToken struct {
 
 func (x *PutToken) Reset() {
 	*x = PutToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5080,7 +5019,7 @@ func (x *PutToken) String() string {
 func (*PutToken) ProtoMessage() {}
 
 func (x *PutToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5093,7 +5032,7 @@ func (x *PutToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutToken.ProtoReflect.Descriptor instead.
 func (*PutToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PutToken) GetToken() *JoinToken {
@@ -5119,7 +5058,7 @@ type DeleteToken struct {
 
 func (x *DeleteToken) Reset() {
 	*x = DeleteToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5131,7 +5070,7 @@ func (x *DeleteToken) String() string {
 func (*DeleteToken) ProtoMessage() {}
 
 func (x *DeleteToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5144,7 +5083,7 @@ func (x *DeleteToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteToken.ProtoReflect.Descriptor instead.
 func (*DeleteToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DeleteToken) GetId() []byte {
@@ -5173,7 +5112,7 @@ type Admission struct {
 
 func (x *Admission) Reset() {
 	*x = Admission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5185,7 +5124,7 @@ func (x *Admission) String() string {
 func (*Admission) ProtoMessage() {}
 
 func (x *Admission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5198,7 +5137,7 @@ func (x *Admission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admission.ProtoReflect.Descriptor instead.
 func (*Admission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Admission) GetName() string {
@@ -5286,7 +5225,7 @@ type AdmitHost struct {
 
 func (x *AdmitHost) Reset() {
 	*x = AdmitHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5298,7 +5237,7 @@ func (x *AdmitHost) String() string {
 func (*AdmitHost) ProtoMessage() {}
 
 func (x *AdmitHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5311,7 +5250,7 @@ func (x *AdmitHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitHost.ProtoReflect.Descriptor instead.
 func (*AdmitHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AdmitHost) GetTokenId() []byte {
@@ -5352,7 +5291,7 @@ type RevokeHost struct {
 
 func (x *RevokeHost) Reset() {
 	*x = RevokeHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5364,7 +5303,7 @@ func (x *RevokeHost) String() string {
 func (*RevokeHost) ProtoMessage() {}
 
 func (x *RevokeHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5377,7 +5316,7 @@ func (x *RevokeHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeHost.ProtoReflect.Descriptor instead.
 func (*RevokeHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *RevokeHost) GetName() string {
@@ -5399,7 +5338,7 @@ type NoteRefusal struct {
 
 func (x *NoteRefusal) Reset() {
 	*x = NoteRefusal{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5411,7 +5350,7 @@ func (x *NoteRefusal) String() string {
 func (*NoteRefusal) ProtoMessage() {}
 
 func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5424,7 +5363,7 @@ func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteRefusal.ProtoReflect.Descriptor instead.
 func (*NoteRefusal) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *NoteRefusal) GetAddress() string {
@@ -5479,7 +5418,6 @@ type Query struct {
 	//	*Query_ListAlarms
 	//	*Query_ListQuotas
 	//	*Query_PreviewRule
-	//	*Query_GetNote
 	Query isQuery_Query `protobuf_oneof:"query"`
 	// Any state will do that has applied this command: the caller was answered from one that had during the same system
 	// call. 0: the newest is wanted.
@@ -5490,7 +5428,7 @@ type Query struct {
 
 func (x *Query) Reset() {
 	*x = Query{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5502,7 +5440,7 @@ func (x *Query) String() string {
 func (*Query) ProtoMessage() {}
 
 func (x *Query) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5515,7 +5453,7 @@ func (x *Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Query.ProtoReflect.Descriptor instead.
 func (*Query) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Query) GetQuery() isQuery_Query {
@@ -5759,15 +5697,6 @@ func (x *Query) GetPreviewRule() *PreviewRule {
 	return nil
 }
 
-func (x *Query) GetGetNote() *GetNote {
-	if x != nil {
-		if x, ok := x.Query.(*Query_GetNote); ok {
-			return x.GetNote
-		}
-	}
-	return nil
-}
-
 func (x *Query) GetSince() uint64 {
 	if x != nil {
 		return x.Since
@@ -5883,10 +5812,6 @@ type Query_PreviewRule struct {
 	PreviewRule *PreviewRule `protobuf:"bytes,62,opt,name=preview_rule,json=previewRule,proto3,oneof"`
 }
 
-type Query_GetNote struct {
-	GetNote *GetNote `protobuf:"bytes,70,opt,name=get_note,json=getNote,proto3,oneof"` // since version 2
-}
-
 func (*Query_Lookup) isQuery_Query() {}
 
 func (*Query_GetAttr) isQuery_Query() {}
@@ -5939,45 +5864,6 @@ func (*Query_ListQuotas) isQuery_Query() {}
 
 func (*Query_PreviewRule) isQuery_Query() {}
 
-func (*Query_GetNote) isQuery_Query() {}
-
-// GetNote answers the note that administrators have left.
-type GetNote struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GetNote) Reset() {
-	*x = GetNote{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetNote) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetNote) ProtoMessage() {}
-
-func (x *GetNote) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetNote.ProtoReflect.Descriptor instead.
-func (*GetNote) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
-}
-
 // Lookup answers attr of a directory's entry. "." and ".." are entries too.
 type Lookup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5989,7 +5875,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6001,7 +5887,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6014,7 +5900,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Lookup) GetParent() uint64 {
@@ -6040,7 +5926,7 @@ type GetAttr struct {
 
 func (x *GetAttr) Reset() {
 	*x = GetAttr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6052,7 +5938,7 @@ func (x *GetAttr) String() string {
 func (*GetAttr) ProtoMessage() {}
 
 func (x *GetAttr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6065,7 +5951,7 @@ func (x *GetAttr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAttr.ProtoReflect.Descriptor instead.
 func (*GetAttr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *GetAttr) GetIno() uint64 {
@@ -6088,7 +5974,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6100,7 +5986,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6113,7 +5999,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Read) GetIno() uint64 {
@@ -6150,7 +6036,7 @@ type ReadDir struct {
 
 func (x *ReadDir) Reset() {
 	*x = ReadDir{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6162,7 +6048,7 @@ func (x *ReadDir) String() string {
 func (*ReadDir) ProtoMessage() {}
 
 func (x *ReadDir) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6175,7 +6061,7 @@ func (x *ReadDir) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDir.ProtoReflect.Descriptor instead.
 func (*ReadDir) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReadDir) GetIno() uint64 {
@@ -6208,7 +6094,7 @@ type GetXattrs struct {
 
 func (x *GetXattrs) Reset() {
 	*x = GetXattrs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6220,7 +6106,7 @@ func (x *GetXattrs) String() string {
 func (*GetXattrs) ProtoMessage() {}
 
 func (x *GetXattrs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6233,7 +6119,7 @@ func (x *GetXattrs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetXattrs.ProtoReflect.Descriptor instead.
 func (*GetXattrs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *GetXattrs) GetIno() uint64 {
@@ -6253,7 +6139,7 @@ type StatFs struct {
 
 func (x *StatFs) Reset() {
 	*x = StatFs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6265,7 +6151,7 @@ func (x *StatFs) String() string {
 func (*StatFs) ProtoMessage() {}
 
 func (x *StatFs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6278,7 +6164,7 @@ func (x *StatFs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFs.ProtoReflect.Descriptor instead.
 func (*StatFs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *StatFs) GetUid() uint32 {
@@ -6303,7 +6189,7 @@ type ListMembers struct {
 
 func (x *ListMembers) Reset() {
 	*x = ListMembers{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6315,7 +6201,7 @@ func (x *ListMembers) String() string {
 func (*ListMembers) ProtoMessage() {}
 
 func (x *ListMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6328,7 +6214,7 @@ func (x *ListMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembers.ProtoReflect.Descriptor instead.
 func (*ListMembers) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
 }
 
 // ListAlarms answers alarms in the order of their numbers.
@@ -6340,7 +6226,7 @@ type ListAlarms struct {
 
 func (x *ListAlarms) Reset() {
 	*x = ListAlarms{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6352,7 +6238,7 @@ func (x *ListAlarms) String() string {
 func (*ListAlarms) ProtoMessage() {}
 
 func (x *ListAlarms) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6365,7 +6251,7 @@ func (x *ListAlarms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAlarms.ProtoReflect.Descriptor instead.
 func (*ListAlarms) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
 }
 
 // ListQuotas answers those of directories, in the order of their inodes, then those of users.
@@ -6378,7 +6264,7 @@ type ListQuotas struct {
 
 func (x *ListQuotas) Reset() {
 	*x = ListQuotas{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6390,7 +6276,7 @@ func (x *ListQuotas) String() string {
 func (*ListQuotas) ProtoMessage() {}
 
 func (x *ListQuotas) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6403,7 +6289,7 @@ func (x *ListQuotas) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQuotas.ProtoReflect.Descriptor instead.
 func (*ListQuotas) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ListQuotas) GetBudgets() bool {
@@ -6422,7 +6308,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6434,7 +6320,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6447,7 +6333,7 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
 }
 
 type ListRules struct {
@@ -6458,7 +6344,7 @@ type ListRules struct {
 
 func (x *ListRules) Reset() {
 	*x = ListRules{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6470,7 +6356,7 @@ func (x *ListRules) String() string {
 func (*ListRules) ProtoMessage() {}
 
 func (x *ListRules) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6483,7 +6369,7 @@ func (x *ListRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRules.ProtoReflect.Descriptor instead.
 func (*ListRules) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
 }
 
 type ListHosts struct {
@@ -6494,7 +6380,7 @@ type ListHosts struct {
 
 func (x *ListHosts) Reset() {
 	*x = ListHosts{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6506,7 +6392,7 @@ func (x *ListHosts) String() string {
 func (*ListHosts) ProtoMessage() {}
 
 func (x *ListHosts) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6519,7 +6405,7 @@ func (x *ListHosts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHosts.ProtoReflect.Descriptor instead.
 func (*ListHosts) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
 }
 
 // ListLocks answers locks in the order of their directories and names: everything but directories that
@@ -6537,7 +6423,7 @@ type ListLocks struct {
 
 func (x *ListLocks) Reset() {
 	*x = ListLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6549,7 +6435,7 @@ func (x *ListLocks) String() string {
 func (*ListLocks) ProtoMessage() {}
 
 func (x *ListLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6562,7 +6448,7 @@ func (x *ListLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLocks.ProtoReflect.Descriptor instead.
 func (*ListLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ListLocks) GetAfterParent() uint64 {
@@ -6615,7 +6501,7 @@ type PreviewRule struct {
 
 func (x *PreviewRule) Reset() {
 	*x = PreviewRule{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6627,7 +6513,7 @@ func (x *PreviewRule) String() string {
 func (*PreviewRule) ProtoMessage() {}
 
 func (x *PreviewRule) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6640,7 +6526,7 @@ func (x *PreviewRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewRule.ProtoReflect.Descriptor instead.
 func (*PreviewRule) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *PreviewRule) GetRule() *Rule {
@@ -6692,7 +6578,7 @@ type Viewer struct {
 
 func (x *Viewer) Reset() {
 	*x = Viewer{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6704,7 +6590,7 @@ func (x *Viewer) String() string {
 func (*Viewer) ProtoMessage() {}
 
 func (x *Viewer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6717,7 +6603,7 @@ func (x *Viewer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Viewer.ProtoReflect.Descriptor instead.
 func (*Viewer) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Viewer) GetUid() uint32 {
@@ -6760,7 +6646,7 @@ type GetLock struct {
 
 func (x *GetLock) Reset() {
 	*x = GetLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6772,7 +6658,7 @@ func (x *GetLock) String() string {
 func (*GetLock) ProtoMessage() {}
 
 func (x *GetLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6785,7 +6671,7 @@ func (x *GetLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLock.ProtoReflect.Descriptor instead.
 func (*GetLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *GetLock) GetParent() uint64 {
@@ -6819,7 +6705,7 @@ type ListProcesses struct {
 
 func (x *ListProcesses) Reset() {
 	*x = ListProcesses{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6831,7 +6717,7 @@ func (x *ListProcesses) String() string {
 func (*ListProcesses) ProtoMessage() {}
 
 func (x *ListProcesses) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6844,7 +6730,7 @@ func (x *ListProcesses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcesses.ProtoReflect.Descriptor instead.
 func (*ListProcesses) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ListProcesses) GetHost() string {
@@ -6871,7 +6757,7 @@ type AwaitLock struct {
 
 func (x *AwaitLock) Reset() {
 	*x = AwaitLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6883,7 +6769,7 @@ func (x *AwaitLock) String() string {
 func (*AwaitLock) ProtoMessage() {}
 
 func (x *AwaitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6896,7 +6782,7 @@ func (x *AwaitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLock.ProtoReflect.Descriptor instead.
 func (*AwaitLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *AwaitLock) GetSession() uint64 {
@@ -6967,7 +6853,7 @@ type AwaitChange struct {
 
 func (x *AwaitChange) Reset() {
 	*x = AwaitChange{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6979,7 +6865,7 @@ func (x *AwaitChange) String() string {
 func (*AwaitChange) ProtoMessage() {}
 
 func (x *AwaitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6992,7 +6878,7 @@ func (x *AwaitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
 func (*AwaitChange) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *AwaitChange) GetSeen() []*Observation {
@@ -7020,7 +6906,7 @@ type TestLock struct {
 
 func (x *TestLock) Reset() {
 	*x = TestLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7032,7 +6918,7 @@ func (x *TestLock) String() string {
 func (*TestLock) ProtoMessage() {}
 
 func (x *TestLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7045,7 +6931,7 @@ func (x *TestLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
 func (*TestLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *TestLock) GetSession() uint64 {
@@ -7073,7 +6959,7 @@ type ListAdvisoryLocks struct {
 
 func (x *ListAdvisoryLocks) Reset() {
 	*x = ListAdvisoryLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7085,7 +6971,7 @@ func (x *ListAdvisoryLocks) String() string {
 func (*ListAdvisoryLocks) ProtoMessage() {}
 
 func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7098,7 +6984,7 @@ func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
 func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ListAdvisoryLocks) GetIno() uint64 {
@@ -7131,7 +7017,7 @@ type ListEvents struct {
 
 func (x *ListEvents) Reset() {
 	*x = ListEvents{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7143,7 +7029,7 @@ func (x *ListEvents) String() string {
 func (*ListEvents) ProtoMessage() {}
 
 func (x *ListEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7156,7 +7042,7 @@ func (x *ListEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
 func (*ListEvents) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ListEvents) GetAfter() uint64 {
@@ -7210,7 +7096,7 @@ type GetCluster struct {
 
 func (x *GetCluster) Reset() {
 	*x = GetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7222,7 +7108,7 @@ func (x *GetCluster) String() string {
 func (*GetCluster) ProtoMessage() {}
 
 func (x *GetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7235,7 +7121,7 @@ func (x *GetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCluster.ProtoReflect.Descriptor instead.
 func (*GetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
 }
 
 // ListAuthorities answers authorities, the one that signs first.
@@ -7247,7 +7133,7 @@ type ListAuthorities struct {
 
 func (x *ListAuthorities) Reset() {
 	*x = ListAuthorities{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7259,7 +7145,7 @@ func (x *ListAuthorities) String() string {
 func (*ListAuthorities) ProtoMessage() {}
 
 func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7272,7 +7158,7 @@ func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAuthorities.ProtoReflect.Descriptor instead.
 func (*ListAuthorities) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
 }
 
 // ListTokens answers tokens in the order of their ids.
@@ -7284,7 +7170,7 @@ type ListTokens struct {
 
 func (x *ListTokens) Reset() {
 	*x = ListTokens{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7296,7 +7182,7 @@ func (x *ListTokens) String() string {
 func (*ListTokens) ProtoMessage() {}
 
 func (x *ListTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7309,7 +7195,7 @@ func (x *ListTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokens.ProtoReflect.Descriptor instead.
 func (*ListTokens) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
 }
 
 // GetAdmission answers the admission of a host. NOT_FOUND if there never was one.
@@ -7322,7 +7208,7 @@ type GetAdmission struct {
 
 func (x *GetAdmission) Reset() {
 	*x = GetAdmission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7334,7 +7220,7 @@ func (x *GetAdmission) String() string {
 func (*GetAdmission) ProtoMessage() {}
 
 func (x *GetAdmission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7347,7 +7233,7 @@ func (x *GetAdmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAdmission.ProtoReflect.Descriptor instead.
 func (*GetAdmission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *GetAdmission) GetName() string {
@@ -7368,7 +7254,7 @@ type ListAdmissions struct {
 
 func (x *ListAdmissions) Reset() {
 	*x = ListAdmissions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7380,7 +7266,7 @@ func (x *ListAdmissions) String() string {
 func (*ListAdmissions) ProtoMessage() {}
 
 func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7393,7 +7279,7 @@ func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdmissions.ProtoReflect.Descriptor instead.
 func (*ListAdmissions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ListAdmissions) GetAfter() string {
@@ -7429,7 +7315,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7441,7 +7327,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7454,7 +7340,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -7546,7 +7432,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7558,7 +7444,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7571,7 +7457,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -7612,7 +7498,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7624,7 +7510,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7637,7 +7523,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -7667,7 +7553,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7679,7 +7565,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7692,7 +7578,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -7759,7 +7645,6 @@ type Result struct {
 	Index         uint64                 `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"` // of a query: the last command that the state had applied; FreezeState, Create, Link, Rename, Unlink: its own
 	Alarms        []*Alarm               `protobuf:"bytes,60,rep,name=alarms,proto3" json:"alarms,omitempty"`
 	Quotas        []*QuotaUsage          `protobuf:"bytes,61,rep,name=quotas,proto3" json:"quotas,omitempty"`
-	Note          string                 `protobuf:"bytes,70,opt,name=note,proto3" json:"note,omitempty"`       // since version 2
 	Budgets       []*BudgetUse           `protobuf:"bytes,63,rep,name=budgets,proto3" json:"budgets,omitempty"` // ListQuotas: those that use most of each budget
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7767,7 +7652,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7779,7 +7664,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7792,7 +7677,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Result) GetCode() Code {
@@ -7977,13 +7862,6 @@ func (x *Result) GetQuotas() []*QuotaUsage {
 	return nil
 }
 
-func (x *Result) GetNote() string {
-	if x != nil {
-		return x.Note
-	}
-	return ""
-}
-
 func (x *Result) GetBudgets() []*BudgetUse {
 	if x != nil {
 		return x.Budgets
@@ -8023,7 +7901,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8035,7 +7913,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8048,7 +7926,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Lock) GetParent() uint64 {
@@ -8245,7 +8123,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8257,7 +8135,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8270,7 +8148,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -8450,7 +8328,7 @@ type MountStatus struct {
 
 func (x *MountStatus) Reset() {
 	*x = MountStatus{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8462,7 +8340,7 @@ func (x *MountStatus) String() string {
 func (*MountStatus) ProtoMessage() {}
 
 func (x *MountStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8475,7 +8353,7 @@ func (x *MountStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
 func (*MountStatus) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *MountStatus) GetHost() string {
@@ -8542,7 +8420,7 @@ type HostRecord struct {
 
 func (x *HostRecord) Reset() {
 	*x = HostRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8554,7 +8432,7 @@ func (x *HostRecord) String() string {
 func (*HostRecord) ProtoMessage() {}
 
 func (x *HostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8567,7 +8445,7 @@ func (x *HostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
 func (*HostRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *HostRecord) GetName() string {
@@ -8636,7 +8514,6 @@ type SnapshotHeader struct {
 	MaxLocksPerFile    uint64                 `protobuf:"varint,28,opt,name=max_locks_per_file,json=maxLocksPerFile,proto3" json:"max_locks_per_file,omitempty"`
 	MaxSessionsPerHost uint64                 `protobuf:"varint,29,opt,name=max_sessions_per_host,json=maxSessionsPerHost,proto3" json:"max_sessions_per_host,omitempty"`
 	ClusterVersion     uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs; 0: 1
-	Note               string                 `protobuf:"bytes,71,opt,name=note,proto3" json:"note,omitempty"`                                            // since version 2
 	Digest             []byte                 `protobuf:"bytes,60,opt,name=digest,proto3" json:"digest,omitempty"`                                        // what the sum of the hashes of all that the records hold was in memory
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -8644,7 +8521,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8656,7 +8533,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8669,7 +8546,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -8819,13 +8696,6 @@ func (x *SnapshotHeader) GetClusterVersion() uint32 {
 	return 0
 }
 
-func (x *SnapshotHeader) GetNote() string {
-	if x != nil {
-		return x.Note
-	}
-	return ""
-}
-
 func (x *SnapshotHeader) GetDigest() []byte {
 	if x != nil {
 		return x.Digest
@@ -8861,7 +8731,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8873,7 +8743,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8886,7 +8756,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -9168,7 +9038,7 @@ type AuthorityRecord struct {
 
 func (x *AuthorityRecord) Reset() {
 	*x = AuthorityRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9180,7 +9050,7 @@ func (x *AuthorityRecord) String() string {
 func (*AuthorityRecord) ProtoMessage() {}
 
 func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9193,7 +9063,7 @@ func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorityRecord.ProtoReflect.Descriptor instead.
 func (*AuthorityRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *AuthorityRecord) GetAuthority() *Authority {
@@ -9235,7 +9105,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9247,7 +9117,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9260,7 +9130,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *TokenRecord) GetToken() *JoinToken {
@@ -9288,7 +9158,7 @@ type RevokedKey struct {
 
 func (x *RevokedKey) Reset() {
 	*x = RevokedKey{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9300,7 +9170,7 @@ func (x *RevokedKey) String() string {
 func (*RevokedKey) ProtoMessage() {}
 
 func (x *RevokedKey) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9313,7 +9183,7 @@ func (x *RevokedKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedKey.ProtoReflect.Descriptor instead.
 func (*RevokedKey) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *RevokedKey) GetKeyHash() []byte {
@@ -9341,7 +9211,7 @@ type EventCount struct {
 
 func (x *EventCount) Reset() {
 	*x = EventCount{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9353,7 +9223,7 @@ func (x *EventCount) String() string {
 func (*EventCount) ProtoMessage() {}
 
 func (x *EventCount) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9366,7 +9236,7 @@ func (x *EventCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
 func (*EventCount) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *EventCount) GetEvent() string {
@@ -9408,7 +9278,7 @@ type InodeRecord struct {
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9420,7 +9290,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9433,7 +9303,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -9583,7 +9453,7 @@ type EntryRecord struct {
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9595,7 +9465,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9608,7 +9478,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{103}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -9762,7 +9632,7 @@ type PendingRecord struct {
 
 func (x *PendingRecord) Reset() {
 	*x = PendingRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9774,7 +9644,7 @@ func (x *PendingRecord) String() string {
 func (*PendingRecord) ProtoMessage() {}
 
 func (x *PendingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9787,7 +9657,7 @@ func (x *PendingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingRecord.ProtoReflect.Descriptor instead.
 func (*PendingRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{104}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *PendingRecord) GetUntil() int64 {
@@ -9820,7 +9690,7 @@ type MakerRecord struct {
 
 func (x *MakerRecord) Reset() {
 	*x = MakerRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9832,7 +9702,7 @@ func (x *MakerRecord) String() string {
 func (*MakerRecord) ProtoMessage() {}
 
 func (x *MakerRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9845,7 +9715,7 @@ func (x *MakerRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakerRecord.ProtoReflect.Descriptor instead.
 func (*MakerRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{105}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *MakerRecord) GetProcess() *Process {
@@ -9914,7 +9784,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9926,7 +9796,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9939,7 +9809,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{106}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -10020,7 +9890,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10032,7 +9902,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10045,7 +9915,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{107}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -10159,7 +10029,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[108]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10171,7 +10041,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[108]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10184,7 +10054,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{108}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -10234,7 +10104,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[109]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10246,7 +10116,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[109]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10259,7 +10129,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{109}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -10390,7 +10260,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05acked\x18\x03 \x01(\x04R\x05acked\x12\x12\n" +
 	"\x04time\x18\x04 \x01(\x03R\x04time\x12,\n" +
 	"\x06caller\x18\x05 \x01(\v2\x14.lockfs.store.CallerR\x06caller\x12 \n" +
-	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\x8c\x12\n" +
+	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\xd8\x11\n" +
 	"\x02Op\x12.\n" +
 	"\x06create\x18\x01 \x01(\v2\x14.lockfs.store.CreateH\x00R\x06create\x12(\n" +
 	"\x04link\x18\x02 \x01(\v2\x12.lockfs.store.LinkH\x00R\x04link\x12.\n" +
@@ -10444,8 +10314,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tset_quota\x18? \x01(\v2\x16.lockfs.store.SetQuotaH\x00R\bsetQuota\x12>\n" +
 	"\fdelete_quota\x18@ \x01(\v2\x19.lockfs.store.DeleteQuotaH\x00R\vdeleteQuota\x12;\n" +
 	"\vset_version\x18F \x01(\v2\x18.lockfs.store.SetVersionH\x00R\n" +
-	"setVersion\x122\n" +
-	"\bset_note\x18G \x01(\v2\x15.lockfs.store.SetNoteH\x00R\asetNoteB\x04\n" +
+	"setVersionB\x04\n" +
 	"\x02op\"\x8b\x02\n" +
 	"\x06Create\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -10678,9 +10547,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"&\n" +
 	"\n" +
 	"SetVersion\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\rR\aversion\"\x1d\n" +
-	"\aSetNote\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\"\x1e\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\"\x1e\n" +
 	"\fRemoveMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\xae\x03\n" +
 	"\tSetLimits\x12\x1d\n" +
@@ -10758,7 +10625,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vNoteRefusal\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\"\xff\f\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"\xcb\f\n" +
 	"\x05Query\x12.\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x14.lockfs.store.LookupH\x00R\x06lookup\x122\n" +
 	"\bget_attr\x18\x02 \x01(\v2\x15.lockfs.store.GetAttrH\x00R\agetAttr\x12(\n" +
@@ -10796,11 +10663,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"listAlarms\x12;\n" +
 	"\vlist_quotas\x18= \x01(\v2\x18.lockfs.store.ListQuotasH\x00R\n" +
 	"listQuotas\x12>\n" +
-	"\fpreview_rule\x18> \x01(\v2\x19.lockfs.store.PreviewRuleH\x00R\vpreviewRule\x122\n" +
-	"\bget_note\x18F \x01(\v2\x15.lockfs.store.GetNoteH\x00R\agetNote\x12\x14\n" +
+	"\fpreview_rule\x18> \x01(\v2\x19.lockfs.store.PreviewRuleH\x00R\vpreviewRule\x12\x14\n" +
 	"\x05since\x18\x13 \x01(\x04R\x05sinceB\a\n" +
-	"\x05query\"\t\n" +
-	"\aGetNote\"4\n" +
+	"\x05query\"4\n" +
 	"\x06Lookup\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\"\x1b\n" +
@@ -10918,7 +10783,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12\x1b\n" +
 	"\tmax_bytes\x18\x05 \x01(\x04R\bmaxBytes\x12\x1d\n" +
 	"\n" +
-	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\xc3\t\n" +
+	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\xaf\t\n" +
 	"\x06Result\x12&\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x12.lockfs.store.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12&\n" +
@@ -10950,8 +10815,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"admissions\x12\x14\n" +
 	"\x05index\x18\x14 \x01(\x04R\x05index\x12+\n" +
 	"\x06alarms\x18< \x03(\v2\x13.lockfs.store.AlarmR\x06alarms\x120\n" +
-	"\x06quotas\x18= \x03(\v2\x18.lockfs.store.QuotaUsageR\x06quotas\x12\x12\n" +
-	"\x04note\x18F \x01(\tR\x04note\x121\n" +
+	"\x06quotas\x18= \x03(\v2\x18.lockfs.store.QuotaUsageR\x06quotas\x121\n" +
 	"\abudgets\x18? \x03(\v2\x17.lockfs.store.BudgetUseR\abudgets\"\x98\x05\n" +
 	"\x04Lock\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -11019,7 +10883,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bsessions\x18\x03 \x01(\rR\bsessions\x12\x14\n" +
 	"\x05since\x18\x04 \x01(\x03R\x05since\x12\x12\n" +
 	"\x04left\x18\x05 \x01(\bR\x04left\x12\x18\n" +
-	"\amachine\x18\x06 \x01(\tR\amachine\"\xf7\x05\n" +
+	"\amachine\x18\x06 \x01(\tR\amachine\"\xe3\x05\n" +
 	"\x0eSnapshotHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
@@ -11046,8 +10910,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x12max_locks_per_user\x18\x1b \x01(\x04R\x0fmaxLocksPerUser\x12+\n" +
 	"\x12max_locks_per_file\x18\x1c \x01(\x04R\x0fmaxLocksPerFile\x121\n" +
 	"\x15max_sessions_per_host\x18\x1d \x01(\x04R\x12maxSessionsPerHost\x12'\n" +
-	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12\x12\n" +
-	"\x04note\x18G \x01(\tR\x04note\x12\x16\n" +
+	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12\x16\n" +
 	"\x06digest\x18< \x01(\fR\x06digest\"\x93\a\n" +
 	"\x06Record\x121\n" +
 	"\x05inode\x18\x01 \x01(\v2\x19.lockfs.store.InodeRecordH\x00R\x05inode\x121\n" +
@@ -11296,7 +11159,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 110)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 108)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(Format)(0),               // 1: lockfs.store.Format
@@ -11350,73 +11213,71 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*Member)(nil),            // 49: lockfs.store.Member
 	(*SetMember)(nil),         // 50: lockfs.store.SetMember
 	(*SetVersion)(nil),        // 51: lockfs.store.SetVersion
-	(*SetNote)(nil),           // 52: lockfs.store.SetNote
-	(*RemoveMember)(nil),      // 53: lockfs.store.RemoveMember
-	(*SetLimits)(nil),         // 54: lockfs.store.SetLimits
-	(*SetCluster)(nil),        // 55: lockfs.store.SetCluster
-	(*Authority)(nil),         // 56: lockfs.store.Authority
-	(*AddAuthority)(nil),      // 57: lockfs.store.AddAuthority
-	(*SealShare)(nil),         // 58: lockfs.store.SealShare
-	(*DropAuthority)(nil),     // 59: lockfs.store.DropAuthority
-	(*JoinToken)(nil),         // 60: lockfs.store.JoinToken
-	(*PutToken)(nil),          // 61: lockfs.store.PutToken
-	(*DeleteToken)(nil),       // 62: lockfs.store.DeleteToken
-	(*Admission)(nil),         // 63: lockfs.store.Admission
-	(*AdmitHost)(nil),         // 64: lockfs.store.AdmitHost
-	(*RevokeHost)(nil),        // 65: lockfs.store.RevokeHost
-	(*NoteRefusal)(nil),       // 66: lockfs.store.NoteRefusal
-	(*Query)(nil),             // 67: lockfs.store.Query
-	(*GetNote)(nil),           // 68: lockfs.store.GetNote
-	(*Lookup)(nil),            // 69: lockfs.store.Lookup
-	(*GetAttr)(nil),           // 70: lockfs.store.GetAttr
-	(*Read)(nil),              // 71: lockfs.store.Read
-	(*ReadDir)(nil),           // 72: lockfs.store.ReadDir
-	(*GetXattrs)(nil),         // 73: lockfs.store.GetXattrs
-	(*StatFs)(nil),            // 74: lockfs.store.StatFs
-	(*ListMembers)(nil),       // 75: lockfs.store.ListMembers
-	(*ListAlarms)(nil),        // 76: lockfs.store.ListAlarms
-	(*ListQuotas)(nil),        // 77: lockfs.store.ListQuotas
-	(*ListSessions)(nil),      // 78: lockfs.store.ListSessions
-	(*ListRules)(nil),         // 79: lockfs.store.ListRules
-	(*ListHosts)(nil),         // 80: lockfs.store.ListHosts
-	(*ListLocks)(nil),         // 81: lockfs.store.ListLocks
-	(*PreviewRule)(nil),       // 82: lockfs.store.PreviewRule
-	(*Viewer)(nil),            // 83: lockfs.store.Viewer
-	(*GetLock)(nil),           // 84: lockfs.store.GetLock
-	(*ListProcesses)(nil),     // 85: lockfs.store.ListProcesses
-	(*AwaitLock)(nil),         // 86: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 87: lockfs.store.AwaitChange
-	(*TestLock)(nil),          // 88: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 89: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 90: lockfs.store.ListEvents
-	(*GetCluster)(nil),        // 91: lockfs.store.GetCluster
-	(*ListAuthorities)(nil),   // 92: lockfs.store.ListAuthorities
-	(*ListTokens)(nil),        // 93: lockfs.store.ListTokens
-	(*GetAdmission)(nil),      // 94: lockfs.store.GetAdmission
-	(*ListAdmissions)(nil),    // 95: lockfs.store.ListAdmissions
-	(*Attr)(nil),              // 96: lockfs.store.Attr
-	(*DirEntry)(nil),          // 97: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 98: lockfs.store.Xattr
-	(*FsStats)(nil),           // 99: lockfs.store.FsStats
-	(*Result)(nil),            // 100: lockfs.store.Result
-	(*Lock)(nil),              // 101: lockfs.store.Lock
-	(*Event)(nil),             // 102: lockfs.store.Event
-	(*MountStatus)(nil),       // 103: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 104: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 105: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 106: lockfs.store.Record
-	(*AuthorityRecord)(nil),   // 107: lockfs.store.AuthorityRecord
-	(*TokenRecord)(nil),       // 108: lockfs.store.TokenRecord
-	(*RevokedKey)(nil),        // 109: lockfs.store.RevokedKey
-	(*EventCount)(nil),        // 110: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 111: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 112: lockfs.store.EntryRecord
-	(*PendingRecord)(nil),     // 113: lockfs.store.PendingRecord
-	(*MakerRecord)(nil),       // 114: lockfs.store.MakerRecord
-	(*OrphanRecord)(nil),      // 115: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 116: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 117: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 118: lockfs.store.Undo
+	(*RemoveMember)(nil),      // 52: lockfs.store.RemoveMember
+	(*SetLimits)(nil),         // 53: lockfs.store.SetLimits
+	(*SetCluster)(nil),        // 54: lockfs.store.SetCluster
+	(*Authority)(nil),         // 55: lockfs.store.Authority
+	(*AddAuthority)(nil),      // 56: lockfs.store.AddAuthority
+	(*SealShare)(nil),         // 57: lockfs.store.SealShare
+	(*DropAuthority)(nil),     // 58: lockfs.store.DropAuthority
+	(*JoinToken)(nil),         // 59: lockfs.store.JoinToken
+	(*PutToken)(nil),          // 60: lockfs.store.PutToken
+	(*DeleteToken)(nil),       // 61: lockfs.store.DeleteToken
+	(*Admission)(nil),         // 62: lockfs.store.Admission
+	(*AdmitHost)(nil),         // 63: lockfs.store.AdmitHost
+	(*RevokeHost)(nil),        // 64: lockfs.store.RevokeHost
+	(*NoteRefusal)(nil),       // 65: lockfs.store.NoteRefusal
+	(*Query)(nil),             // 66: lockfs.store.Query
+	(*Lookup)(nil),            // 67: lockfs.store.Lookup
+	(*GetAttr)(nil),           // 68: lockfs.store.GetAttr
+	(*Read)(nil),              // 69: lockfs.store.Read
+	(*ReadDir)(nil),           // 70: lockfs.store.ReadDir
+	(*GetXattrs)(nil),         // 71: lockfs.store.GetXattrs
+	(*StatFs)(nil),            // 72: lockfs.store.StatFs
+	(*ListMembers)(nil),       // 73: lockfs.store.ListMembers
+	(*ListAlarms)(nil),        // 74: lockfs.store.ListAlarms
+	(*ListQuotas)(nil),        // 75: lockfs.store.ListQuotas
+	(*ListSessions)(nil),      // 76: lockfs.store.ListSessions
+	(*ListRules)(nil),         // 77: lockfs.store.ListRules
+	(*ListHosts)(nil),         // 78: lockfs.store.ListHosts
+	(*ListLocks)(nil),         // 79: lockfs.store.ListLocks
+	(*PreviewRule)(nil),       // 80: lockfs.store.PreviewRule
+	(*Viewer)(nil),            // 81: lockfs.store.Viewer
+	(*GetLock)(nil),           // 82: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 83: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 84: lockfs.store.AwaitLock
+	(*AwaitChange)(nil),       // 85: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 86: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 87: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 88: lockfs.store.ListEvents
+	(*GetCluster)(nil),        // 89: lockfs.store.GetCluster
+	(*ListAuthorities)(nil),   // 90: lockfs.store.ListAuthorities
+	(*ListTokens)(nil),        // 91: lockfs.store.ListTokens
+	(*GetAdmission)(nil),      // 92: lockfs.store.GetAdmission
+	(*ListAdmissions)(nil),    // 93: lockfs.store.ListAdmissions
+	(*Attr)(nil),              // 94: lockfs.store.Attr
+	(*DirEntry)(nil),          // 95: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 96: lockfs.store.Xattr
+	(*FsStats)(nil),           // 97: lockfs.store.FsStats
+	(*Result)(nil),            // 98: lockfs.store.Result
+	(*Lock)(nil),              // 99: lockfs.store.Lock
+	(*Event)(nil),             // 100: lockfs.store.Event
+	(*MountStatus)(nil),       // 101: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 102: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 103: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 104: lockfs.store.Record
+	(*AuthorityRecord)(nil),   // 105: lockfs.store.AuthorityRecord
+	(*TokenRecord)(nil),       // 106: lockfs.store.TokenRecord
+	(*RevokedKey)(nil),        // 107: lockfs.store.RevokedKey
+	(*EventCount)(nil),        // 108: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 109: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 110: lockfs.store.EntryRecord
+	(*PendingRecord)(nil),     // 111: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 112: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 113: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 114: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 115: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 116: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	10,  // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
@@ -11440,8 +11301,8 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	26,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
 	28,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
 	50,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
-	53,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
-	54,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
+	52,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
+	53,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
 	27,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
 	29,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
 	36,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
@@ -11451,153 +11312,151 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	31,  // 29: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
 	32,  // 30: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
 	33,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
-	55,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
-	57,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
-	59,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
-	61,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
-	62,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
-	64,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
-	65,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
-	66,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
+	54,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
+	56,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
+	58,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
+	60,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
+	61,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
+	63,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
+	64,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
+	65,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
 	41,  // 40: lockfs.store.Op.raise_alarm:type_name -> lockfs.store.RaiseAlarm
 	42,  // 41: lockfs.store.Op.clear_alarm:type_name -> lockfs.store.ClearAlarm
 	43,  // 42: lockfs.store.Op.freeze_state:type_name -> lockfs.store.FreezeState
 	45,  // 43: lockfs.store.Op.set_quota:type_name -> lockfs.store.SetQuota
 	46,  // 44: lockfs.store.Op.delete_quota:type_name -> lockfs.store.DeleteQuota
 	51,  // 45: lockfs.store.Op.set_version:type_name -> lockfs.store.SetVersion
-	52,  // 46: lockfs.store.Op.set_note:type_name -> lockfs.store.SetNote
-	11,  // 47: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
-	4,   // 48: lockfs.store.Create.says:type_name -> lockfs.store.NameSays
-	4,   // 49: lockfs.store.Link.says:type_name -> lockfs.store.NameSays
-	12,  // 50: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
-	12,  // 51: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
-	4,   // 52: lockfs.store.Rename.says:type_name -> lockfs.store.NameSays
-	11,  // 53: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
-	12,  // 54: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
-	12,  // 55: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
-	10,  // 56: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
-	30,  // 57: lockfs.store.ProcessGone.ends:type_name -> lockfs.store.ProcessEnd
-	5,   // 58: lockfs.store.ProcessEnd.kind:type_name -> lockfs.store.EndKind
-	6,   // 59: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
-	7,   // 60: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
-	10,  // 61: lockfs.store.TakeLock.judged:type_name -> lockfs.store.Process
-	6,   // 62: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
-	6,   // 63: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
-	7,   // 64: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
-	6,   // 65: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
-	7,   // 66: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	35,  // 67: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	40,  // 68: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
-	44,  // 69: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
-	44,  // 70: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
-	49,  // 71: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	58,  // 72: lockfs.store.AddAuthority.shares:type_name -> lockfs.store.SealShare
-	8,   // 73: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
-	60,  // 74: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
-	8,   // 75: lockfs.store.Admission.role:type_name -> lockfs.store.Role
-	63,  // 76: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
-	69,  // 77: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	70,  // 78: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	71,  // 79: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	72,  // 80: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	73,  // 81: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	74,  // 82: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	75,  // 83: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	78,  // 84: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	79,  // 85: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	80,  // 86: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	81,  // 87: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	84,  // 88: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	85,  // 89: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	90,  // 90: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	86,  // 91: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	88,  // 92: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	89,  // 93: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	87,  // 94: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	91,  // 95: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
-	92,  // 96: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
-	93,  // 97: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
-	94,  // 98: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
-	95,  // 99: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
-	76,  // 100: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
-	77,  // 101: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
-	82,  // 102: lockfs.store.Query.preview_rule:type_name -> lockfs.store.PreviewRule
-	68,  // 103: lockfs.store.Query.get_note:type_name -> lockfs.store.GetNote
-	12,  // 104: lockfs.store.Read.name:type_name -> lockfs.store.Observation
-	83,  // 105: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
-	35,  // 106: lockfs.store.PreviewRule.rule:type_name -> lockfs.store.Rule
-	83,  // 107: lockfs.store.PreviewRule.viewer:type_name -> lockfs.store.Viewer
-	6,   // 108: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	7,   // 109: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	12,  // 110: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
-	31,  // 111: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	83,  // 112: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
-	83,  // 113: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
-	0,   // 114: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	96,  // 115: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	97,  // 116: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	98,  // 117: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	99,  // 118: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	49,  // 119: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	116, // 120: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	12,  // 121: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
-	35,  // 122: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	104, // 123: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	101, // 124: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	10,  // 125: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	102, // 126: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	34,  // 127: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	56,  // 128: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
-	60,  // 129: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
-	63,  // 130: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
-	40,  // 131: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
-	47,  // 132: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
-	48,  // 133: lockfs.store.Result.budgets:type_name -> lockfs.store.BudgetUse
-	11,  // 134: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	96,  // 135: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	34,  // 136: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	9,   // 137: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	102, // 138: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	111, // 139: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	112, // 140: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	115, // 141: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	116, // 142: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	117, // 143: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	49,  // 144: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	35,  // 145: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	104, // 146: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	102, // 147: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	110, // 148: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	34,  // 149: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	107, // 150: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
-	108, // 151: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
-	63,  // 152: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
-	109, // 153: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
-	40,  // 154: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
-	44,  // 155: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
-	56,  // 156: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
-	58,  // 157: lockfs.store.AuthorityRecord.shares:type_name -> lockfs.store.SealShare
-	60,  // 158: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
-	96,  // 159: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	98,  // 160: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	11,  // 161: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	11,  // 162: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	113, // 163: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	114, // 164: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	4,   // 165: lockfs.store.EntryRecord.says:type_name -> lockfs.store.NameSays
-	4,   // 166: lockfs.store.EntryRecord.directory_says:type_name -> lockfs.store.NameSays
-	9,   // 167: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	10,  // 168: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	10,  // 169: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	100, // 170: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	118, // 171: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	114, // 172: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	4,   // 173: lockfs.store.Undo.back_says:type_name -> lockfs.store.NameSays
-	174, // [174:174] is the sub-list for method output_type
-	174, // [174:174] is the sub-list for method input_type
-	174, // [174:174] is the sub-list for extension type_name
-	174, // [174:174] is the sub-list for extension extendee
-	0,   // [0:174] is the sub-list for field type_name
+	11,  // 46: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
+	4,   // 47: lockfs.store.Create.says:type_name -> lockfs.store.NameSays
+	4,   // 48: lockfs.store.Link.says:type_name -> lockfs.store.NameSays
+	12,  // 49: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
+	12,  // 50: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
+	4,   // 51: lockfs.store.Rename.says:type_name -> lockfs.store.NameSays
+	11,  // 52: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
+	12,  // 53: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
+	12,  // 54: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
+	10,  // 55: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
+	30,  // 56: lockfs.store.ProcessGone.ends:type_name -> lockfs.store.ProcessEnd
+	5,   // 57: lockfs.store.ProcessEnd.kind:type_name -> lockfs.store.EndKind
+	6,   // 58: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
+	7,   // 59: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
+	10,  // 60: lockfs.store.TakeLock.judged:type_name -> lockfs.store.Process
+	6,   // 61: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
+	6,   // 62: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
+	7,   // 63: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
+	6,   // 64: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	7,   // 65: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	35,  // 66: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	40,  // 67: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
+	44,  // 68: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
+	44,  // 69: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
+	49,  // 70: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	57,  // 71: lockfs.store.AddAuthority.shares:type_name -> lockfs.store.SealShare
+	8,   // 72: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
+	59,  // 73: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
+	8,   // 74: lockfs.store.Admission.role:type_name -> lockfs.store.Role
+	62,  // 75: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
+	67,  // 76: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	68,  // 77: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	69,  // 78: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	70,  // 79: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	71,  // 80: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	72,  // 81: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	73,  // 82: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	76,  // 83: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	77,  // 84: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	78,  // 85: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	79,  // 86: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	82,  // 87: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	83,  // 88: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	88,  // 89: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	84,  // 90: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	86,  // 91: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	87,  // 92: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	85,  // 93: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	89,  // 94: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
+	90,  // 95: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
+	91,  // 96: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
+	92,  // 97: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
+	93,  // 98: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
+	74,  // 99: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
+	75,  // 100: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
+	80,  // 101: lockfs.store.Query.preview_rule:type_name -> lockfs.store.PreviewRule
+	12,  // 102: lockfs.store.Read.name:type_name -> lockfs.store.Observation
+	81,  // 103: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	35,  // 104: lockfs.store.PreviewRule.rule:type_name -> lockfs.store.Rule
+	81,  // 105: lockfs.store.PreviewRule.viewer:type_name -> lockfs.store.Viewer
+	6,   // 106: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	7,   // 107: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	12,  // 108: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
+	31,  // 109: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	81,  // 110: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	81,  // 111: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	0,   // 112: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	94,  // 113: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	95,  // 114: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	96,  // 115: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	97,  // 116: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	49,  // 117: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	114, // 118: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	12,  // 119: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
+	35,  // 120: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	102, // 121: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	99,  // 122: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	10,  // 123: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	100, // 124: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	34,  // 125: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	55,  // 126: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
+	59,  // 127: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
+	62,  // 128: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
+	40,  // 129: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
+	47,  // 130: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
+	48,  // 131: lockfs.store.Result.budgets:type_name -> lockfs.store.BudgetUse
+	11,  // 132: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	94,  // 133: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	34,  // 134: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	9,   // 135: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	100, // 136: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	109, // 137: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	110, // 138: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	113, // 139: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	114, // 140: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	115, // 141: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	49,  // 142: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	35,  // 143: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	102, // 144: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	100, // 145: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	108, // 146: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	34,  // 147: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	105, // 148: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
+	106, // 149: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
+	62,  // 150: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
+	107, // 151: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
+	40,  // 152: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
+	44,  // 153: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
+	55,  // 154: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
+	57,  // 155: lockfs.store.AuthorityRecord.shares:type_name -> lockfs.store.SealShare
+	59,  // 156: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
+	94,  // 157: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	96,  // 158: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	11,  // 159: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	11,  // 160: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	111, // 161: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	112, // 162: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	4,   // 163: lockfs.store.EntryRecord.says:type_name -> lockfs.store.NameSays
+	4,   // 164: lockfs.store.EntryRecord.directory_says:type_name -> lockfs.store.NameSays
+	9,   // 165: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	10,  // 166: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	10,  // 167: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	98,  // 168: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	116, // 169: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	112, // 170: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	4,   // 171: lockfs.store.Undo.back_says:type_name -> lockfs.store.NameSays
+	172, // [172:172] is the sub-list for method output_type
+	172, // [172:172] is the sub-list for method input_type
+	172, // [172:172] is the sub-list for extension type_name
+	172, // [172:172] is the sub-list for extension extendee
+	0,   // [0:172] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -11645,14 +11504,13 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Op_SetQuota)(nil),
 		(*Op_DeleteQuota)(nil),
 		(*Op_SetVersion)(nil),
-		(*Op_SetNote)(nil),
 	}
 	file_raftstore_storepb_store_proto_msgTypes[8].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[9].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[10].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[39].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[45].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[58].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[44].OneofWrappers = []any{}
+	file_raftstore_storepb_store_proto_msgTypes[57].OneofWrappers = []any{
 		(*Query_Lookup)(nil),
 		(*Query_GetAttr)(nil),
 		(*Query_Read)(nil),
@@ -11679,9 +11537,8 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_ListAlarms)(nil),
 		(*Query_ListQuotas)(nil),
 		(*Query_PreviewRule)(nil),
-		(*Query_GetNote)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[97].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[95].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -11706,7 +11563,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   110,
+			NumMessages:   108,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -7,10 +7,9 @@
 //
 // # The next version
 //
-// What the next version adds may be in the tree before that is released. It is held back: package codec has a table of what each
-// version has added, and a program does not know what is later than Newest. The build tag "next" makes the program of the next
-// version; tests bring a cluster from this one to that. To release it is to raise Released, and to keep data of it beside that of
-// the versions before (package kept).
+// Package codec has a table of the operations, fields and values that each version has added, and a program does not know those that are
+// later than Newest. To release a version, raise Released, and keep data of it beside that of the versions before (package kept). Tests
+// bring a cluster to a next version and its program, which exist in test/mutants/next alone.
 package version
 
 import "fmt"
@@ -21,7 +20,7 @@ const (
 	// Released is the last that is released, or is to be next.
 	Released uint32 = 1
 	// Newest is the last of the versions that this program knows.
-	Newest = Released + unreleased
+	Newest = Released
 )
 
 // Range is the versions that a program knows.

@@ -13,9 +13,9 @@ const root = "../.."
 
 // TestPatchesFit has each patch find its places in the sources. Lint compiles what comes of it.
 func TestPatchesFit(t *testing.T) {
-	for _, set := range []string{Faults, Hooks} {
-		_, err := Overlay(root, t.TempDir(), set)
-		require.NoError(t, err)
+	for _, sets := range [][]string{{Faults}, {Hooks}, {Next}, {Next, Faults, Hooks}} {
+		_, err := Overlay(root, t.TempDir(), sets...)
+		require.NoError(t, err, sets)
 	}
 }
 
@@ -25,8 +25,8 @@ func TestEachFaultIsSwitchedByItsName(t *testing.T) {
 	require.NoError(t, err)
 	for _, p := range faults {
 		for _, c := range p.changes {
-			require.Contains(t, c.new, `"`+p.Name+`"`, p.Name)
-			require.Equal(t, strings.Count(c.new, "mutant."), strings.Count(c.new, `"`+p.Name+`"`)+strings.Count(c.new, "mutant.Without(")+strings.Count(c.new, "mutant.Pause("), p.Name)
+			require.Contains(t, c.now, `"`+p.Name+`"`, p.Name)
+			require.Equal(t, strings.Count(c.now, "mutant."), strings.Count(c.now, `"`+p.Name+`"`)+strings.Count(c.now, "mutant.Without(")+strings.Count(c.now, "mutant.Pause("), p.Name)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,14 +18,16 @@ type Patch struct {
 
 // change is of one place.
 type change struct {
-	folder   string // of the package, from the root of the repository
-	old, new string // lines
+	of       string // the folder of a package, or a file; from the root of the repository
+	new      bool   // the file comes with the patch
+	old, now string // lines
 }
 
 // Sets of patches.
 const (
 	Faults = "faults" // each is found by a test (test/mistakes)
 	Hooks  = "hooks"  // moments and settings for tests
+	Next   = "next"   // a next version of clusters, which tests go to
 )
 
 // Read returns the patches of a set, by name.
@@ -55,37 +58,48 @@ func Read(root, set string) ([]Patch, error) {
 func parse(text string) (Patch, error) {
 	what, rest, _ := strings.Cut(text, "\n")
 	p := Patch{What: what}
-	var c *change
 	number := 1
 	for line := range strings.Lines(rest) {
 		number++
-		if folder, found := strings.CutPrefix(line, "--- "); found {
-			p.changes = append(p.changes, change{folder: strings.TrimSpace(folder)})
-			c = &p.changes[len(p.changes)-1]
-			continue
-		}
-		switch kind, content := line[0], line[1:]; {
+		of, changes := strings.CutPrefix(line, "--- ")
+		file, comes := strings.CutPrefix(line, "+++ ")
+		switch {
+		case changes:
+			p.changes = append(p.changes, change{of: strings.TrimSpace(of)})
+		case comes:
+			p.changes = append(p.changes, change{of: strings.TrimSpace(file), new: true})
 		case line == "\n":
-		case c == nil:
+		case len(p.changes) == 0:
 			return p, fmt.Errorf("line %d is of no change: a line \"--- FOLDER\" is missing", number)
-		case kind == ' ':
-			c.old += content
-			c.new += content
-		case kind == '-':
-			c.old += content
-		case kind == '+':
-			c.new += content
 		default:
-			return p, fmt.Errorf("line %d begins with neither \" \", \"-\" nor \"+\"", number)
+			if !p.changes[len(p.changes)-1].add(line[0], line[1:]) {
+				return p, fmt.Errorf("line %d begins with neither \" \", \"-\" nor \"+\"", number)
+			}
 		}
 	}
 	for _, c := range p.changes {
-		if c.old == "" || c.old == c.new {
-			return p, fmt.Errorf("a change of %s says not where, or changes nothing", c.folder)
+		if c.old == c.now || c.new != (c.old == "") {
+			return p, fmt.Errorf("a change of %s says not where, or changes nothing", c.of)
 		}
 	}
 	if what == "" || len(p.changes) == 0 {
-		return p, fmt.Errorf("it says not what it changes")
+		return p, errors.New("it says not what it changes")
 	}
 	return p, nil
+}
+
+// add adds a line. It reports false if the kind of the line is none.
+func (c *change) add(kind byte, content string) bool {
+	switch kind {
+	case ' ':
+		c.old += content
+		c.now += content
+	case '-':
+		c.old += content
+	case '+':
+		c.now += content
+	default:
+		return false
+	}
+	return true
 }

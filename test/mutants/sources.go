@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// sources are the files of the packages that patches change.
+// sources are the files that patches may change.
 type sources struct {
-	root    string
-	folders map[string][]*source
+	root string
+	of   map[string][]*source // by what a change is of
 }
 
 // source is one file.
@@ -22,12 +22,16 @@ type source struct {
 	changed bool
 }
 
-// files returns those of a package, without its tests.
-func (s *sources) files(folder string) ([]*source, error) {
-	if files, found := s.folders[folder]; found {
+// files returns the file of that name, or those of a package, without its tests.
+func (s *sources) files(of string) ([]*source, error) {
+	if files, found := s.of[of]; found {
 		return files, nil
 	}
-	paths, err := filepath.Glob(filepath.Join(s.root, folder, "*.go"))
+	pattern := of
+	if filepath.Ext(of) == "" {
+		pattern = filepath.Join(of, "*.go")
+	}
+	paths, err := filepath.Glob(filepath.Join(s.root, pattern))
 	if err != nil {
 		return nil, err
 	}
@@ -40,18 +44,25 @@ func (s *sources) files(folder string) ([]*source, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, &source{path: filepath.Join(folder, filepath.Base(path)), text: string(text)})
+		files = append(files, &source{path: filepath.Join(filepath.Dir(pattern), filepath.Base(path)), text: string(text)})
 	}
-	s.folders[folder] = files
+	s.of[of] = files
 	return files, nil
 }
 
 // apply makes the changes of a patch.
 func (s *sources) apply(p Patch) error {
 	for i, c := range p.changes {
-		files, err := s.files(c.folder)
+		files, err := s.files(c.of)
 		if err != nil {
 			return err
+		}
+		if c.new {
+			if len(files) > 0 {
+				return fmt.Errorf("patch %s, change %d: %s is there already", p.Name, i+1, c.of)
+			}
+			s.of[c.of] = []*source{{path: c.of, text: c.now, changed: true}}
+			continue
 		}
 		var in *source
 		places := 0
@@ -63,9 +74,9 @@ func (s *sources) apply(p Patch) error {
 		}
 		if places != 1 {
 			return fmt.Errorf("patch %s, change %d: %s has %d places with these lines, and not one: write test/mutants/*/%s.patch anew for\n%s",
-				p.Name, i+1, c.folder, places, p.Name, c.old)
+				p.Name, i+1, c.of, places, p.Name, c.old)
 		}
-		in.text = strings.TrimPrefix(strings.Replace("\n"+in.text, "\n"+c.old, "\n"+c.new, 1), "\n")
+		in.text = strings.TrimPrefix(strings.Replace("\n"+in.text, "\n"+c.old, "\n"+c.now, 1), "\n")
 		in.changed = true
 	}
 	return nil
@@ -77,7 +88,7 @@ var packageClause = regexp.MustCompile(`(?m)^package \w+`)
 // the numbers of lines stay near those of the source.
 func (s *sources) changed() []*source {
 	var changed []*source
-	for _, files := range s.folders {
+	for _, files := range s.of {
 		for _, file := range files {
 			if !file.changed {
 				continue

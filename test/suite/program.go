@@ -75,14 +75,18 @@ func NextFaultyProgram(t testing.TB) string {
 }
 
 var (
-	buildNextFaulty = sync.OnceValues(func() (string, error) { return buildMutant("", "lockfs-next-faulty", "-tags", "next") })
-
-	buildNext    = sync.OnceValues(func() (string, error) { return build(NextVariable, "lockfs-next", "-tags", "next") })
+	buildNextFaulty = sync.OnceValues(func() (string, error) {
+		return build("", "lockfs-next-faulty", mutants.Next, mutants.Faults, mutants.Hooks)
+	})
+	buildNext    = sync.OnceValues(func() (string, error) { return build(NextVariable, "lockfs-next", mutants.Next) })
 	buildProgram = sync.OnceValues(func() (string, error) { return build(ProgramVariable, "lockfs") })
-	buildFaulty  = sync.OnceValues(func() (string, error) { return buildMutant(FaultyVariable, "lockfs-faulty") })
+	buildFaulty  = sync.OnceValues(func() (string, error) {
+		return build(FaultyVariable, "lockfs-faulty", mutants.Faults, mutants.Hooks)
+	})
 )
 
-func build(variable, name string, flags ...string) (string, error) {
+// build builds the program with some sets of changes, unless the variable names one that is there.
+func build(variable, name string, sets ...string) (string, error) {
 	if built := os.Getenv(variable); built != "" {
 		return filepath.Abs(built)
 	}
@@ -91,7 +95,14 @@ func build(variable, name string, flags ...string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(programDir, name)
-	args := append([]string{"build", "-buildvcs=false", "-o", path}, flags...)
+	args := []string{"build", "-buildvcs=false", "-o", path}
+	if len(sets) > 0 {
+		flag, err := overlay(sets...)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, flag)
+	}
 	if os.Getenv(RaceVariable) == "1" {
 		args = append(args, "-race")
 	}
@@ -101,14 +112,6 @@ func build(variable, name string, flags ...string) (string, error) {
 		return "", fmt.Errorf("%v: %w\n%s", cmd.Args, err, output)
 	}
 	return path, nil
-}
-
-func buildMutant(variable, name string, flags ...string) (string, error) {
-	overlay, err := overlay(mutants.Faults, mutants.Hooks)
-	if err != nil {
-		return "", err
-	}
-	return build(variable, name, append(flags, overlay)...)
 }
 
 // FaultyFlag returns the flag with which the go command builds a test with the changes of the FaultyProgram.

@@ -94,3 +94,9 @@ func durationOf(variable string) time.Duration {
 	}
 	return duration
 }
+
+// OnlyFirst reports whether the nodes of this process know the first version of clusters only, while all else knows the next too.
+func OnlyFirst() bool { return os.Getenv(OnlyFirstVariable) == "1" }
+
+// OnlyFirstVariable is read whenever a node starts.
+const OnlyFirstVariable = "LOCKFS_TEST_ONLY_FIRST_VERSION"

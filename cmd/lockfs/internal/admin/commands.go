@@ -6,18 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cmd/lockfs/internal/cli"
-	"lockfs/raftstore/version"
 )
 
 // Commands are all of them.
 func Commands() []*cobra.Command {
-	commands := []*cobra.Command{
+	return []*cobra.Command{
 		statusCommand(), memberCommand(), sessionCommand(), hostCommand(), cli.OnMount(locksCommand()), ruleCommand(), eventsCommand(), topCommand(),
 		cli.OnMount(rmCommand()), cli.OnMount(whyCommand()),
 		tokenCommand(), caCommand(), quotaCommand(), alarmCommand(), backupCommand(),
 	}
-	if version.Newest >= 2 {
-		commands = append(commands, noteCommand())
-	}
-	return commands
 }

@@ -3,7 +3,7 @@
 //
 //	go run lockfs/raftstore/storepb/internal/protogen raftstore/storepb/store.proto
 //
-// The file is named from the root of the module, as imports in such files are. It does what protoc does, which would be
+// The file is named from the root of the module, as imports in such files are, or from another root that -root names. It does what protoc does, which would be
 // another one on each machine: compile, and hand the result to protoc-gen-go.
 package main
 
@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,20 +28,23 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: protogen FILE")
+	root := flag.String("root", "", "the `directory` from which files are named, and where the code goes (default the module's)")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: protogen [-root DIRECTORY] FILE")
 		os.Exit(2)
 	}
-	if err := generate(os.Args[1]); err != nil {
+	if err := generate(*root, flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, "protogen:", err)
 		os.Exit(1)
 	}
 }
 
-func generate(file string) error {
-	root, err := moduleRoot()
-	if err != nil {
-		return err
+func generate(root, file string) (err error) {
+	if root == "" {
+		if root, err = moduleRoot(); err != nil {
+			return err
+		}
 	}
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{root}}),

@@ -1,6 +1,0 @@
-//go:build next
-
-package version
-
-// unreleased is how many versions after Released this program knows.
-const unreleased uint32 = 1
