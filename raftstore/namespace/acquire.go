@@ -17,7 +17,7 @@ type acquisition struct {
 
 // acquire gives a free name to an inode.
 func (k *keeper) acquire(by *storepb.Caller, e *entry, in *inode, how acquisition) *entry {
-	e.made, e.token, e.acquired, e.known = k.index, ids.Token(k.index), k.time, in.facts
+	e.made, e.token, e.acquired, e.known, e.contentAt = k.index, ids.Token(k.index), k.time, in.facts, k.time
 	e.says = k.tree.saysOf(how.says, e.parent)
 	if e.exclusive = how.exclusive; e.exclusive {
 		creator := cmp.Or(how.creator, by)
@@ -33,7 +33,7 @@ func (k *keeper) acquire(by *storepb.Caller, e *entry, in *inode, how acquisitio
 func (k *keeper) succeed(by *storepb.Caller, before, incoming *entry, old, in *inode, m *maker) *entry {
 	e := *before
 	e.ino, e.made, e.stale, e.maker, e.exclusive = in.ino, k.index, incoming.stale.withoutMaker(), m, false
-	e.madeOn, e.madeBy = sharedString{}, 0
+	e.madeOn, e.madeBy, e.contentAt = sharedString{}, 0, k.time
 	if says := asCounted(old, in.content, in.facts); says != in.facts && in.nlink == 1 {
 		counted := *in
 		counted.facts, counted.gone = says, nil
@@ -88,6 +88,9 @@ func (k *keeper) contentChanged(by *storepb.Caller, old, in *inode) {
 	for _, e := range k.tree.namesOf(in.ino) {
 		changed := *e
 		changed.stale = nil
+		if len(old.content) > 0 || len(in.content) > 0 {
+			changed.contentAt = k.time
+		}
 		if in.facts == nil && e.known != nil && k.staleNow(e, k.govern(e, old)) != nil {
 			changed.known = e.known.forAnyone()
 		}

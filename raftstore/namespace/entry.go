@@ -23,6 +23,7 @@ type entry struct {
 	maker     *maker          // nil unless a rule wants to know
 	token     ids.Token       // index of the command that gave the name its present holder
 	acquired  int64           // time of that command
+	contentAt int64           // when the name got its content, or became empty, which chmod does not change; 0: with the inode's ctime
 	known     *facts          // of the holder, kept while the content does not tell; nil: it never told
 	announced bool            // an event told that it was acquired
 	pending   *pending        // the event is to come; nil: none will

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/storepb"
 )
@@ -262,6 +263,32 @@ func TestEmptiedLockIsALockWhileItIsGuarded(t *testing.T) {
 				tr.unlink(there, RootIno, "f").ok()
 			})
 		}
+	}
+}
+
+// TestGuardOfAnEmptiedLockIsNotRenewed by changes other than of its content: a user could keep a lock guarded forever.
+func TestGuardOfAnEmptiedLockIsNotRenewed(t *testing.T) {
+	for name, op := range map[string]func(*driver, uint64) *storepb.Op{
+		"chmod": func(_ *driver, ino uint64) *storepb.Op {
+			return opOf(&storepb.SetAttr{Ino: ino, Mode: proto.Uint32(0o600)})
+		},
+		"setxattr": func(_ *driver, ino uint64) *storepb.Op {
+			return opOf(&storepb.SetXattr{Ino: ino, Name: []byte("user.x"), Value: []byte("v")})
+		},
+		"link": func(_ *driver, ino uint64) *storepb.Op {
+			return opOf(&storepb.Link{Ino: ino, Parent: RootIno, Name: []byte("second")})
+		},
+		"truncate": func(tr *driver, _ uint64) *storepb.Op { return opOf(tr.fillOp(here, RootIno, "lock", nil)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newDriver(t)
+			ino := tr.take(here, "lock", factsFor(storepb.Format_TOWER, "x", tr.now+int64(time.Hour)))
+			tr.fill(here, RootIno, "lock", nil).ok()
+			tr.wait(settling - 3*time.Second) // each command takes a second
+			tr.do(here, op(tr, ino)).ok()
+			tr.requireRefused(there, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock")}), storepb.Code_BUSY)
+			tr.do(there, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock")})).ok()
+		})
 	}
 }
 

@@ -7,16 +7,24 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// settling is how long a file that is empty may be one that somebody is about to write to: between the
-// creation of a lock, or its truncation for a heartbeat, and the write that tells who holds it.
+// settling is the time in which the holder of an empty file may be about to write to it: between the creation of a lock, or its truncation
+// for a heartbeat, and the write that names the holder.
 const settling = 5 * time.Second
 
-func (j *judge) isSettling(in *inode) bool { return j.time-in.ctime < int64(settling) }
+// isSettling counts from the time of the content. With the time of the last change of the inode, a user could renew the guard of an emptied
+// lock forever by chmod.
+func (j *judge) isSettling(e *entry, in *inode) bool {
+	since := e.contentAt
+	if since == 0 || in.isDir() {
+		since = in.ctime
+	}
+	return j.time-since < int64(settling)
+}
 
 // emptied returns the inode of a lock that was emptied just now, with the facts from before. Its holder is about to write to it. Nil: the
 // name is no such lock.
 func (j *judge) emptied(e *entry, in *inode) *inode {
-	if in.facts != nil || e.known == nil || !j.isSettling(in) {
+	if in.facts != nil || e.known == nil || !j.isSettling(e, in) {
 		return nil
 	}
 	before := *in
@@ -67,7 +75,7 @@ func (j *judge) isBeingWritten(e *entry, in *inode) bool {
 	if j.staleNow(e, j.govern(e, in)) != nil {
 		return false
 	}
-	return len(in.content) > 0 || j.isSettling(in)
+	return len(in.content) > 0 || j.isSettling(e, in)
 }
 
 // isOtherMachine tells whether the name of the lock's host is now that of another machine than when it was taken.

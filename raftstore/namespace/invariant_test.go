@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -172,6 +173,7 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 		}
 		require.True(t, 0 < e.token && e.token <= ids.Token(ns.index) && e.made <= ns.index, "token %d of %q", e.token, e.name)
 		require.LessOrEqual(t, e.acquired, ns.time)
+		require.LessOrEqual(t, e.contentAt, ns.time)
 		require.True(t, in.gone == nil || in.facts.process != nil, "%q has no process that could be gone", e.name)
 		again := *e
 		ns.judgeEntry(&again, in)
@@ -233,7 +235,7 @@ func holdsOnlyItsCreatorsLocks(ns *Namespace, dir *entry, in *inode) bool {
 
 // isLockNowByTheBook adds the locks that were emptied just now to those of isLockByTheBook.
 func isLockNowByTheBook(ns *Namespace, e *entry, in *inode) bool {
-	if in.facts == nil && e.known != nil && ns.time < in.ctime+int64(settling) {
+	if in.facts == nil && e.known != nil && ns.time < cmp.Or(e.contentAt, in.ctime)+int64(settling) {
 		before := *in
 		before.facts = e.known
 		return isLockByTheBook(ns, e, in) || isLockByTheBook(ns, e, &before)

@@ -22,7 +22,7 @@ func (in *inode) Record() *storepb.Record {
 func (e *entry) Record() *storepb.Record {
 	record := &storepb.EntryRecord{
 		Parent: uint64(e.parent), Name: []byte(e.name), Ino: uint64(e.ino), Cookie: e.cookie, MadeIndex: uint64(e.made),
-		Token: uint64(e.token), Acquired: e.acquired, Announced: e.announced,
+		Token: uint64(e.token), Acquired: e.acquired, ContentAt: e.contentAt, Announced: e.announced,
 		Exclusive: e.exclusive, Pending: e.pending.record(), Maker: e.maker.message(),
 		Says: e.says.name, DirectorySays: e.says.directory, MadeOn: e.madeOn.String(), MadeBy: e.madeBy,
 	}
@@ -101,7 +101,7 @@ func inodeOf(r *storepb.InodeRecord) *inode {
 func (ts *tables) entryOf(r *storepb.EntryRecord) *entry {
 	e := &entry{
 		parent: ids.Inode(r.GetParent()), name: string(r.GetName()), ino: ids.Inode(r.GetIno()), cookie: r.GetCookie(), made: ids.Index(r.GetMadeIndex()),
-		token: ids.Token(r.GetToken()), acquired: r.GetAcquired(), announced: r.GetAnnounced(), known: factsOf(r.GetKnown()),
+		token: ids.Token(r.GetToken()), acquired: r.GetAcquired(), contentAt: r.GetContentAt(), announced: r.GetAnnounced(), known: factsOf(r.GetKnown()),
 		exclusive: r.GetExclusive(), pending: pendingOf(r.GetPending()), maker: makerFrom(r.GetMaker()),
 		says: says{r.GetSays(), r.GetDirectorySays()}, madeOn: share(r.GetMadeOn()), madeBy: r.GetMadeBy(),
 	}

@@ -9447,6 +9447,7 @@ type EntryRecord struct {
 	DirectorySays NameSays               `protobuf:"varint,18,opt,name=directory_says,json=directorySays,proto3,enum=lockfs.store.NameSays" json:"directory_says,omitempty"` // of the name of its directory, when the name came to be
 	MadeOn        string                 `protobuf:"bytes,19,opt,name=made_on,json=madeOn,proto3" json:"made_on,omitempty"`                                                  // host of the process that created the name exclusively
 	MadeBy        uint32                 `protobuf:"varint,20,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"`                                                 // thread id of that process, in the pid namespace of its mount; 0: it is not known
+	ContentAt     int64                  `protobuf:"varint,21,opt,name=content_at,json=contentAt,proto3" json:"content_at,omitempty"`                                        // cluster time at which the name got its content, or became empty; 0: when the inode changed last
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9617,6 +9618,13 @@ func (x *EntryRecord) GetMadeOn() string {
 func (x *EntryRecord) GetMadeBy() uint32 {
 	if x != nil {
 		return x.MadeBy
+	}
+	return 0
+}
+
+func (x *EntryRecord) GetContentAt() int64 {
+	if x != nil {
+		return x.ContentAt
 	}
 	return 0
 }
@@ -10973,7 +10981,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"budget_uid\x18\x0f \x01(\rR\tbudgetUid\x12!\n" +
 	"\freserve_host\x18\x0e \x01(\tR\vreserveHost\x12!\n" +
 	"\fother_locked\x18\r \x01(\bR\votherLocked\x12#\n" +
-	"\rchanged_index\x18\x14 \x01(\x04R\fchangedIndex\"\xa1\x05\n" +
+	"\rchanged_index\x18\x14 \x01(\x04R\fchangedIndex\"\xc0\x05\n" +
 	"\vEntryRecord\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x10\n" +
@@ -10997,7 +11005,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x04says\x18\x11 \x01(\x0e2\x16.lockfs.store.NameSaysR\x04says\x12=\n" +
 	"\x0edirectory_says\x18\x12 \x01(\x0e2\x16.lockfs.store.NameSaysR\rdirectorySays\x12\x17\n" +
 	"\amade_on\x18\x13 \x01(\tR\x06madeOn\x12\x17\n" +
-	"\amade_by\x18\x14 \x01(\rR\x06madeBy\"K\n" +
+	"\amade_by\x18\x14 \x01(\rR\x06madeBy\x12\x1d\n" +
+	"\n" +
+	"content_at\x18\x15 \x01(\x03R\tcontentAt\"K\n" +
 	"\rPendingRecord\x12\x14\n" +
 	"\x05until\x18\x01 \x01(\x03R\x05until\x12$\n" +
 	"\x02by\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x02by\"\xe2\x01\n" +
