@@ -18,6 +18,48 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
+// budgeted is a mount with budgets, in a directory that all users can reach.
+type budgeted struct {
+	*Mounted
+	ops     *session
+	dir     string
+	budgets *Budgets
+}
+
+func mountWithBudgets(t *testing.T, limits Limits) budgeted {
+	t.Helper()
+	ops, dir, budgets := newCluster().open(), t.TempDir(), NewBudgets(limits)
+	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
+	return budgeted{mountAt(t, dir, ops, Options{Budgets: budgets}), ops, dir, budgets}
+}
+
+// takeOver returns another process of the mount, with budgets of its own.
+func (b *budgeted) takeOver(t *testing.T, h *Handover, limits Limits) budgeted {
+	t.Helper()
+	budgets := NewBudgets(limits)
+	heir, err := TakeOver(h.State, h.Files, nil, b.ops, Options{Logger: b.logger, Budgets: budgets}, func(*Mounted) error { return nil })
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, heir.Unmount()) })
+	return budgeted{heir, b.ops, b.dir, budgets}
+}
+
+// queueCalls has user 1000 begin so many look-ups, which take until open is called. It waits until those beyond the user's budget wait for
+// their turn. done waits for the end of all.
+func (b *budgeted) queueCalls(t *testing.T, calls, each int) (begun chan string, open, done func()) {
+	t.Helper()
+	begun, open = slowNames(b.ops)
+	require.NoError(t, unix.Mkdir(filepath.Join(b.dir, "of1000"), 0o777)) // the kernel has changes of a directory wait for look-ups in it
+	_, lines := startAs(t, 1000, b.dir, "python3", "-c", statMany, "of1000/slow", fmt.Sprint(calls))
+	t.Cleanup(open) // before the program is waited for
+	eventually(t, "the others wait", func() bool { return len(begun) == each && b.server.Queued() == calls-each })
+	return begun, open, func() {
+		t.Helper()
+		require.True(t, lines.Scan())
+		require.Equal(t, "done", lines.Text())
+		require.Len(t, begun, calls)
+	}
+}
+
 // slowNames has look-ups of names that begin with "slow" take until open is called.
 func slowNames(s *session) (begun chan string, open func()) {
 	begun, gate := make(chan string, 100), make(chan struct{})
@@ -62,84 +104,53 @@ print('done', flush=True)
 // TestCallsOfOneUserLeaveRoomForOthers: those beyond the user's budget wait for others of the user to end, and are all done in the end.
 func TestCallsOfOneUserLeaveRoomForOthers(t *testing.T) {
 	const calls, each = 20, 4
-	ops, dir := newCluster().open(), t.TempDir()
-	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
-	budgets := NewBudgets(Limits{CallsPerUser: each})
-	m := mountAt(t, dir, ops, Options{Budgets: budgets})
-	begun, open := slowNames(ops)
-	defer open()
-	require.NoError(t, unix.Mkdir(filepath.Join(dir, "of1000"), 0o777)) // the kernel has changes of a directory wait for look-ups in it
-	_, lines := startAs(t, 1000, dir, "python3", "-c", statMany, "of1000/slow", fmt.Sprint(calls))
-	queued := func() int {
-		return m.server.Queued()
-	}
-	eventually(t, "the others wait", func() bool { return len(begun) == each && queued() == calls-each })
-
+	m := mountWithBudgets(t, Limits{CallsPerUser: each})
+	begun, open, done := m.queueCalls(t, calls, each)
 	for _, uid := range []uint32{0, 1001} { // another user's calls are done meanwhile
-		output, err := runAs(t, uid, dir, "sh", "-ec", fmt.Sprintf("mkdir %d.lock; rmdir %[1]d.lock; echo x > %[1]d; cat %[1]d", uid))
+		output, err := runAs(t, uid, m.dir, "sh", "-ec", fmt.Sprintf("mkdir %d.lock; rmdir %[1]d.lock; echo x > %[1]d; cat %[1]d", uid))
 		require.NoError(t, err, output)
 	}
-	killed, _ := startAs(t, 1000, dir, "python3", "-c", statMany, "of1000/slower", "1")
-	eventually(t, "one more waits", func() bool { return queued() == calls-each+1 })
+	killed, _ := startAs(t, 1000, m.dir, "python3", "-c", statMany, "of1000/slower", "1")
+	eventually(t, "one more waits", func() bool { return m.server.Queued() == calls-each+1 })
 	require.NoError(t, killed.Process.Kill()) // it need not wait for its turn
 	require.Error(t, killed.Wait())
 	require.Len(t, begun, each)
 
 	open()
-	require.True(t, lines.Scan())
-	require.Equal(t, "done", lines.Text())
-	require.Len(t, begun, calls)
-	require.Zero(t, queued())
-	require.Zero(t, budgets.calls.Usage(1).Total)
+	done()
+	require.Zero(t, m.server.Queued())
+	require.Zero(t, m.budgets.calls.Usage(1).Total)
 }
 
 // TestQueuedCallsAreHandedOver: another process does those whose turn had not come.
 func TestQueuedCallsAreHandedOver(t *testing.T) {
 	const calls, each = 20, 4
-	ops, dir := newCluster().open(), t.TempDir()
-	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
-	m := mountAt(t, dir, ops, Options{Budgets: NewBudgets(Limits{CallsPerUser: each})})
-	begun, open := slowNames(ops)
-	defer open()
-	require.NoError(t, unix.Mkdir(filepath.Join(dir, "of1000"), 0o777)) // the kernel has changes of a directory wait for look-ups in it
-	_, lines := startAs(t, 1000, dir, "python3", "-c", statMany, "of1000/slow", fmt.Sprint(calls))
-	eventually(t, "the others wait", func() bool { return len(begun) == each && m.server.Queued() == calls-each })
+	m := mountWithBudgets(t, Limits{CallsPerUser: each})
+	begun, open, done := m.queueCalls(t, calls, each)
 	time.AfterFunc(10*time.Millisecond, open)
 	h, err := m.HandOver(5 * time.Second)
 	require.NoError(t, err)
 	require.NotEmpty(t, h.given)
 	require.Len(t, begun, calls-len(h.given))
-	heir, err := TakeOver(h.State, h.Files, nil, ops, Options{Logger: m.logger}, func(*Mounted) error { return nil })
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, heir.Unmount()) })
-	require.True(t, lines.Scan())
-	require.Equal(t, "done", lines.Text())
-	require.Len(t, begun, calls)
+	m.takeOver(t, h, Limits{})
+	done()
 }
 
 // TestQueuedCallsGoOnAfterAHandOverThatWasPutOff: the calls that kept it from being done have ended before the mount is served again.
 func TestQueuedCallsGoOnAfterAHandOverThatWasPutOff(t *testing.T) {
 	const calls, each = 20, 4
-	ops, dir := newCluster().open(), t.TempDir()
-	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
-	budgets := NewBudgets(Limits{CallsPerUser: each})
-	m := mountAt(t, dir, ops, Options{Budgets: budgets})
-	begun, open := slowNames(ops)
-	defer open()
-	require.NoError(t, unix.Mkdir(filepath.Join(dir, "of1000"), 0o777)) // the kernel has changes of a directory wait for look-ups in it
-	_, lines := startAs(t, 1000, dir, "python3", "-c", statMany, "of1000/slow", fmt.Sprint(calls))
-	eventually(t, "the others wait", func() bool { return len(begun) == each && m.server.Queued() == calls-each })
+	m := mountWithBudgets(t, Limits{CallsPerUser: each})
+	begun, open, done := m.queueCalls(t, calls, each)
 	require.True(t, m.following.end(5*time.Second))
 	_, err := m.server.Stop(10 * time.Millisecond)
 	require.ErrorIs(t, err, serve.ErrBusy)
 	m.serving.Wait()
 	open()
-	eventually(t, "these calls have ended", func() bool { return budgets.calls.Usage(1).Total == 0 })
+	eventually(t, "these calls have ended", func() bool { return m.budgets.calls.Usage(1).Total == 0 })
 	require.Len(t, begun, each)
 	m.begin(nil)
 	eventually(t, "the others are done", func() bool { return len(begun) == calls && m.server.Queued() == 0 })
-	require.True(t, lines.Scan())
-	require.Equal(t, "done", lines.Text())
+	done()
 }
 
 // readMany reads a file in many threads, through a descriptor each.
@@ -157,14 +168,12 @@ print('done', flush=True)
 // for what is to come are waits.
 func TestReadsOfTheListOfLocksAreCalls(t *testing.T) {
 	const reads, each = 20, 4
-	ops, dir := newCluster().open(), t.TempDir()
-	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
-	budgets := NewBudgets(Limits{CallsPerUser: each})
-	m := mountAt(t, dir, ops, Options{Budgets: budgets})
+	m := mountWithBudgets(t, Limits{CallsPerUser: each})
+	dir, budgets := m.dir, m.budgets
 	begun, gate := make(chan struct{}, 2*reads), make(chan struct{})
 	open := sync.OnceFunc(func() { close(gate) })
 	defer open()
-	ops.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
+	m.ops.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
 		if query.GetListLocks() != nil {
 			begun <- struct{}{}
 			<-gate
@@ -187,10 +196,8 @@ func TestReadsOfTheListOfLocksAreCalls(t *testing.T) {
 // TestWaitsOfOneUserLeaveRoomForOthers: a user who waits for too many locks gets ENOLCK, and another one waits as before.
 func TestWaitsOfOneUserLeaveRoomForOthers(t *testing.T) {
 	const each = 3
-	ops, dir := newCluster().open(), t.TempDir()
-	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
-	budgets := NewBudgets(Limits{WaitsPerUser: each})
-	mountAt(t, dir, ops, Options{Budgets: budgets})
+	m := mountWithBudgets(t, Limits{WaitsPerUser: each})
+	dir, budgets := m.dir, m.budgets
 	held := openIn(t, dir, "held")
 	require.NoError(t, unix.Fchmod(held, 0o666))
 	require.NoError(t, unix.Flock(held, unix.LOCK_EX))
@@ -212,9 +219,8 @@ func TestWaitsOfOneUserLeaveRoomForOthers(t *testing.T) {
 // TestOpenControlFilesOfOneUserLeaveRoomForOthers, and for the user once they are closed, also after a hand-over.
 func TestOpenControlFilesOfOneUserLeaveRoomForOthers(t *testing.T) {
 	const each = 4
-	ops, dir := newCluster().open(), t.TempDir()
-	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
-	m := mountAt(t, dir, ops, Options{Budgets: NewBudgets(Limits{WaitsPerUser: each})})
+	m := mountWithBudgets(t, Limits{WaitsPerUser: each})
+	dir := m.dir
 	const script = `
 import os, sys
 kept = []
@@ -248,10 +254,7 @@ sys.stdin.readline()
 
 	h, err := m.HandOver(5 * time.Second)
 	require.NoError(t, err)
-	budgets := NewBudgets(Limits{WaitsPerUser: each})
-	heir, err := TakeOver(h.State, h.Files, nil, ops, Options{Logger: m.logger, Budgets: budgets}, func(*Mounted) error { return nil })
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, heir.Unmount()) })
+	budgets := m.takeOver(t, h, Limits{WaitsPerUser: each}).budgets
 	require.Equal(t, uint64(each), budgets.files.Usage(1).Total)
 	output, err := runAs(t, 1000, dir, "cat", ".lockfs/status")
 	require.Error(t, err, output)

@@ -100,15 +100,19 @@ func pauseAfterKill(began time.Time) {
 	}
 }
 
+// supervised starts a mount as a supervisor such as systemd does, which starts another process after a kill. It does not wait for the mount.
+func supervised(t testing.TB, c *suite.Cluster, h *hosts.Host) *hosts.Process {
+	t.Helper()
+	args := append([]string{"LOCKFS_SUPERVISED=1", c.Program, "mount", c.Mount}, c.MountFlags(t, h.Name(), c.Servers())...)
+	return h.Start("env", args...)
+}
+
 // TestSupervisedMountIsKilled has another process started by somebody else, as supervisors do, which goes on with what the guard keeps.
 func TestSupervisedMountIsKilled(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
-	start := func() *hosts.Process {
-		args := append([]string{"LOCKFS_SUPERVISED=1", c.Program, "mount", c.Mount}, c.MountFlags(t, "m", c.Servers())...)
-		return h.Start("env", args...)
-	}
+	start := func() *hosts.Process { return supervised(t, c, h) }
 	p := start()
 	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
 	u := startUser(t, h, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
@@ -156,10 +160,7 @@ func TestNoOtherUserReachesTheGuard(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
-	start := func() *hosts.Process {
-		args := append([]string{"LOCKFS_SUPERVISED=1", c.Program, "mount", c.Mount}, c.MountFlags(t, "m", c.Servers())...)
-		return h.Start("env", args...)
-	}
+	start := func() *hosts.Process { return supervised(t, c, h) }
 	p := start()
 	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
 	intrude := func() {
