@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -21,7 +23,9 @@ type MountMetrics struct {
 	operations *prometheus.HistogramVec
 	build      *prometheus.GaugeVec
 	session    atomic.Pointer[MountSession]
-	budgets    atomic.Pointer[[]*budget.Pool]
+
+	mu      sync.Mutex
+	budgets []*budget.Pool
 }
 
 // MountSession is the session of a mount.
@@ -64,8 +68,21 @@ func (m *MountMetrics) SetMount(session MountSession) {
 	m.session.Store(&session)
 }
 
-// SetBudgets sets the budgets that this process counts for users.
-func (m *MountMetrics) SetBudgets(pools ...*budget.Pool) { m.budgets.Store(&pools) }
+// AddBudgets adds budgets that this process counts for users. They take the place of earlier ones of the same names.
+func (m *MountMetrics) AddBudgets(pools ...*budget.Pool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, pool := range pools {
+		m.budgets = slices.DeleteFunc(m.budgets, func(other *budget.Pool) bool { return other.Budget() == pool.Budget() })
+		m.budgets = append(m.budgets, pool)
+	}
+}
+
+func (m *MountMetrics) allBudgets() []*budget.Pool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.budgets)
+}
 
 // ObserveMount counts an operation of the kernel.
 func (m *MountMetrics) ObserveMount(op string, errno syscall.Errno, took time.Duration) {
@@ -91,10 +108,10 @@ var (
 		"Offset of this host's clock from cluster time, as measured by its mount; positive: ahead.", nil, nil)
 
 	budgetUsedDesc = prometheus.NewDesc("lockfs_budget_used",
-		"Use of a budget by all users of the mount.", []string{"budget"}, nil)
+		"Use of a budget of this process by all users.", []string{"budget"}, nil)
 	budgetMostDesc = prometheus.NewDesc("lockfs_budget_limit", "Limit of a budget for each user.", []string{"budget"}, nil)
 	budgetUserDesc = prometheus.NewDesc("lockfs_budget_user_used",
-		"Use of a budget by its largest users.", []string{"budget", "uid"}, nil)
+		"Use of a budget by its largest users: a uid of this host, or another host.", []string{"budget", "uid", "host"}, nil)
 	budgetExceededDesc = prometheus.NewDesc("lockfs_budget_exceeded_total",
 		"Requests beyond a budget: calls wait, other requests are refused.", []string{"budget"}, nil)
 )
@@ -120,10 +137,8 @@ func (c mountCollector) Collect(metrics chan<- prometheus.Metric) {
 		gauge(remainingDesc, (*session).Remaining().Seconds())
 		gauge(offsetDesc, time.Duration((*session).Status().GetClockOffset()).Seconds())
 	}
-	if pools := c.budgets.Load(); pools != nil {
-		for _, pool := range *pools {
-			collectBudget(metrics, pool.Usage(shownUsers))
-		}
+	for _, pool := range c.allBudgets() {
+		collectBudget(metrics, pool.Usage(shownUsers))
 	}
 }
 
@@ -135,7 +150,11 @@ func collectBudget(metrics chan<- prometheus.Metric, usage budget.Usage) {
 	send(budgetMostDesc, prometheus.GaugeValue, usage.Each.Most)
 	send(budgetExceededDesc, prometheus.CounterValue, usage.Refused)
 	for _, use := range usage.Users {
-		send(budgetUserDesc, prometheus.GaugeValue, use.Used, strconv.FormatUint(uint64(use.Key.UID), 10))
+		uid := ""
+		if use.Key.Host == "" {
+			uid = strconv.FormatUint(uint64(use.Key.UID), 10)
+		}
+		send(budgetUserDesc, prometheus.GaugeValue, use.Used, uid, use.Key.Host)
 	}
 }
 

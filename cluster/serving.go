@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/raft"
 
@@ -38,6 +39,7 @@ func (n *Node) serve() {
 	if n.port == nil {
 		return
 	}
+	n.cfg.Metrics.AddBudgets(slices.Concat(n.server.Budgets(), n.joinServer.Budgets())...)
 	if n.cfg.insecure() {
 		n.logger.Warn("insecure: whoever reaches the port may do anything", "address", n.cfg.Address)
 		n.cfg.Metrics.insecure.Set(1)

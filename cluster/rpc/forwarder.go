@@ -21,6 +21,7 @@ type Forwarder struct {
 
 // forwardLimits are such that the forwarded requests fit the room that the leader has for one connection (standardLimits).
 var forwardLimits = limits{
+	what:        "forwarded connections",
 	connections: math.MaxInt, connectionsPerHost: math.MaxInt,
 	bytes: 16 << 20, bytesPerHost: 4 << 20, bytesPerConnection: 16 << 20,
 }

@@ -10,7 +10,8 @@ import (
 
 // limits are what a server has room for. The room of each kind has to be enough for the largest call.
 type limits struct {
-	request int // bytes of one
+	what    string // the connections, in messages and metrics
+	request int    // bytes of one
 
 	connections         int // in all
 	connectionsPerHost  int
@@ -27,6 +28,7 @@ type limits struct {
 // standardLimits let each of 10,000 mounts have its two connections, hundreds of containers share an address, and 4096 calls of one
 // connection be under way. Many hosts have to begin requests and not end them before others wait for theirs to come.
 var standardLimits = limits{
+	what:        "connections to the port",
 	request:     MaxRequest,
 	connections: 32 << 10, connectionsPerHost: 2 << 10,
 	coming: 64 << 20, comingPerHost: 4 << 20,
@@ -35,6 +37,7 @@ var standardLimits = limits{
 
 // socketLimits let a hundred commands of each user be under way, and those of root besides.
 var socketLimits = limits{
+	what:        "connections to the socket for commands",
 	request:     MaxRequest,
 	connections: 1 << 10, connectionsPerHost: 128, connectionsReserved: 128,
 	coming: 8 << 20, comingPerHost: 1 << 20,
@@ -44,6 +47,7 @@ var socketLimits = limits{
 // joinLimits are for who may be anybody. To take all connections somebody has to do as many handshakes in each joinSettled, which takes
 // the server's time anyway.
 var joinLimits = limits{
+	what:        "connections of joining hosts",
 	request:     16 << 10,
 	connections: 512, connectionsPerHost: 16,
 	coming: 1 << 20, comingPerHost: 128 << 10,
@@ -101,7 +105,7 @@ type host struct {
 
 // connectionsPool counts connections, which all are of one kind of listener.
 func connectionsPool(l limits) *budget.Pool {
-	limit := budget.Limit{Budget: "connections", Of: "user or host", Most: uint64(l.connectionsPerHost)}
+	limit := budget.Limit{Budget: l.what, Of: "user or host", Most: uint64(l.connectionsPerHost)}
 	all := limit
 	all.Of, all.Most = "listener", uint64(l.connections)
 	return budget.NewPool(limit, all, uint64(min(l.connectionsReserved, l.connections/8)))

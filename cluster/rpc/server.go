@@ -99,6 +99,9 @@ func isPassing(err error) bool {
 	return false
 }
 
+// Budgets returns the budgets that the server counts for its callers.
+func (s *Server) Budgets() []*budget.Pool { return []*budget.Pool{s.room.connections} }
+
 // Close ends all connections.
 func (s *Server) Close() {
 	s.mu.Lock()

@@ -133,9 +133,10 @@ func (c *directory) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) 
 	if errno != 0 {
 		return kernel.Status(kernel.OfInode(errno))
 	}
-	taken, fits := c.files.take(&in.InHeader, handle)
-	if !fits {
+	taken, err := c.files.take(&in.InHeader, handle)
+	if err != nil {
 		closeHandle(handle)
+		kernel.LogRefusal(c.source.logger, syscall.EMFILE, err.Error())
 		return kernel.Status(syscall.EMFILE)
 	}
 	out.Fh, out.OpenFlags = c.open.Add(handle), handle.flags()

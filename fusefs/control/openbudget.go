@@ -34,34 +34,32 @@ func newOpenFiles(b Budgets) *openFiles {
 	return &openFiles{Budgets: b, charged: make(map[uint64]openFile)}
 }
 
-// take charges a caller for a file that the caller opens. If ok is false there is no room, and nothing is charged.
-func (o *openFiles) take(header *fuse.InHeader, h handle) (f openFile, ok bool) {
+// take charges a caller for a file that the caller opens. The error says that a budget has no room; then nothing is charged.
+func (o *openFiles) take(header *fuse.InHeader, h handle) (f openFile, err error) {
 	if o.Files == nil {
-		return f, true
+		return f, nil
 	}
 	f = openFile{user: budget.User{UID: hostinfo.BudgetUID(header.Uid)}}
 	if content, isSnapshot := h.(snapshot); isSnapshot {
 		f.bytes = uint64(len(content))
 	}
-	if o.takeAs(f) {
-		return f, true
-	}
-	if header.Uid == 0 && hostinfo.IsAdministrator(header.Pid) {
+	err = o.takeAs(f)
+	if err != nil && header.Uid == 0 && hostinfo.IsAdministrator(header.Pid) {
 		f.standing = budget.Privileged
-		return f, o.takeAs(f)
+		err = o.takeAs(f)
 	}
-	return f, false
+	return f, err
 }
 
-func (o *openFiles) takeAs(f openFile) bool {
-	if o.Files.Take(f.user, 1, f.standing) != nil {
-		return false
+func (o *openFiles) takeAs(f openFile) error {
+	if err := o.Files.Take(f.user, 1, f.standing); err != nil {
+		return err
 	}
-	if o.Bytes.Take(f.user, f.bytes, f.standing) != nil {
+	if err := o.Bytes.Take(f.user, f.bytes, f.standing); err != nil {
 		o.Files.Give(f.user, 1, f.standing)
-		return false
+		return err
 	}
-	return true
+	return nil
 }
 
 // opened notes the number of a file.
@@ -99,7 +97,7 @@ func (o *openFiles) restored(fh uint64, uid uint32, h handle) {
 	if content, isSnapshot := h.(snapshot); isSnapshot {
 		f.bytes = uint64(len(content))
 	}
-	if o.takeAs(f) {
+	if o.takeAs(f) == nil {
 		o.opened(fh, f)
 	}
 }

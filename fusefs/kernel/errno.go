@@ -71,8 +71,8 @@ type refusal interface {
 func Outcome(result *storepb.Result, err error, logger *slog.Logger) (*storepb.Result, syscall.Errno) {
 	switch {
 	case err == nil:
-		if exceedsBudget(result.GetCode()) && result.GetMessage() != "" && refusals.isNew(result.GetMessage()) {
-			logger.Warn("operation refused", "errno", Errno(result.GetCode()), "reason", result.GetMessage())
+		if exceedsBudget(result.GetCode()) && result.GetMessage() != "" {
+			LogRefusal(logger, Errno(result.GetCode()), result.GetMessage())
 		}
 		return result, Errno(result.GetCode())
 	case errors.Is(err, context.DeadlineExceeded):

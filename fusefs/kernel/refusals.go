@@ -1,8 +1,10 @@
 package kernel
 
 import (
+	"log/slog"
 	"maps"
 	"sync"
+	"syscall"
 	"time"
 
 	"lockfs/raftstore/storepb"
@@ -30,6 +32,13 @@ func exceedsBudget(code storepb.Code) bool {
 		return true
 	}
 	return false
+}
+
+// LogRefusal logs why a budget has no room for a request of the kernel, each reason once a minute: the program gets an error number only.
+func LogRefusal(logger *slog.Logger, errno syscall.Errno, reason string) {
+	if refusals.isNew(reason) {
+		logger.Warn("operation refused", "errno", errno, "reason", reason)
+	}
 }
 
 // isNew reports whether the log is to have a reason now.

@@ -38,6 +38,7 @@ type call struct {
 
 	charge   charge
 	refused  unix.Errno // there is no room for it
+	reason   string     // names the budget that has none
 	queued   []byte     // the request, while it waits for its turn
 	ended    bool       // it was answered meanwhile
 	ofQueued *call      // that this one interrupts
@@ -88,15 +89,16 @@ func (a *admission) admit(c *call, request []byte) bool {
 	}
 	user := a.UserOf(c.header.Uid)
 	if c.raw != nil {
-		if !c.take(a.Waits, user) {
-			if c.refused = unix.ENOLCK; c.header.Opcode == opRead {
+		if err := c.take(a.Waits, user); err != nil {
+			c.refused, c.reason = unix.ENOLCK, err.Error()
+			if c.header.Opcode == opRead {
 				c.refused = unix.EAGAIN
 			}
 		}
 		return true
 	}
 	waiting := a.queues[user]
-	if waiting == nil && c.take(a.Calls, user) {
+	if waiting == nil && c.take(a.Calls, user) == nil {
 		return true
 	}
 	if waiting == nil {
@@ -105,7 +107,8 @@ func (a *admission) admit(c *call, request []byte) bool {
 		a.turns = append(a.turns, user)
 	}
 	if len(waiting.calls) >= queuedCalls || waiting.bytes+len(request) > queuedBytes {
-		c.refused = unix.EAGAIN
+		limit := budget.Limit{Budget: "calls that wait for their turn", Of: "user of the mount", Most: queuedCalls}
+		c.refused, c.reason = unix.EAGAIN, limit.Exceeded(user.String()).Error()
 		return true
 	}
 	c.queued = bytes.Clone(request)
@@ -114,8 +117,8 @@ func (a *admission) admit(c *call, request []byte) bool {
 	return false
 }
 
-// take reports whether the budget of a user has room for a call. Root has a reserve, if it is root of the whole host.
-func (c *call) take(pool *budget.Pool, user budget.User) bool {
+// take charges the budget of a user for a call. The error says that it has no room. Root has a reserve, if it is root of the whole host.
+func (c *call) take(pool *budget.Pool, user budget.User) error {
 	c.charge = charge{pool, user, budget.Ordinary}
 	err := pool.Take(user, 1, budget.Ordinary)
 	if err != nil && c.header.Uid == 0 && hostinfo.IsAdministrator(c.header.Pid) {
@@ -125,7 +128,7 @@ func (c *call) take(pool *budget.Pool, user budget.User) bool {
 	if err != nil {
 		c.charge.pool = nil
 	}
-	return err == nil
+	return err
 }
 
 // next returns the next call for which there is room now; nil: there is none.
@@ -135,7 +138,7 @@ func (a *admission) next() *call {
 		a.turns = a.turns[1:]
 		waiting := a.queues[user]
 		c := waiting.calls[0]
-		goes := c.ended || c.take(a.Calls, user)
+		goes := c.ended || c.take(a.Calls, user) == nil
 		if goes {
 			waiting.calls, waiting.bytes = waiting.calls[1:], waiting.bytes-len(c.queued)
 		}

@@ -45,6 +45,7 @@ type Limit struct {
 	Budget  string // the resource, in the plural: "record locks"
 	Of      string // that it is for: "user and host"
 	Setting string // that changes it; empty: none does
+	Shown   string // where an administrator sees the use; empty: nowhere
 	Most    uint64
 }
 
@@ -60,8 +61,11 @@ type ExceededError struct {
 
 func (e *ExceededError) Error() string {
 	text := fmt.Sprintf("%s reached the limit of %d %s for each %s", e.By, e.Most, e.Budget, e.Of)
+	if e.Shown != "" {
+		text += "; see " + e.Shown
+	}
 	if e.Setting != "" {
-		text += fmt.Sprintf("; see `lockfs quota list`, and change it with %s", e.Setting)
+		text += "; change it with " + e.Setting
 	}
 	return text
 }

@@ -27,7 +27,8 @@ func TestPoolLeavesRoomForOtherUsersAndForRoot(t *testing.T) {
 		require.NoError(t, pool.Take(anna, 1, Ordinary))
 	}
 	err := pool.Take(anna, 1, Ordinary)
-	require.EqualError(t, err, "user 1000 on host h reached the limit of 3 calls for each user; see `lockfs quota list`, and change it with --calls")
+	require.EqualError(t, err, "user 1000 on host h reached the limit of 3 calls for each user; "+
+		"see the metric lockfs_budget_used of the daemon; change it with --calls")
 	exceeded := new(ExceededError)
 	require.True(t, errors.As(err, &exceeded))
 	require.NoError(t, pool.Take(bert, 1, Ordinary))

@@ -17,9 +17,13 @@ type Pool struct {
 	refused uint64
 }
 
+// shownAsMetric is where the use of a pool is shown.
+const shownAsMetric = "the metric lockfs_budget_used of the daemon"
+
 // NewPool returns a pool in which each user has room for each.Most, and all together for all.Most, of which reserve is for
 // Privileged requests alone. A limit of 0 means no limit.
 func NewPool(each, all Limit, reserve uint64) *Pool {
+	each.Shown, all.Shown = shownAsMetric, shownAsMetric
 	return &Pool{each: each, all: all, reserve: min(reserve, all.Most)}
 }
 
@@ -71,6 +75,9 @@ func (p *Pool) Give(user User, n uint64, standing Standing) {
 	p.used.Add(user, -int64(n))
 	p.counts[standing] -= n
 }
+
+// Budget returns the name of the resource.
+func (p *Pool) Budget() string { return p.each.Budget }
 
 // Used returns how much a user uses.
 func (p *Pool) Used(user User) uint64 {

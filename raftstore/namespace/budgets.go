@@ -36,9 +36,12 @@ func (b *budgets) set(op *storepb.SetLimits) {
 
 const kernelLocks = "flock and fcntl locks"
 
+// shownInList is where the use of the state's budgets is shown.
+const shownInList = "`lockfs quota list`"
+
 func (b *budgets) ofUser() budget.Limit {
 	return budget.Limit{
-		Budget: kernelLocks, Of: "user and host", Setting: "--max-locks-per-user of the servers",
+		Budget: kernelLocks, Shown: shownInList, Of: "user and host", Setting: "--max-locks-per-user of the servers",
 		Most: cmp.Or(b.locksPerUser, DefaultMaxLocksPerUser),
 	}
 }
@@ -57,14 +60,14 @@ func (b *budgets) ofHost(uid uint32) budget.Limit {
 
 func (b *budgets) ofFile() budget.Limit {
 	return budget.Limit{
-		Budget: kernelLocks, Of: "user and file", Setting: "--max-locks-per-file of the servers",
+		Budget: kernelLocks, Shown: shownInList, Of: "user and file", Setting: "--max-locks-per-file of the servers",
 		Most: cmp.Or(b.locksPerFile, DefaultMaxLocksPerFile),
 	}
 }
 
 func (b *budgets) ofSessions() budget.Limit {
 	return budget.Limit{
-		Budget: "sessions", Of: "host", Setting: "--max-sessions-per-host of the servers",
+		Budget: "sessions", Shown: shownInList, Of: "host", Setting: "--max-sessions-per-host of the servers",
 		Most: cmp.Or(b.sessionsPerHost, DefaultMaxSessionsPerHost),
 	}
 }

@@ -132,10 +132,10 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 		logger.Warn("HTTP is not served", "error", err)
 	}
 	about := cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}
-	serveHTTP(http, about, relay, mountHandler(client, metrics), logger, &serving)
-	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &serving) // before another guard: see lockfs down
+	serveHTTP(http, about, relay, mountHandler(client, metrics), metrics, logger, &serving)
+	serveSocket(cli.MountSocket(p.dir), relay.Server(), metrics, logger, &serving) // before another guard: see lockfs down
 	budgets := fusefs.NewBudgets(p.limits)
-	metrics.SetBudgets(budgets.Pools()...)
+	metrics.AddBudgets(budgets.Pools()...)
 	mounted, guard, err := mount(p.dir, client, fusefs.Options{
 		Logger: logger, Budgets: budgets, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody(client), Observer: metrics.ObserveMount,
 	}, inherited)

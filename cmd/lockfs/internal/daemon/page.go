@@ -57,20 +57,23 @@ func limitedEndpoint(plain net.Listener, most int, protect func(net.Listener) ne
 }
 
 // serveHTTP serves at an endpoint, if there is one, and the page of `lockfs ui` on a socket besides. other is what there is for machines.
-func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Relay, other http.Handler, logger *slog.Logger, parts *parts) {
+func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Relay, other http.Handler, metrics *cluster.MountMetrics, logger *slog.Logger, parts *parts) {
 	shown := page.New(page.Config{
 		Front: relay.Front(), Administers: relay.Administers, Host: relay.Host(), Mount: about.Mount, Address: e.url, Logger: logger,
 	})
+	metrics.AddBudgets(shown.Budgets()...)
 	if e.listener != nil {
+		calls := callBudget("HTTP", endpointConns-mostScrapes-endpointConns/8)
+		metrics.AddBudgets(calls)
 		mux := http.NewServeMux()
 		checks := healthChecks(other)
 		mux.Handle("GET /metrics", checks)
 		mux.Handle("GET /healthz", checks)
-		mux.Handle("/", withinBudget(callBudget("HTTP", endpointConns-mostScrapes-endpointConns/8), shown.Handler()))
+		mux.Handle("/", withinBudget(calls, shown.Handler()))
 		e.names = append(e.names, shown.Name(), relay.Host())
 		serveOn(e, mux, "HTTP", logger, parts)
 	}
-	if err := servePageSocket(cli.PageSocket(about.Kind, about.Of), shown, logger, parts); err != nil {
+	if err := servePageSocket(cli.PageSocket(about.Kind, about.Of), shown, metrics, logger, parts); err != nil {
 		logger.Warn("there is no socket for lockfs ui", "error", err)
 	}
 	parts.started("page", shown.Close)
@@ -79,7 +82,7 @@ func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Relay, other http.Ha
 // pageSocketConns is the number of connections that the page's socket has at a time.
 const pageSocketConns = 256
 
-func servePageSocket(path string, shown *page.Server, logger *slog.Logger, parts *parts) error {
+func servePageSocket(path string, shown *page.Server, metrics *cluster.MountMetrics, logger *slog.Logger, parts *parts) error {
 	if err := cli.MakeSocketDir(); err != nil {
 		return err
 	}
@@ -90,6 +93,8 @@ func servePageSocket(path string, shown *page.Server, logger *slog.Logger, parts
 	// Every user of this host may connect, and must not use up the file descriptors of a process that serves locks.
 	e := limitedEndpoint(listener, pageSocketConns, nil)
 	e.connContext = page.ConnContext
-	serveOn(e, withinBudget(callBudget("the socket of the page", pageSocketConns), shown.SocketHandler()), "the page's socket", logger, parts)
+	calls := callBudget("the socket of the page", pageSocketConns)
+	metrics.AddBudgets(calls)
+	serveOn(e, withinBudget(calls, shown.SocketHandler()), "the page's socket", logger, parts)
 	return nil
 }

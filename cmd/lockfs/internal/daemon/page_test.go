@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cluster"
 	"lockfs/cluster/page"
 	"lockfs/cluster/rpc"
 	"lockfs/cmd/lockfs/internal/cli"
@@ -25,7 +26,7 @@ func TestThePagesSocketKnowsWhoAsks(t *testing.T) {
 	shown := page.New(page.Config{Administers: func(rpc.Caller) bool { return false }, Address: "http://127.0.0.1:1", Logger: logger})
 	var running parts
 	path := cli.PageSocket("server", "a")
-	require.NoError(t, servePageSocket(path, shown, logger, &running))
+	require.NoError(t, servePageSocket(path, shown, cluster.NewMountMetrics(), logger, &running))
 	defer running.stop(logger)
 	answer, err := cli.SocketClient(path).Post("http://lockfs/v1/login", "", nil)
 	require.NoError(t, err)

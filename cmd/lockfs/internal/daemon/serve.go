@@ -176,9 +176,9 @@ func (s *service) startNode(ctx context.Context, functions http.Handler, parts *
 	} else if err != nil { // programs wait for the mount
 		s.config.Logger.Warn("HTTP is not served", "error", err)
 	}
-	serveHTTP(listener, s.about(), node.Relay(), node.Handler(), s.config.Logger, parts)
+	serveHTTP(listener, s.about(), node.Relay(), node.Handler(), s.config.Metrics.MountMetrics, s.config.Logger, parts)
 	serveDebug(s.about(), s.config.Metrics.Registry, s.config.Logger, parts)
-	serveSocket(s.socket, node.SocketServer(), s.config.Logger, parts)
+	serveSocket(s.socket, node.SocketServer(), s.config.Metrics.MountMetrics, s.config.Logger, parts)
 	supervisor.Status("waits until a majority of the servers answers")
 	if err := node.WaitReady(ctx); err != nil {
 		return nil, firstFailure(node, err)

@@ -91,7 +91,7 @@ func (s *service) mountWith(client *session.Client, err error) serverMount {
 	}
 	m := serverMount{client: client}
 	budgets := fusefs.NewBudgets(s.limits)
-	s.config.Metrics.SetBudgets(budgets.Pools()...)
+	s.config.Metrics.AddBudgets(budgets.Pools()...)
 	options := fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount, Budgets: budgets}
 	m.mounted, m.guard, m.err = mount(s.mountDir, client, options, s.inherited)
 	return m
