@@ -168,6 +168,9 @@ type Host struct {
 // Name is the host's name, which is its hostname too.
 func (h *Host) Name() string { return h.name }
 
+// Net is the network that the host is on.
+func (h *Host) Net() *Net { return h.net }
+
 // Addr is the host's address as programs take it, such as "10.77.0.1".
 func (h *Host) Addr() string { return h.addr.String() }
 

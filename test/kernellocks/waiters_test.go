@@ -1,11 +1,8 @@
 package kernellocks
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,67 +12,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/test/hostileuser"
 	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )
 
-// pythonAs is a client that runs as an ordinary user, who need not be able to read its file.
-func pythonAs(t testing.TB, uid, client string, args ...string) []string {
-	t.Helper()
-	text, err := os.ReadFile(suite.ClientPath(t, client))
-	require.NoError(t, err)
-	return append([]string{"--reuid", uid, "--regid", uid, "--clear-groups", "/usr/bin/python3", "-c", string(text)}, args...)
-}
-
-// createTimes are how long creations of an ordinary user take on a host, in order.
-func createTimes(t testing.TB, h *hosts.Host, dir string) (times []time.Duration) {
-	t.Helper()
-	const creations = "200"
-	for line := range strings.Lines(h.MustRun(t, "setpriv", pythonAs(t, "1001", "createtimes.py", dir, creations)...)) {
-		ns, err := strconv.Atoi(strings.TrimSpace(line))
-		require.NoError(t, err)
-		times = append(times, time.Duration(ns))
-	}
-	slices.Sort(times)
-	return times
-}
-
-func median(times []time.Duration) time.Duration { return times[len(times)/2] }
-
-// processorTime is what a process has used so far.
-func processorTime(t testing.TB, p *hosts.Process) time.Duration {
-	t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
-	require.NoError(t, err)
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')'):])
-	var ticks int
-	for _, field := range fields[12:14] { // utime and stime: proc_pid_stat(5)
-		n, err := strconv.Atoi(string(field))
-		require.NoError(t, err)
-		ticks += n
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond
-}
-
-// load is the part of a processor that a process uses in some time.
-func load(t testing.TB, p *hosts.Process) float64 {
-	t.Helper()
-	const long = 10 * time.Second
-	before := processorTime(t, p)
-	time.Sleep(long)
-	return float64(processorTime(t, p)-before) / float64(long)
-}
-
-// resident is the memory of a process, in MiB.
-func resident(t testing.TB, p *hosts.Process) int {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
-	require.NoError(t, err)
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
-	kib, err := strconv.Atoi(strings.Fields(rest)[0])
-	require.NoError(t, err)
-	return kib >> 10
-}
+// opTimeout is how long a call may take without a quorum (the default of --op-timeout). No call of a witness may take as long.
+const opTimeout = 15 * time.Second
 
 func awaitWaiters(t testing.TB, c *suite.Cluster, count int) {
 	t.Helper()
@@ -110,50 +53,75 @@ func waitingRequests(t testing.TB, c *suite.Cluster) []waitingRequest {
 	return list[0].Advisory
 }
 
-// TestWaitersCostNothing has an ordinary user wait for one lock with thousands of threads, and another one create files on the same mount.
+// TestWaitersCostNothing has an ordinary user wait for one lock with thousands of threads, and others work on the same mount and on a server.
 // The mount is upgraded and killed meanwhile: all go on waiting, and each gets the lock in the end.
 func TestWaitersCostNothing(t *testing.T) {
 	waiters := suite.Rounds(1000, 10_000)
 	c := suite.StartCluster(t, 3)
-	require.NoError(t, os.Chmod(filepath.Dir(c.Net.Dir()), 0o755), "for other users to get to the mount")
 	g := c.AddGuest(t, "m")
 	g.Environment = []string{"LOCKFS_UNATTENDED=1"}
 	g.Start(t)
-	g.Host.MustRun(t, "sh", "-c", fmt.Sprintf("mkdir %s; chmod 1777 %[1]s; touch %s; chmod 666 %[2]s", c.Path("times"), c.Path("lock")))
+	dir := hostileuser.Dir(t, c, g.Host, "users")
+	witnesses := hostileuser.StartWitnesses(t, dir, g.Host, c.Nodes[0].Host)
+	g.Host.MustRun(t, "sh", "-c", fmt.Sprintf("touch %s; chmod 666 %[1]s", c.Path("lock")))
 	holder := g.Host.Start("flock", "--close", c.Path("lock"), "sh", "-c", "echo held; exec sleep 100000")
 	require.NoError(t, holder.WaitOutput("held"))
-	alone, idle := createTimes(t, g.Host, c.Path("times")), load(t, c.Leader().Server)
+	calls := suite.Rounds(500, 2000)
+	alone := witnesses.Observe(calls)
+	// The load of the leader while no witness works, which takes long to measure.
+	load := func() float64 {
+		witnesses.Pause()
+		defer witnesses.Resume()
+		return suite.Load(t, c.Leader().Server)
+	}
+	idle := 0.0
+	if suite.Long() {
+		idle = load()
+	}
 
 	began := time.Now()
-	crowd := g.Host.Start("setpriv", pythonAs(t, "1000", "waiters.py", c.Path("lock"), strconv.Itoa(waiters))...)
-	require.NoError(t, crowd.WaitOutput("waits"))
+	crowd := hostileuser.Start(t, g.Host, hostileuser.HostileUID, dir, "waits", strconv.Itoa(waiters), c.Path("lock"))
+	crowd.Begun(t)
 	awaitWaiters(t, c, waiters)
-	t.Logf("%d wait after %v", waiters, time.Since(began))
-	beside, busy, memory := createTimes(t, g.Host, c.Path("times")), load(t, c.Leader().Server), resident(t, g.Daemon)
-	t.Logf("creations: median %v alone, %v beside %d waiters; longest %v and %v", median(alone), median(beside), waiters, alone[len(alone)-1], beside[len(beside)-1])
-	t.Logf("leader: %.1f %% of a processor alone, %.1f %% beside; the mount has %d MiB", 100*idle, 100*busy, memory)
-	if os.Getenv("LOCKFS_TEST_LONG") != "" { // speed is no matter of a test beside others
-		require.Less(t, median(beside), 2*median(alone)+time.Millisecond)
+	t.Logf("%d wait after %v; without them: %v", waiters, time.Since(began), alone)
+	beside := witnesses.Observe(calls)
+	t.Logf("beside them: %v", beside)
+	judge := hostileuser.Judge{Longest: opTimeout}
+	if suite.Long() { // speed is no matter of a test beside others
+		judge.SameCost = alone
+	}
+	judge.Require(t, beside)
+	memory := suite.Resident(t, g.Daemon)
+	t.Logf("the mount has %d MiB", memory)
+	require.Less(t, memory, 200)
+	if suite.Long() {
+		busy := load()
+		t.Logf("the leader uses %.1f %% of a processor without them, and %.1f %% beside", 100*idle, 100*busy)
 		require.Less(t, busy-idle, 0.02)
 	}
-	require.Less(t, memory, 200)
 
+	witnesses.Forget()
 	g.Daemon.Signal(syscall.SIGHUP)
 	hosts.Eventually(t, "the mount is upgraded", func() (string, bool) {
 		return g.Daemon.Log(), strings.Contains(g.Daemon.Log(), "went on with the mount")
 	})
+	judge.SameCost = nil
+	upgraded := witnesses.Seen()
+	t.Logf("while the mount was upgraded: %v", upgraded)
+	judge.Require(t, upgraded)
 	awaitWaiters(t, c, waiters)
 	requests := waitingRequests(t, c)
 	g.Daemon.Kill()
 	hosts.Eventually(t, "another process goes on with the mount", func() (string, bool) {
 		return g.Daemon.Log(), strings.Count(g.Daemon.Log(), "went on with the mount") == 2
 	})
-	g.Host.MustRun(t, "setpriv", pythonAs(t, "1001", "createtimes.py", c.Path("times"), "1")...)
+	witnesses.Observe(10) // a call may have failed while the process was killed
 	time.Sleep(leftWaitPatience)
 	require.True(t, slices.Equal(requests, waitingRequests(t, c)), "the same requests wait, at the same places")
 
 	holder.Signal(syscall.SIGTERM)
-	require.NoError(t, crowd.WaitOutput(fmt.Sprint("granted ", waiters)))
-	require.NoError(t, crowd.Wait())
+	require.NoError(t, crowd.Process.WaitOutput(fmt.Sprint("granted ", waiters, "\n")))
+	crowd.End()
+	witnesses.End()
 	c.RequireSameState(t)
 }

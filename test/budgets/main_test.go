@@ -1,0 +1,14 @@
+// Package budgets shows that one user takes nothing from the others: an ordinary user uses up each resource of a host and of the cluster,
+// while other users work on the same host and on another one.
+package budgets
+
+import (
+	"os"
+	"testing"
+
+	"lockfs/test/suite"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(suite.Main(m))
+}

@@ -1,0 +1,91 @@
+// Package hostileuser has an ordinary user take as much of a cluster as possible, while other users do ordinary work: witnesses, on the same
+// host and on others. A judge says from what the witnesses saw whether the user took anything from them.
+package hostileuser
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+// Dir makes a directory of the mount in which all users may create names.
+func Dir(t testing.TB, c *suite.Cluster, on *hosts.Host, name string) string {
+	t.Helper()
+	reach(t, c)
+	dir := c.Path(name)
+	on.MustRun(t, "mkdir", "-m", "1777", dir)
+	return dir
+}
+
+// reach lets all users get to the mount.
+func reach(t testing.TB, c *suite.Cluster) {
+	t.Helper()
+	for _, dir := range []string{c.Net.Dir(), filepath.Dir(c.Net.Dir())} {
+		require.NoError(t, os.Chmod(dir, 0o755))
+	}
+}
+
+// start starts a Python program of test/clients as an ordinary user. The user need not be able to read the file of the program, so it has a
+// copy in the directory that all hosts share.
+func start(t testing.TB, on *hosts.Host, uid, client string, args ...string) *hosts.Process {
+	t.Helper()
+	copied := filepath.Join(on.Net().Dir(), client)
+	if _, err := os.Stat(copied); err != nil {
+		text, err := os.ReadFile(suite.ClientPath(t, client))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(copied, text, 0o644))
+	}
+	return on.Start("setpriv", append([]string{"--reuid", uid, "--regid", uid, "--clear-groups", "/usr/bin/python3", copied}, args...)...)
+}
+
+// The users.
+const (
+	HostileUID = "1000"
+	WitnessUID = "1001"
+	// AccompliceUID is another hostile user.
+	AccompliceUID = "1002"
+)
+
+// User is the process of a hostile user.
+type User struct {
+	Process *hosts.Process
+	dir     string
+}
+
+// Start starts a hostile user below a directory of [Dir]. The ways are those of clients/hostile.py.
+func Start(t testing.TB, on *hosts.Host, uid, dir, way string, numbers ...string) *User {
+	t.Helper()
+	own := dir + "/hostile-" + uid + "-" + way
+	return &User{start(t, on, uid, "hostile.py", append([]string{own, way}, numbers...)...), own}
+}
+
+// Begun waits until the user has all that is to be had, and returns what that is.
+func (u *User) Begun(t testing.TB) string {
+	t.Helper()
+	const word = "begun: "
+	require.NoError(t, u.Process.WaitOutput(word))
+	hosts.Eventually(t, "the whole line", func() (string, bool) {
+		_, rest, _ := strings.Cut(u.Process.Stdout(), word)
+		return rest, strings.Contains(rest, "\n")
+	})
+	_, rest, _ := strings.Cut(u.Process.Stdout(), word)
+	line, _, _ := strings.Cut(rest, "\n")
+	return line
+}
+
+// End kills the user.
+func (u *User) End() { u.Process.Signal(syscall.SIGKILL) }
+
+// EndAndForget kills the user, waits for the end, and has root of a host remove what the user leaves.
+func (u *User) EndAndForget(t testing.TB, root *hosts.Host) {
+	t.Helper()
+	u.Process.Kill()
+	root.MustRun(t, "rm", "-rf", u.dir)
+}

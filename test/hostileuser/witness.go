@@ -1,0 +1,152 @@
+package hostileuser
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+)
+
+// Witnesses are ordinary users, one on each of some hosts.
+type Witnesses struct {
+	t   testing.TB
+	all []*hosts.Process
+}
+
+// Seen is what a witness has seen of its own calls.
+type Seen struct {
+	Host     string         `json:"-"`
+	Calls    int            `json:"calls"`
+	Creation time.Duration  `json:"creation"` // median of exclusive creations and mkdir
+	Longest  time.Duration  `json:"longest"`
+	Slowest  string         `json:"slowest"` // name of the call that took longest
+	Failures map[string]int `json:"failures"`
+}
+
+func (s Seen) String() string {
+	return fmt.Sprintf("%s: %d calls, a creation takes %v, longest %s %v, failures %v",
+		s.Host, s.Calls, s.Creation.Round(10*time.Microsecond), s.Slowest, s.Longest.Round(10*time.Microsecond), s.Failures)
+}
+
+// StartWitnesses starts a witness on each host, in a directory of [Dir].
+func StartWitnesses(t testing.TB, dir string, on ...*hosts.Host) *Witnesses {
+	t.Helper()
+	w := &Witnesses{t: t}
+	for _, h := range on {
+		p := start(t, h, WitnessUID, "witness.py", dir)
+		require.NoError(t, p.WaitOutput("works\n"))
+		w.all = append(w.all, p)
+	}
+	return w
+}
+
+// Forget has the witnesses forget what they saw so far.
+func (w *Witnesses) Forget() {
+	for _, p := range w.all {
+		p.Signal(syscall.SIGUSR1)
+	}
+}
+
+// Observe forgets, waits until each witness has made so many calls, and returns what they saw of them.
+func (w *Witnesses) Observe(calls int) (all []Seen) {
+	w.t.Helper()
+	w.Forget()
+	hosts.Eventually(w.t, "the witnesses work", func() (string, bool) {
+		all = w.Seen()
+		enough := true
+		for _, seen := range all {
+			enough = enough && seen.Calls >= calls
+		}
+		return fmt.Sprint(all), enough
+	})
+	return all
+}
+
+const seenWord = "seen "
+
+// Seen returns what the witnesses have seen since the last Forget. It waits for the call that each of them is in.
+func (w *Witnesses) Seen() (all []Seen) {
+	w.t.Helper()
+	before := make([]int, len(w.all))
+	for i, p := range w.all {
+		before[i] = strings.Count(p.Stdout(), seenWord)
+		p.Signal(syscall.SIGUSR2)
+	}
+	for i, p := range w.all {
+		var line string
+		hosts.Eventually(w.t, "the witness on "+p.Host().Name()+" ends its call", func() (string, bool) {
+			parts := strings.Split(p.Stdout(), seenWord)
+			last := parts[len(parts)-1]
+			line = last
+			return last, len(parts)-1 > before[i] && strings.HasSuffix(last, "\n")
+		})
+		seen := Seen{Host: p.Host().Name()}
+		require.NoError(w.t, json.Unmarshal([]byte(line), &seen), line)
+		all = append(all, seen)
+	}
+	return all
+}
+
+// Pause stops the witnesses between two calls or in one, until Resume.
+func (w *Witnesses) Pause() {
+	for _, p := range w.all {
+		p.Freeze()
+	}
+}
+
+// Resume has the witnesses go on.
+func (w *Witnesses) Resume() {
+	for _, p := range w.all {
+		p.Thaw()
+	}
+}
+
+// End kills the witnesses.
+func (w *Witnesses) End() {
+	for _, p := range w.all {
+		p.Kill()
+	}
+}
+
+// Judge says from what witnesses saw whether another user took anything from them.
+type Judge struct {
+	Longest  time.Duration // that a call may take
+	MayFail  bool          // calls may fail, because faults are injected
+	SameCost []Seen        // of the same witnesses without the user: a creation may take twice as long, and SameCostSlack more; nil: as long as Longest
+}
+
+// SameCostSlack is for other programs on a busy machine.
+const SameCostSlack = time.Millisecond
+
+// Verdict returns an error that names what was taken from each witness.
+func (j Judge) Verdict(all []Seen) error {
+	var harm []error
+	for i, seen := range all {
+		if len(seen.Failures) > 0 && !j.MayFail {
+			harm = append(harm, fmt.Errorf("calls failed on %v", seen))
+		}
+		if seen.Longest > j.Longest {
+			harm = append(harm, fmt.Errorf("a call took longer than %v on %v", j.Longest, seen))
+		}
+		if j.SameCost == nil {
+			continue
+		}
+		if alone := j.SameCost[i]; seen.Creation > 2*alone.Creation+SameCostSlack {
+			harm = append(harm, fmt.Errorf("creations cost more than twice the %v without the user, on %v", alone.Creation, seen))
+		}
+	}
+	return errors.Join(harm...)
+}
+
+// Require requires that nothing was taken from the witnesses.
+func (j Judge) Require(t testing.TB, all []Seen) {
+	t.Helper()
+	require.NoError(t, j.Verdict(all))
+}
