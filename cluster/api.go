@@ -14,8 +14,8 @@ var _ rpc.LeaseKeeper = (*Node)(nil)
 
 // KeepAlive is part of rpc.Node.
 func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
-	if outcome := n.answersTo(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
-		return &clusterpb.KeepAliveReply{Outcome: outcome, Cluster: n.idFor(outcome)}, nil
+	if outcome := n.acceptsClusterID(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
+		return &clusterpb.KeepAliveReply{Outcome: outcome, Cluster: n.clusterIDFor(outcome)}, nil
 	}
 	reply, err := n.sessions.keepAlive(ctx, req)
 	if err == nil {
@@ -42,11 +42,11 @@ func (n *Node) Lease(ctx context.Context, req *clusterpb.LeaseRequest) (*cluster
 
 // KeepLease is part of rpc.LeaseKeeper.
 func (n *Node) KeepLease(ctx context.Context, req *clusterpb.LeaseRequest, answer func(*clusterpb.LeaseReply, error)) {
-	if outcome := n.answersTo(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
+	if outcome := n.acceptsClusterID(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
 		answer(&clusterpb.LeaseReply{Outcome: outcome}, nil)
 		return
 	}
-	n.renewals.request(ctx, req, answer)
+	n.leaseRenewals.request(ctx, req, answer)
 }
 
 // Sessions is part of rpc.Node.
@@ -57,7 +57,7 @@ func (n *Node) Sessions(ctx context.Context, _ *clusterpb.SessionsRequest) (*clu
 // Probe is part of rpc.Node.
 func (n *Node) Probe(_ context.Context, req *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	free, minFree := n.raft.FreeSpace()
-	term, silent := n.words.give()
+	term, silent := n.termReports.report()
 	reply := &clusterpb.ProbeReply{
 		FreeSpace: free, MinSpace: minFree, Full: n.raft.IsFull(),
 		Term: uint64(term), Silent: int64(silent), WallClock: n.clock.now().wall, Id: n.dir.ID, Leads: n.leadership.term() != 0,
@@ -70,7 +70,7 @@ func (n *Node) Probe(_ context.Context, req *clusterpb.ProbeRequest) (*clusterpb
 		reply.Addresses = n.members.whereabouts()
 	}
 	if elected := req.GetElected(); elected != 0 && req.GetCluster() == n.dir.ClusterID() {
-		lasts, resigned := n.shown.resign(ids.Term(elected) - 1)
+		lasts, resigned := n.leaseGate.stop(ids.Term(elected) - 1)
 		reply.Resigned, reply.LeasesLast = resigned, int64(lasts)
 	}
 	return reply, nil
@@ -83,17 +83,17 @@ func (n *Node) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb
 		return nil, otherHost(caller, name)
 	}
 	if theirs, ours := req.GetCluster(), n.dir.ClusterID(); theirs != ours {
-		return refuseJoin(storepb.Code_NOT_PERMITTED, fmt.Sprintf(
+		return rejectJoin(storepb.Code_NOT_PERMITTED, fmt.Sprintf(
 			"it belongs to the cluster %q, and this one is %q: it can join with an empty data directory", theirs, ours)), nil
 	}
-	n.instances.hear(req.GetProcess())
-	return n.admission.join(ctx, req.GetMember(), req.GetAgain()), nil
+	n.instances.describe(req.GetProcess())
+	return n.joiner.join(ctx, req.GetMember(), req.GetAgain()), nil
 }
 
 // Enroll is part of rpc.Node.
 func (n *Node) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
-	if n.enrollment != nil {
-		return n.enrollment.enroll(ctx, req)
+	if n.certIssuer != nil {
+		return n.certIssuer.enroll(ctx, req)
 	}
 	return &clusterpb.EnrollReply{Result: &storepb.Result{
 		Code: storepb.Code_NOT_PERMITTED, Message: "this cluster gives no certificates: it runs with --insecure, or on this host only",
@@ -102,14 +102,14 @@ func (n *Node) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clust
 
 // Remove is part of rpc.Node.
 func (n *Node) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
-	return n.expulsion.remove(ctx, &clusterpb.RemoveRequest{
+	return n.remover.removeByName(ctx, &clusterpb.RemoveRequest{
 		Name: req.GetName(), Caller: callerFor(ctx, req.GetCaller()), Force: req.GetForce(), Replacement: req.GetReplacement(),
 	}), nil
 }
 
 // SetVote is part of rpc.Node.
 func (n *Node) SetVote(ctx context.Context, req *clusterpb.SetVoteRequest) (*clusterpb.AdminReply, error) {
-	return n.suffrage.set(ctx, &clusterpb.SetVoteRequest{
+	return n.promoter.setVote(ctx, &clusterpb.SetVoteRequest{
 		Name: req.GetName(), Vote: req.GetVote(), Force: req.GetForce(), Caller: callerFor(ctx, req.GetCaller()),
 	}), nil
 }

@@ -29,7 +29,7 @@ const (
 
 // AwaitRelease is part of rpc.Node.
 func (n *Node) AwaitRelease(ctx context.Context, req *clusterpb.AwaitReleaseRequest) (*clusterpb.AwaitReleaseReply, error) {
-	if _, err := n.binding.session(rpc.CallerOf(ctx), ids.Session(req.GetSession())); err != nil {
+	if _, err := n.identityCheck.checkSession(rpc.CallerOf(ctx), ids.Session(req.GetSession())); err != nil {
 		return nil, err
 	}
 	term, leader := n.leadership.await(ctx)
@@ -52,7 +52,7 @@ func (n *Node) AwaitRelease(ctx context.Context, req *clusterpb.AwaitReleaseRequ
 // ReleaseQuestions is part of rpc.Node.
 func (n *Node) ReleaseQuestions(ctx context.Context, req *clusterpb.ReleaseQuestionsRequest) (*clusterpb.ReleaseQuestionsReply, error) {
 	session := ids.Session(req.GetSession())
-	if _, err := n.binding.session(rpc.CallerOf(ctx), session); err != nil {
+	if _, err := n.identityCheck.checkSession(rpc.CallerOf(ctx), session); err != nil {
 		return nil, err
 	}
 	term, leader := n.leadership.await(ctx)

@@ -91,21 +91,21 @@ func TestAMountIsAskedWhetherALockIsBeingReleased(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, lock(holder).GetCode())
 	refused := lock(other)
 	require.Equal(t, storepb.Code_WOULD_BLOCK, refused.GetCode())
-	inTheWay := refused.GetAdvisoryLocks()[0]
-	require.True(t, other.AwaitRelease(t.Context(), wanted(), inTheWay))
+	conflict := refused.GetAdvisoryLocks()[0]
+	require.True(t, other.AwaitRelease(t.Context(), wanted(), conflict))
 	require.Equal(t, ids.Owner(7), <-releasing)
 
 	for name, change := range map[string]func(*storepb.TakeLock, *storepb.AdvisoryLock){
-		"another owner":        func(_ *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) { inTheWay.Owner++ },
-		"another file":         func(_ *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) { inTheWay.Ino++ },
-		"another kind":         func(_ *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) { inTheWay.Kind = storepb.LockKind_RECORD },
-		"a session of its own": func(_ *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) { inTheWay.Session = uint64(other.Session()) },
+		"another owner":        func(_ *storepb.TakeLock, conflict *storepb.AdvisoryLock) { conflict.Owner++ },
+		"another file":         func(_ *storepb.TakeLock, conflict *storepb.AdvisoryLock) { conflict.Ino++ },
+		"another kind":         func(_ *storepb.TakeLock, conflict *storepb.AdvisoryLock) { conflict.Kind = storepb.LockKind_RECORD },
+		"a session of its own": func(_ *storepb.TakeLock, conflict *storepb.AdvisoryLock) { conflict.Session = uint64(other.Session()) },
 		"another kind wanted":  func(wanted *storepb.TakeLock, _ *storepb.AdvisoryLock) { wanted.Kind = storepb.LockKind_RECORD },
 		"nothing wanted":       func(wanted *storepb.TakeLock, _ *storepb.AdvisoryLock) { wanted.Reset() },
 	} {
-		wanted, inTheWay := wanted(), proto.CloneOf(inTheWay)
-		change(wanted, inTheWay)
-		require.True(t, other.AwaitRelease(t.Context(), wanted, inTheWay), "%s: no lock is in the way", name)
+		wanted, conflict := wanted(), proto.CloneOf(conflict)
+		change(wanted, conflict)
+		require.True(t, other.AwaitRelease(t.Context(), wanted, conflict), "%s: no lock is in the way", name)
 		require.Empty(t, releasing, "%s: no mount is asked about a lock that is not in the way", name)
 	}
 

@@ -16,9 +16,9 @@ import (
 // clones notices two machines that mount under one name. The state machine refuses the second one (namespace.OpenSession), which may also be
 // the same machine after a crash, until the session from before the crash ends. If that session is renewed after the refusal, both live.
 type clones struct {
-	fsm     *raftstore.FSM
-	changes *changes
-	logger  *slog.Logger
+	fsm      *raftstore.FSM
+	proposer *proposer
+	logger   *slog.Logger
 
 	mu      sync.Mutex
 	waiting map[string]waitingHost // by name
@@ -37,8 +37,8 @@ const (
 	waitingTime = time.Minute
 )
 
-func newClones(fsm *raftstore.FSM, changes *changes, logger *slog.Logger) *clones {
-	return &clones{fsm: fsm, changes: changes, logger: logger, waiting: make(map[string]waitingHost)}
+func newClones(fsm *raftstore.FSM, proposer *proposer, logger *slog.Logger) *clones {
+	return &clones{fsm: fsm, proposer: proposer, logger: logger, waiting: make(map[string]waitingHost)}
 }
 
 // refused notes a mount that was refused because its host has a session of another boot.
@@ -80,7 +80,7 @@ func (c *clones) speaks(id ids.Session, by rpc.Caller, came time.Duration) {
 		"Give one of them another --name; if it is a clone of the other, give it a machine id of its own too",
 		host, by, bootID, waits.from, waits.bootID)
 	c.logger.Error("alarm: "+text, "kind", namespace.AlarmTwoHosts, "host", host)
-	go c.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_RaiseAlarm{RaiseAlarm: &storepb.RaiseAlarm{Alarm: &storepb.Alarm{
+	go c.proposer.proposeOwn(&storepb.Op{Op: &storepb.Op_RaiseAlarm{RaiseAlarm: &storepb.RaiseAlarm{Alarm: &storepb.Alarm{
 		Kind: namespace.AlarmTwoHosts, Node: host, Name: host, Text: text,
 	}}}})
 }

@@ -244,7 +244,7 @@ func TestClientGoesOnAfterItsSessionEnded(t *testing.T) {
 		active = record.GetActive()
 	}
 	end := &storepb.EndSession{Id: uint64(id), IfActive: active}
-	result, err := node.changes.propose(t.Context(), &storepb.Op{Op: &storepb.Op_EndSession{EndSession: end}})
+	result, err := node.proposer.propose(t.Context(), &storepb.Op{Op: &storepb.Op_EndSession{EndSession: end}})
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
 
@@ -261,12 +261,12 @@ func TestMembersJoinListAndLeave(t *testing.T) {
 	defer func() { _ = node.Close() }()
 	require.ErrorContains(t, node.WaitReady(t.Context()), "n1")
 
-	reply := nodes[0].expulsion.remove(t.Context(), &clusterpb.RemoveRequest{Name: "nobody"})
+	reply := nodes[0].remover.removeByName(t.Context(), &clusterpb.RemoveRequest{Name: "nobody"})
 	require.Equal(t, storepb.Code_NOT_FOUND, reply.GetResult().GetCode())
-	reply = nodes[1].expulsion.remove(t.Context(), &clusterpb.RemoveRequest{Name: "n2"})
+	reply = nodes[1].remover.removeByName(t.Context(), &clusterpb.RemoveRequest{Name: "n2"})
 	require.Equal(t, clusterpb.Outcome_NOT_LEADER, reply.GetOutcome())
 	require.Equal(t, nodes[0].cfg.Address, reply.GetLeaderAddress())
-	reply = nodes[0].expulsion.remove(t.Context(), &clusterpb.RemoveRequest{Name: "n2"})
+	reply = nodes[0].remover.removeByName(t.Context(), &clusterpb.RemoveRequest{Name: "n2"})
 	require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode())
 	require.Len(t, nodes[0].members.all(), 2)
 	select {

@@ -53,7 +53,7 @@ func (c *clock) start(last int64) {
 	defer c.mu.Unlock()
 	now := c.now()
 	c.anchor, c.base, c.ahead = now.mono, last, 0
-	c.follow(now)
+	c.slew(now)
 }
 
 // Now is cluster time, nanoseconds since the Unix epoch.
@@ -69,13 +69,13 @@ func (c *clock) at(mono time.Duration) int64 {
 	return c.base + int64(elapsed-min(c.ahead, elapsed/2))
 }
 
-// measured notes what a voter's wall clock shows now.
-func (c *clock) measured(voter string, wall int64) {
+// setPeer notes what a voter's wall clock shows now.
+func (c *clock) setPeer(voter string, wall int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
 	c.peers[voter] = now.offset(wall)
-	c.follow(now)
+	c.slew(now)
 }
 
 // keepOnly drops the clocks of those who are not voters any more.
@@ -102,8 +102,8 @@ func (c *clock) offsets(own string) map[string]time.Duration {
 	return offsets
 }
 
-// follow sets the course to the median of the clocks that are known, this node's own among them.
-func (c *clock) follow(now reading) {
+// slew sets the course to the median of the clocks that are known, this node's own among them.
+func (c *clock) slew(now reading) {
 	at := c.at(now.mono)
 	median := c.median(now, at)
 	c.base = max(at, median)

@@ -28,16 +28,16 @@ func TestClockOneWrongAmongThreeMovesNothing(t *testing.T) {
 	t.Parallel()
 	for _, wrong := range []time.Duration{time.Hour, -time.Hour} {
 		hand, c := newHandClocks()
-		c.measured("b", hand.wall)
-		c.measured("c", hand.wall+int64(wrong))
+		c.setPeer("b", hand.wall)
+		c.setPeer("c", hand.wall+int64(wrong))
 		c.start(0)
 		require.Equal(t, hand.wall, c.Now(), "a peer is wrong by %v", wrong)
 
 		hand, c = newHandClocks()
 		right := hand.wall
 		hand.wall += int64(wrong)
-		c.measured("b", right)
-		c.measured("c", right)
+		c.setPeer("b", right)
+		c.setPeer("c", right)
 		c.start(0)
 		require.Equal(t, right, c.Now(), "the leader is wrong by %v", wrong)
 	}
@@ -48,11 +48,11 @@ func TestClockStepOfTheLeadersWallClockMovesNothing(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, -time.Hour} {
 		hand, c := newHandClocks()
 		right := hand.wall
-		c.measured("b", right)
-		c.measured("c", right)
+		c.setPeer("b", right)
+		c.setPeer("c", right)
 		c.start(0)
 		hand.wall += int64(step)
-		c.measured("b", right)
+		c.setPeer("b", right)
 		require.Equal(t, right, c.Now(), "stepped by %v", step)
 	}
 }
@@ -60,7 +60,7 @@ func TestClockStepOfTheLeadersWallClockMovesNothing(t *testing.T) {
 func TestClockOfTwoTakesTheLater(t *testing.T) {
 	t.Parallel()
 	hand, c := newHandClocks()
-	c.measured("b", hand.wall+int64(time.Hour))
+	c.setPeer("b", hand.wall+int64(time.Hour))
 	c.start(0)
 	require.Equal(t, hand.wall, c.Now())
 }
@@ -68,7 +68,7 @@ func TestClockOfTwoTakesTheLater(t *testing.T) {
 func TestClockOfTwoLeavesOutTheOneThatIsFarBehind(t *testing.T) {
 	t.Parallel()
 	hand, c := newHandClocks()
-	c.measured("b", hand.wall-int64(time.Hour))
+	c.setPeer("b", hand.wall-int64(time.Hour))
 	c.start(hand.wall - int64(10*time.Minute)) // the last command is some time ago
 	require.Equal(t, hand.wall, c.Now())
 }
@@ -78,7 +78,7 @@ func TestClockOfTwoTakesTheEarlierThoughItIsLate(t *testing.T) {
 	t.Parallel()
 	hand, c := newHandClocks()
 	last := hand.wall
-	c.measured("b", hand.wall-int64(lateness/2))
+	c.setPeer("b", hand.wall-int64(lateness/2))
 	c.start(last)
 	hand.pass(10 * time.Second)
 	require.Equal(t, last+int64(5*time.Second), c.Now(), "at half speed until b has caught up")
@@ -87,8 +87,8 @@ func TestClockOfTwoTakesTheEarlierThoughItIsLate(t *testing.T) {
 func TestClockOffsets(t *testing.T) {
 	t.Parallel()
 	hand, c := newHandClocks()
-	c.measured("b", hand.wall-int64(time.Hour))
-	c.measured("c", hand.wall+int64(time.Minute))
+	c.setPeer("b", hand.wall-int64(time.Hour))
+	c.setPeer("c", hand.wall+int64(time.Minute))
 	c.start(0)
 	hand.pass(time.Second)
 	require.Equal(t, map[string]time.Duration{"a": 0, "b": -time.Hour, "c": time.Minute}, c.offsets("a"))
@@ -121,7 +121,7 @@ func TestClockNeverGoesBack(t *testing.T) {
 				hand.pass(time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "elapsed")))
 			case 1:
 				voter := rapid.SampledFrom([]string{"b", "c", "d"}).Draw(t, "voter")
-				c.measured(voter, hand.wall+hours.Draw(t, "difference"))
+				c.setPeer(voter, hand.wall+hours.Draw(t, "difference"))
 			case 2:
 				hand.wall += hours.Draw(t, "step of the wall clock")
 			case 3:

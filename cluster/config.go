@@ -52,8 +52,8 @@ type Config struct {
 	LockDelay *time.Duration
 	// Leases says that this node, when it leads, gives mounts leases on what it answers them (package lease).
 	Leases bool
-	// LeasesOver is a term in which this node led before it was started, of which no lease lasts any more (Node.Resign); 0: there is none.
-	LeasesOver ids.Term
+	// ExpiredLeaseTerm is a term in which this node led before it was started, of which no lease lasts any more (Node.TransferLeadership); 0: there is none.
+	ExpiredLeaseTerm ids.Term
 	// SessionTTL is how long a session lasts without a keepalive; 0: DefaultSessionTTL. It is to be
 	// the same on all nodes.
 	SessionTTL time.Duration

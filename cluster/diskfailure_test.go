@@ -70,5 +70,5 @@ func TestALeaderWhoseDiskHangsIsSucceeded(t *testing.T) {
 	}
 	require.NotSame(t, leader, leaderOf(t, others))
 	require.Zero(t, leader.leadership.term())
-	require.Eventually(t, func() bool { return others[0].readIndex.probe(leader.members.own(), rpc.ProbeTimeout).term == 0 }, testWait, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return others[0].readIndex.probeTerm(leader.members.own(), rpc.ProbeTimeout).term == 0 }, testWait, 10*time.Millisecond)
 }

@@ -13,17 +13,17 @@ import (
 // diskSpace is what the leader knows of the voters' disks. Where one is short of space it raises an alarm, and with that nothing
 // grows any more: a voter whose disk is full is a voter less. Any voter counts, since nobody knows which one fails next.
 type diskSpace struct {
-	own     func() (free, minFree uint64)
-	members *members
-	changes *changes
-	logger  *slog.Logger
+	own      func() (free, minFree uint64)
+	members  *members
+	proposer *proposer
+	logger   *slog.Logger
 
-	mu   sync.Mutex
-	told map[string]spaceTold // by id of the voter
+	mu      sync.Mutex
+	reports map[string]spaceReport // by id of the voter
 }
 
-// spaceTold is what a voter has said of its disk.
-type spaceTold struct {
+// spaceReport is what a voter has said of its disk.
+type spaceReport struct {
 	free, min uint64 // bytes; min 0: it does not look
 	at        time.Time
 }
@@ -31,33 +31,33 @@ type spaceTold struct {
 func (d *diskSpace) note(voter string, free, minFree uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.told == nil {
-		d.told = make(map[string]spaceTold)
+	if d.reports == nil {
+		d.reports = make(map[string]spaceReport)
 	}
-	d.told[voter] = spaceTold{free, minFree, time.Now()}
+	d.reports[voter] = spaceReport{free, minFree, time.Now()}
 }
 
-// lastTold answers what a voter has said lately; false: nothing.
-func (d *diskSpace) lastTold(voter string) (spaceTold, bool) {
+// lastReport answers what a voter has said lately; false: nothing.
+func (d *diskSpace) lastReport(voter string) (spaceReport, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	told, known := d.told[voter]
+	told, known := d.reports[voter]
 	return told, known && time.Since(told.at) <= reachedWithin
 }
 
 // isShort and hasEnough leave a range between them, in which what is stays: an alarm is neither raised nor cleared every moment.
-func (s spaceTold) isShort() bool   { return s.free < s.min }
-func (s spaceTold) hasEnough() bool { return s.free >= s.min+s.min/4 }
+func (s spaceReport) isShort() bool   { return s.free < s.min }
+func (s spaceReport) hasEnough() bool { return s.free >= s.min+s.min/4 }
 
-// look raises and clears alarms. It is called by the leader from time to time. That of a voter that says nothing stays.
-func (d *diskSpace) look() {
+// updateAlarms raises and clears alarms. It is called by the leader from time to time. That of a voter that says nothing stays.
+func (d *diskSpace) updateAlarms() {
 	free, minFree := d.own()
 	d.note(d.members.dir.ID, free, minFree)
 	raised := d.raised()
 	for _, voter := range d.members.voters() {
 		alarm := raised[voter.GetId()]
 		delete(raised, voter.GetId())
-		told, known := d.lastTold(voter.GetId())
+		told, known := d.lastReport(voter.GetId())
 		switch {
 		case known && alarm == nil && told.isShort():
 			d.raise(voter, told)
@@ -83,17 +83,17 @@ func (d *diskSpace) raised() map[string]*storepb.Alarm {
 	return raised
 }
 
-func (d *diskSpace) raise(voter *storepb.Member, told spaceTold) {
+func (d *diskSpace) raise(voter *storepb.Member, told spaceReport) {
 	alarm := &storepb.Alarm{
 		Kind: namespace.AlarmNoSpace, Node: voter.GetId(), Name: voter.GetName(), Text: fmt.Sprintf(
 			"the disk of the data directory of server %s has %d MiB free besides its reserve, and is to have %d (--min-free): until there is more, "+
 				"things can only be removed, released and renewed. The alarm is cleared by itself", voter.GetName(), told.free>>20, told.min>>20),
 	}
 	d.logger.Error("alarm: "+alarm.GetText(), "kind", alarm.GetKind(), "member", alarm.GetName())
-	d.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_RaiseAlarm{RaiseAlarm: &storepb.RaiseAlarm{Alarm: alarm}}})
+	d.proposer.proposeOwn(&storepb.Op{Op: &storepb.Op_RaiseAlarm{RaiseAlarm: &storepb.RaiseAlarm{Alarm: alarm}}})
 }
 
 func (d *diskSpace) clear(alarm *storepb.Alarm) {
 	d.logger.Info("an alarm is over", "kind", alarm.GetKind(), "member", alarm.GetName())
-	d.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_ClearAlarm{ClearAlarm: &storepb.ClearAlarm{Number: alarm.GetNumber()}}})
+	d.proposer.proposeOwn(&storepb.Op{Op: &storepb.Op_ClearAlarm{ClearAlarm: &storepb.ClearAlarm{Number: alarm.GetNumber()}}})
 }

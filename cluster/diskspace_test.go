@@ -48,14 +48,14 @@ func TestAVoterWithoutSpaceRaisesAnAlarm(t *testing.T) {
 }
 
 func TestAnAlarmIsNotClearedForAMoment(t *testing.T) {
-	require.True(t, spaceTold{free: 99, min: 100}.isShort())
+	require.True(t, spaceReport{free: 99, min: 100}.isShort())
 	for _, free := range []uint64{100, 124} {
-		require.False(t, spaceTold{free: free, min: 100}.isShort())
-		require.False(t, spaceTold{free: free, min: 100}.hasEnough())
+		require.False(t, spaceReport{free: free, min: 100}.isShort())
+		require.False(t, spaceReport{free: free, min: 100}.hasEnough())
 	}
-	require.True(t, spaceTold{free: 125, min: 100}.hasEnough())
-	require.False(t, spaceTold{}.isShort(), "who does not look is never short")
-	require.True(t, spaceTold{}.hasEnough())
+	require.True(t, spaceReport{free: 125, min: 100}.hasEnough())
+	require.False(t, spaceReport{}.isShort(), "who does not look is never short")
+	require.True(t, spaceReport{}.hasEnough())
 }
 
 // TestTheMountOfAFullServerGoesOn fills the disk of the leader, and then that of whoever leads then: those who mount through it go on

@@ -14,7 +14,7 @@
 // tries the direct way again), so a broken link between two hosts costs no session, lease or lock. A request is forwarded once: only the leader
 // does a forwarded one. The forwarding voter passes on the caller's role, name and key, and the time that the caller still waits. The leader
 // accepts these from a current voter only, and judges them as if the caller had called itself: admission, revocation, rights, sessions and root
-// squash (judgeForwarded). A request that was forwarded is no answer to a round of reads: the leader asks the voters itself. Keepalives, lease
+// squash (authorizeForwarded). A request that was forwarded is no answer to a round of reads: the leader asks the voters itself. Keepalives, lease
 // renewals and what a renewal brings back (the inodes to drop) take the same way, so leases last and are revoked on a detour too. Only if a mount
 // on a detour ends, a change may wait for its lease for up to a second longer: the leader does not see that the connection has gone.
 //
@@ -47,7 +47,7 @@
 // (words), which after a crash is about as long ago as an election takes; or for as long as the leader of the term before says that its
 // leases last, which gives none any more once it is asked, and had waited for all before it when it began ([lease.Table.Resign]). Who
 // led in an earlier term than that knows nothing of who led in between. A leader that is to end for a moment, for its mount to go on in
-// another program, gives none for a while before it has another one lead (Node.Resign). Whether there may be any is in the state
+// another program, gives none for a while before it has another one lead (Node.TransferLeadership). Whether there may be any is in the state
 // (namespace.Namespace.MayLease), so that it does not depend on how servers were started. What only tells of a node itself does not
 // wait: its audit trail, hashes, backups, and what it has seen removed, for which a mount drops what it holds.
 //
@@ -91,7 +91,7 @@
 // # Who may what
 //
 // A node knows a caller by what his connection proves: a certificate (package identity), or the uid of who has connected to a unix
-// socket, for which a [Relay] asks. What each may is one table (rights), which a guard in front of the node asks; what is not in it
+// socket, for which a [Proxy] asks. What each may is one table (rights), which a guard in front of the node asks; what is not in it
 // is nobody's. The leader, whose state has all that was acknowledged, sees besides that a host acts in its own sessions and
 // under its own name only (binding). A refused call is answered, counted, and logged once.
 //

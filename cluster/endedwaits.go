@@ -15,7 +15,7 @@ const endedWaitsWait = time.Second
 // EndedWaits is part of rpc.Node.
 func (n *Node) EndedWaits(ctx context.Context, req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error) {
 	session := ids.Session(req.GetSession())
-	if _, err := n.binding.session(rpc.CallerOf(ctx), session); err != nil {
+	if _, err := n.identityCheck.checkSession(rpc.CallerOf(ctx), session); err != nil {
 		return nil, err
 	}
 	term, leader := n.leadership.await(ctx)
@@ -26,10 +26,10 @@ func (n *Node) EndedWaits(ctx context.Context, req *clusterpb.EndedWaitsRequest)
 	defer cancel()
 	waits, err := n.fsm.EndedWaits(waiting, session, ids.Index(req.GetAfter()))
 	if err == nil && !n.stillLeads(term) {
-		err = errNotConfirmed // see shown.query
+		err = errNoQuorum // see leaseGate.query
 	}
 	if err == nil && len(waits.Granted) > 0 {
-		err = n.shown.awaitAll(n.ctx)
+		err = n.leaseGate.waitAllRevoked(n.ctx)
 	}
 	if err != nil {
 		return &clusterpb.EndedWaitsReply{Outcome: outcomeOf(notAnswered(err))}, nil

@@ -17,8 +17,8 @@ import (
 
 // Execute does one command or query if this node leads, else names the leader.
 func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
-	if outcome := n.answersTo(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
-		return &clusterpb.ExecuteReply{Outcome: outcome, Cluster: n.idFor(outcome)}, nil
+	if outcome := n.acceptsClusterID(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
+		return &clusterpb.ExecuteReply{Outcome: outcome, Cluster: n.clusterIDFor(outcome)}, nil
 	}
 	reply, err := n.execute(ctx, req)
 	if err == nil {
@@ -28,7 +28,7 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 }
 
 func (n *Node) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
-	n.binding.viewer(rpc.CallerOf(ctx), req.GetQuery())
+	n.identityCheck.restrictViewer(rpc.CallerOf(ctx), req.GetQuery())
 	if result := n.fsm.QuerySince(req.GetQuery()); result != nil {
 		return &clusterpb.ExecuteReply{Result: result}, nil
 	}
@@ -41,7 +41,7 @@ func (n *Node) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 	switch r := req.GetRequest().(type) {
 	case *clusterpb.ExecuteRequest_Query:
 		confirmed := n.readIndex.confirmedBy(req, term)
-		if !confirmed && n.readIndex.isMajorityWith(req.GetProbed(), req.GetProbedInstance()) {
+		if !confirmed && n.readIndex.isQuorumWith(req.GetProbed(), req.GetProbedInstance()) {
 			confirmed, reply.Term = true, uint64(term)
 		}
 		result, given, err := n.query(ctx, term, r.Query, confirmed, n.wantedLease(ctx, req))
@@ -65,14 +65,14 @@ func (n *Node) command(ctx context.Context, term ids.Term, req *clusterpb.Execut
 	if wrong := mayCommand(cmd); wrong != "" {
 		return &clusterpb.ExecuteReply{Result: n.malformed(wrong)}, nil
 	}
-	if err := n.binding.command(rpc.CallerOf(ctx), cmd); err != nil {
+	if err := n.identityCheck.checkCommand(rpc.CallerOf(ctx), cmd); err != nil {
 		return nil, err
 	}
 	open := cmd.GetOp().GetOpenSession()
 	if open != nil {
-		open.Silence = int64(n.sessions.leases.ttl)
+		open.Silence = int64(n.sessions.deadlines.ttl)
 	}
-	sequel := n.shown.expect(n.wantedLease(ctx, req), req)
+	prefetch := n.leaseGate.beginPrefetch(n.wantedLease(ctx, req), req)
 	result, err := n.store.Propose(ctx, cmd)
 	isCommitted := err == nil
 	if open != nil && result.GetCode() == storepb.Code_BUSY {
@@ -84,7 +84,7 @@ func (n *Node) command(ctx context.Context, term ids.Term, req *clusterpb.Execut
 	}
 	reply = &clusterpb.ExecuteReply{Outcome: outcomeOf(err), Result: result}
 	if isCommitted && n.clusterVersion() == version.Newest { // else it may be asked what the cluster does not know yet
-		reply.Also = n.shown.follow(sequel, result, func() bool { return n.stillLeads(term) })
+		reply.Also = n.leaseGate.answerPrefetch(prefetch, result, func() bool { return n.stillLeads(term) })
 	}
 	return reply, nil
 }
@@ -97,7 +97,7 @@ func (n *Node) wantedLease(ctx context.Context, req *clusterpb.ExecuteRequest) l
 	if wanted.Session == 0 {
 		return lease.Request{}
 	}
-	if _, err := n.binding.session(rpc.CallerOf(ctx), wanted.Session); err != nil {
+	if _, err := n.identityCheck.checkSession(rpc.CallerOf(ctx), wanted.Session); err != nil {
 		return lease.Request{}
 	}
 	return wanted
@@ -108,16 +108,16 @@ const eventWait = time.Second
 
 func (n *Node) query(
 	ctx context.Context, term ids.Term, query *storepb.Query, confirmed bool, wanted lease.Request,
-) (*storepb.Result, leased, error) {
+) (*storepb.Result, grantedLease, error) {
 	if at := n.clusterVersion(); at < version.Newest { // else it may be asked all that this program knows
 		if err := codec.CheckMaySend(query, at); err != nil {
 			result, err := notBeforeItsVersion(nil, err)
-			return result, leased{}, err
+			return result, grantedLease{}, err
 		}
 	}
 	if request := query.GetAwaitLock(); request != nil {
 		result, err := n.awaitLock(ctx, term, request)
-		return result, leased{}, err
+		return result, grantedLease{}, err
 	}
 	if events := query.GetListEvents(); events.GetWait() {
 		wait, cancel := context.WithTimeout(ctx, eventWait)
@@ -131,16 +131,16 @@ func (n *Node) query(
 	}
 	if !confirmed && (wanted.Session != 0 || !n.hasApplied(query.GetSince())) {
 		if err := n.readIndex.confirm(ctx); err != nil {
-			return nil, leased{}, notAnswered(err)
+			return nil, grantedLease{}, notAnswered(err)
 		}
 	}
-	result, given, err := n.shown.query(ctx, func() bool { return n.stillLeads(term) }, query, wanted)
+	result, given, err := n.leaseGate.query(ctx, func() bool { return n.stillLeads(term) }, query, wanted)
 	return result, given, notAnswered(err)
 }
 
 // stillLeads tells whether this node leads in a term. That is its own word, which counts like those of others.
 func (n *Node) stillLeads(term ids.Term) bool {
-	own, _ := n.words.give()
+	own, _ := n.termReports.report()
 	return own == term && n.leadership.term() == term
 }
 
@@ -188,10 +188,10 @@ func (n *Node) awaitLock(ctx context.Context, term ids.Term, request *storepb.Aw
 		}
 	}
 	if err == nil && !n.stillLeads(term) {
-		err = errNotConfirmed // see shown.query
+		err = errNoQuorum // see leaseGate.query
 	}
 	if err == nil {
-		err = n.shown.awaitAll(n.ctx)
+		err = n.leaseGate.waitAllRevoked(n.ctx)
 	}
 	return result, notAnswered(err)
 }

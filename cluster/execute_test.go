@@ -20,21 +20,21 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestWhoLeadsByItsOwnWord: a node that has given its word in a later term leads no more, whatever it has heard of that.
-func TestWhoLeadsByItsOwnWord(t *testing.T) {
+// TestALeaderCountsItsOwnTermReport: a node that has given its word in a later term leads no more, whatever it has heard of that.
+func TestALeaderCountsItsOwnTermReport(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	term := leaderOf(t, []*Node{node}).leadership.term()
 	require.True(t, node.stillLeads(term))
 	require.False(t, node.stillLeads(term+1))
-	node.words.mu.Lock()
-	inTerm := node.words.inTerm
-	node.words.inTerm = func() ids.Term { return term + 1 }
-	node.words.mu.Unlock()
+	node.termReports.mu.Lock()
+	inTerm := node.termReports.inTerm
+	node.termReports.inTerm = func() ids.Term { return term + 1 }
+	node.termReports.mu.Unlock()
 	require.False(t, node.stillLeads(term))
 	require.False(t, node.stillLeads(term+1))
-	node.words.mu.Lock()
-	node.words.inTerm = inTerm
-	node.words.mu.Unlock()
+	node.termReports.mu.Lock()
+	node.termReports.inTerm = inTerm
+	node.termReports.mu.Unlock()
 	require.True(t, node.stillLeads(term))
 }
 
@@ -48,8 +48,8 @@ func TestALeaderHasAppliedWhatItHas(t *testing.T) {
 	require.False(t, node.hasApplied(applied+1_000_000))
 }
 
-// TestNothingComesWithACommandThatIsNotCommitted: a leader that has just lost the others tells nothing of what the mount asks next.
-func TestNothingComesWithACommandThatIsNotCommitted(t *testing.T) {
+// TestNoPrefetchWithACommandThatIsNotCommitted: a leader that has just lost the others tells nothing of what the mount asks next.
+func TestNoPrefetchWithACommandThatIsNotCommitted(t *testing.T) {
 	nodes := leasingNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	awaitMayLease(t, leader)
@@ -82,13 +82,13 @@ func TestACommandOfALaterTermIsNotAcknowledged(t *testing.T) {
 	create.Request = &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{
 		Session: uint64(here.Session), Seq: 1_000_000, Caller: &storepb.Caller{}, Op: createOp("lock"),
 	}}
-	term := node.shown.term
-	node.shown.term = func() ids.Term { return term() + 2 }
+	term := node.leaseGate.term
+	node.leaseGate.term = func() ids.Term { return term() + 2 }
 	reply, err := node.Execute(t.Context(), create)
 	require.NoError(t, err)
 	require.Equal(t, clusterpb.Outcome_UNKNOWN, reply.GetOutcome())
 	require.Nil(t, reply.GetResult())
-	node.shown.term = term
+	node.leaseGate.term = term
 	reply, err = node.Execute(t.Context(), create)
 	require.NoError(t, err)
 	require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
@@ -104,11 +104,11 @@ func TestWhetherThereIsALockIsToldByWhoLeads(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_NOT_FOUND, result.GetCode())
 	_, err = node.awaitLock(t.Context(), term-1, request)
-	require.ErrorIs(t, err, errNotConfirmed)
+	require.ErrorIs(t, err, errNoQuorum)
 
 	asked := monotonic()
-	q := node.shown.expect(at(here, 1), changing()) // so that root may be leased
-	require.NotNil(t, node.shown.follow(q, new(storepb.Result), yes))
+	q := node.leaseGate.beginPrefetch(at(here, 1), changing()) // so that root may be leased
+	require.NotNil(t, node.leaseGate.answerPrefetch(q, new(storepb.Result), yes))
 	before := node.fsm.State().Index()
 	var touched sync.WaitGroup
 	defer touched.Wait()
@@ -134,12 +134,12 @@ func TestALeaseEndsWithItsLock(t *testing.T) {
 	require.NoError(t, err)
 	do(t, client, writeOp(made, string(content)))
 	time.Sleep(lease.Quiet)
-	given := func(s *shown) leased {
+	given := func(s *leaseGate) grantedLease {
 		_, given, err := s.query(t.Context(), yes, getAttrOf(made.GetAttr().GetIno()), at(here, 1))
 		require.NoError(t, err)
 		return given
 	}
-	lasts := given(node.shown)
+	lasts := given(node.leaseGate)
 	require.NotZero(t, lasts.generation)
 	require.Positive(t, lasts.lasts)
 	require.LessOrEqual(t, lasts.lasts, 90*time.Second)
@@ -149,17 +149,17 @@ func TestALeaseEndsWithItsLock(t *testing.T) {
 		return reading{wall: now.wall + int64(lasts.lasts), mono: now.mono}
 	})
 	later.start(0)
-	overdue := &shown{table: node.shown.table, fsm: node.fsm, clock: later, gives: true, waits: node.shown.waits}
+	overdue := &leaseGate{table: node.leaseGate.table, fsm: node.fsm, clock: later, grants: true, pending: node.leaseGate.pending}
 	require.Zero(t, given(overdue).generation)
 }
 
-// TestNothingIsLeasedThatASuccessorCouldForget: not before all servers know of leases, nor to a session that is over.
-func TestNothingIsLeasedThatASuccessorCouldForget(t *testing.T) {
-	give := func(node *Node, to lease.Request) (given leased) {
+// TestNoLeaseThatASuccessorCouldForget: not before all servers know of leases, nor to a session that is over.
+func TestNoLeaseThatASuccessorCouldForget(t *testing.T) {
+	give := func(node *Node, to lease.Request) (given grantedLease) {
 		question := getAttrOf(namespace.RootIno)
 		node.fsm.View(func(ns *namespace.Namespace) {
-			a := &answered{question, ns.Query(question), []ids.Inode{namespace.RootIno}}
-			given = node.shown.give(ns, to, a, 0, monotonic())
+			a := &leasableAnswer{question, ns.Query(question), []ids.Inode{namespace.RootIno}}
+			given = node.leaseGate.grant(ns, to, a, 0, monotonic())
 		})
 		return given
 	}
@@ -178,7 +178,7 @@ func TestNothingIsLeasedThatASuccessorCouldForget(t *testing.T) {
 func TestALeaderWaitsForItsOwnLeases(t *testing.T) {
 	node, here, _ := leasing(t)
 	l, term := node.leaderLoop(), node.leadership.term()
-	_, granted := node.shown.table.Grant(here, []ids.Inode{namespace.RootIno}, monotonic()+time.Hour)
+	_, granted := node.leaseGate.table.Grant(here, []ids.Inode{namespace.RootIno}, monotonic()+time.Hour)
 	require.True(t, granted)
 	now := monotonic()
 	require.False(t, l.awaitLeases(term+1, now, now+2*time.Hour), "what is to be waited for is to come, and it does not lead in that term")
@@ -189,8 +189,8 @@ func TestALeaderWaitsForItsOwnLeases(t *testing.T) {
 	require.True(t, l.awaitLeases(term+1, now, now+2*time.Hour), "there are none")
 }
 
-// TestALeaseTakesAMajoritysWord, also where an answer would not: a leader that has just lost the others gives none.
-func TestALeaseTakesAMajoritysWord(t *testing.T) {
+// TestALeaseTakesAQuorumRound, also where an answer would not: a leader that has just lost the others gives none.
+func TestALeaseTakesAQuorumRound(t *testing.T) {
 	nodes := leasingNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	awaitMayLease(t, leader)
@@ -207,22 +207,22 @@ func TestALeaseTakesAMajoritysWord(t *testing.T) {
 	}
 	gone.Wait()
 	_, given, err := leader.query(t.Context(), term, query, false, lease.Request{Holder: by, Asked: 1})
-	require.ErrorIs(t, err, errNotConfirmed)
+	require.ErrorIs(t, err, errNoQuorum)
 	require.Zero(t, given.generation)
 	_, err = leader.awaitLock(t.Context(), term, &storepb.AwaitLock{Session: uint64(by.Session), Seq: 5, Ino: 1})
-	require.ErrorIs(t, err, errNotConfirmed)
+	require.ErrorIs(t, err, errNoQuorum)
 }
 
-// TestOnlyWhatIsLittleIsLeased up to its bounds.
-func TestOnlyWhatIsLittleIsLeased(t *testing.T) {
+// TestOnlySmallAnswersAreLeased up to its bounds.
+func TestOnlySmallAnswersAreLeased(t *testing.T) {
 	read := &storepb.Query{Query: &storepb.Query_Read{}}
 	list := &storepb.Query{Query: &storepb.Query_ReadDir{}}
 	content := func(n int) *storepb.Result { return &storepb.Result{Content: make([]byte, n)} }
 	entries := func(n int) *storepb.Result { return &storepb.Result{Entries: make([]*storepb.DirEntry, n)} }
-	require.True(t, isLeased(read, content(mostLeasedContent)))
-	require.False(t, isLeased(read, content(mostLeasedContent+1)))
-	require.True(t, isLeased(list, entries(mostLeasedEntries)))
-	require.False(t, isLeased(list, entries(mostLeasedEntries+1)))
+	require.True(t, isLeased(read, content(maxLeasedContent)))
+	require.False(t, isLeased(read, content(maxLeasedContent+1)))
+	require.True(t, isLeased(list, entries(maxLeasedEntries)))
+	require.False(t, isLeased(list, entries(maxLeasedEntries+1)))
 	require.False(t, isLeased(read, &storepb.Result{Code: storepb.Code_NOT_FOUND}))
 	require.True(t, isLeased(lookupOf("x"), &storepb.Result{Code: storepb.Code_NOT_FOUND}))
 	require.False(t, isLeased(lookupOf("x"), &storepb.Result{Code: storepb.Code_INVALID}))
@@ -248,13 +248,13 @@ func TestWhoIsNotConfirmedDoesNotBeginToLead(t *testing.T) {
 	}), nil))
 	var later atomic.Bool
 	later.Store(true)
-	words := newWords(func() ids.Term {
+	termReports := newTermReports(func() ids.Term {
 		if later.Load() {
 			return term + 1
 		}
 		return term
 	}, monotonic)
-	l.readIndex = newReadIndex(node.ctx, node.raft, node.members, node.leadership, node.peers, node.clock, node.space, words, node.instances)
+	l.readIndex = newReadIndex(node.ctx, node.raft, node.members, node.leadership, node.peers, node.clock, node.space, termReports, node.instances)
 	done := make(chan struct{})
 	go func() { defer close(done); l.becomeReady() }()
 	select {

@@ -177,10 +177,10 @@ func (f *forwarding) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (
 	return forwardable(ctx, f, req, rpc.Node.Enroll)
 }
 
-// judgeForwarded judges a request that another server forwards: that server has to be a voter, and the caller one that could call this
+// authorizeForwarded judges a request that another server forwards: that server has to be a voter, and the caller one that could call this
 // node itself. What the caller may then do, the guard and the binding judge as if it had called itself. A node that does not lead may
 // not know yet that a host was admitted, and only says that it accepts no such request.
-func (n *Node) judgeForwarded(by, caller rpc.Caller) error {
+func (n *Node) authorizeForwarded(by, caller rpc.Caller) error {
 	if n.cfg.insecure() {
 		if by.Role != rpc.RoleInsecure || caller.Role != rpc.RoleInsecure {
 			return rpc.MayNotForward
@@ -205,7 +205,7 @@ func (n *Node) judgeForwarded(by, caller rpc.Caller) error {
 		return refuse(storepb.Code_NOT_PERMITTED, fmt.Sprintf("%s: %v", caller, err))
 	}
 	if caller.Role == rpc.RoleServer {
-		n.vigil.heardThroughAnother(caller.Host)
+		n.failureDetector.noteForwardedCall(caller.Host)
 	}
 	return nil
 }

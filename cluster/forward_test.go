@@ -307,12 +307,12 @@ func TestADeadMemberIsNotOneThatCallsThroughAnotherServer(t *testing.T) {
 	client := openNodeClient(t, cut)
 	c.setCut(cut, leader, true)
 	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
-	leader.vigil.mu.Lock()
-	leader.vigil.after = 1
-	require.True(t, leader.vigil.usesDetour(cut.dir.ID, readClocks().mono))
-	leader.vigil.mu.Unlock()
-	require.Empty(t, leader.vigil.note(readClocks().mono, map[string]bool{leader.dir.ID: true, cut.dir.ID: false}))
-	require.Equal(t, cut.dir.ID, leader.vigil.note(readClocks().mono+2*detourLasts, map[string]bool{leader.dir.ID: true, cut.dir.ID: false}))
+	leader.failureDetector.mu.Lock()
+	leader.failureDetector.removeAfter = 1
+	require.True(t, leader.failureDetector.usesDetour(cut.dir.ID, readClocks().mono))
+	leader.failureDetector.mu.Unlock()
+	require.Empty(t, leader.failureDetector.record(readClocks().mono, map[string]bool{leader.dir.ID: true, cut.dir.ID: false}))
+	require.Equal(t, cut.dir.ID, leader.failureDetector.record(readClocks().mono+2*forwardedCallTTL, map[string]bool{leader.dir.ID: true, cut.dir.ID: false}))
 }
 
 // TestADetourIsDoneByItsOwnClusterOnly: another cluster may have taken over the address of a server.

@@ -27,7 +27,7 @@ func (n *Node) Protect(listener net.Listener) net.Listener {
 	if n.security == nil || isTCP && address.IP.IsLoopback() {
 		return listener
 	}
-	return tls.NewListener(listener, n.security.credentials.ServerConfig(n.security.judge, protocolHTTP))
+	return tls.NewListener(listener, n.security.credentials.ServerConfig(n.security.verifier, protocolHTTP))
 }
 
 // Handler serves /healthz and /metrics.
@@ -60,7 +60,7 @@ func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 	for _, alarm := range alarms {
 		_, _ = fmt.Fprintf(w, "alarm %d: %s: %s\n", alarm.GetNumber(), alarm.GetKind(), alarm.GetText())
 	}
-	if failure := n.ownBackups.failure.Load(); failure != nil {
+	if failure := n.backupSchedule.failure.Load(); failure != nil {
 		_, _ = fmt.Fprintln(w, "the last backup failed:", *failure)
 	}
 }

@@ -53,10 +53,10 @@ type instances struct {
 	members *members
 	peers   *rpc.Peers
 
-	mu       sync.Mutex
-	followed map[raft.ServerID]followed
-	heard    map[ids.Instance]*clusterpb.Process // what processes have said of themselves
-	trials   map[trialKey]*instanceTrial
+	mu        sync.Mutex
+	followed  map[raft.ServerID]followed
+	described map[ids.Instance]*clusterpb.Process // what processes have said of themselves
+	checks    map[checkKey]*instanceCheck
 }
 
 // followed is the process that counts as a server.
@@ -66,14 +66,14 @@ type followed struct {
 	before   []ids.Instance     // earlier processes of its data directory, as far as they are known
 }
 
-// instanceTrial finds out whether a process can be followed. Requests that need to know share it.
-type instanceTrial struct {
+// instanceCheck finds out whether a process can be followed. Requests that need to know share it.
+type instanceCheck struct {
 	done chan struct{}
 	err  error         // once done is closed
 	over time.Duration // until when the error counts, on the monotonic clock
 }
 
-type trialKey struct {
+type checkKey struct {
 	id       raft.ServerID
 	at       raft.ServerAddress
 	instance ids.Instance
@@ -84,14 +84,14 @@ const (
 	instanceTimeout = 4 * time.Second        // of a trial
 	sightTimeout    = time.Second            // for which a process is silent that is taken for dead
 	refusedTime     = 500 * time.Millisecond // for which a refusal is remembered
-	mostTrials      = 100
-	mostHeard       = 1000 // processes of which is remembered what they say
+	maxChecks       = 100
+	maxDescribed    = 1000 // processes of which is remembered what they say
 )
 
 func newInstances(ctx context.Context, dir *consensus.Directory, dial func(string) *rpc.Remote, logger *slog.Logger) *instances {
 	return &instances{
 		ctx: ctx, dir: dir, dial: dial, logger: logger, running: make(chan struct{}), followed: make(map[raft.ServerID]followed),
-		heard: make(map[ids.Instance]*clusterpb.Process), trials: make(map[trialKey]*instanceTrial),
+		described: make(map[ids.Instance]*clusterpb.Process), checks: make(map[checkKey]*instanceCheck),
 	}
 }
 
@@ -125,21 +125,21 @@ func processOf(instance ids.Instance, before []ids.Instance, host string) *clust
 	return process
 }
 
-// hear notes what a process says of itself. It is used where this node cannot ask that process.
-func (i *instances) hear(p *clusterpb.Process) {
+// describe notes what a process says of itself. It is used where this node cannot ask that process.
+func (i *instances) describe(p *clusterpb.Process) {
 	instance := ids.Instance(p.GetInstance())
 	if instance == 0 {
 		return
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if p.GetHost() == "" && i.heard[instance] != nil {
+	if p.GetHost() == "" && i.described[instance] != nil {
 		return
 	}
-	if len(i.heard) >= mostHeard {
-		clear(i.heard)
+	if len(i.described) >= maxDescribed {
+		clear(i.described)
 	}
-	i.heard[instance] = p
+	i.described[instance] = p
 }
 
 func predecessors(p *clusterpb.Process) []ids.Instance {
@@ -168,7 +168,7 @@ func (i *instances) recorded(m *storepb.Member) {
 	if known.instance == instance || slices.Contains(known.before, instance) {
 		return
 	}
-	i.followed[raft.ServerID(m.GetId())] = followed{instance: instance, at: raft.ServerAddress(m.GetAddress()), before: predecessors(i.heard[instance])}
+	i.followed[raft.ServerID(m.GetId())] = followed{instance: instance, at: raft.ServerAddress(m.GetAddress()), before: predecessors(i.described[instance])}
 }
 
 var errReplaced = errors.New("the cluster follows another process as this server: its data directory or its machine was copied. " +
@@ -202,7 +202,7 @@ func (i *instances) follow(ctx context.Context, id raft.ServerID, at raft.Server
 	if i.Follows(id, instance) {
 		return nil
 	}
-	trial := i.trial(trialKey{id, at, instance})
+	trial := i.startCheck(checkKey{id, at, instance})
 	select {
 	case <-trial.done:
 		return trial.err
@@ -216,31 +216,31 @@ func (i *instances) follows(id, at string, instance uint64) bool {
 	if i.Follows(raft.ServerID(id), ids.Instance(instance)) {
 		return true
 	}
-	i.trial(trialKey{raft.ServerID(id), raft.ServerAddress(at), ids.Instance(instance)})
+	i.startCheck(checkKey{raft.ServerID(id), raft.ServerAddress(at), ids.Instance(instance)})
 	return false
 }
 
-// trial begins one, or returns one that is under way or has just failed.
-func (i *instances) trial(key trialKey) *instanceTrial {
+// startCheck begins one, or returns one that is under way or has just failed.
+func (i *instances) startCheck(key checkKey) *instanceCheck {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	t := i.trials[key]
+	t := i.checks[key]
 	if t != nil && (t.over == 0 || monotonic() < t.over) {
 		return t
 	}
-	t = &instanceTrial{done: make(chan struct{})}
-	if len(i.trials) >= mostTrials {
-		clear(i.trials)
+	t = &instanceCheck{done: make(chan struct{})}
+	if len(i.checks) >= maxChecks {
+		clear(i.checks)
 	}
-	i.trials[key] = t
+	i.checks[key] = t
 	go func() {
 		ctx, cancel := context.WithTimeout(i.ctx, instanceTimeout)
 		defer cancel()
-		err := i.judge(ctx, key)
+		err := i.evaluate(ctx, key)
 		i.mu.Lock()
 		t.err, t.over = err, monotonic()+refusedTime
-		if err == nil && i.trials[key] == t {
-			delete(i.trials, key)
+		if err == nil && i.checks[key] == t {
+			delete(i.checks, key)
 		}
 		close(t.done)
 		i.mu.Unlock()
@@ -251,8 +251,8 @@ func (i *instances) trial(key trialKey) *instanceTrial {
 	return t
 }
 
-// judge follows a process if it can.
-func (i *instances) judge(ctx context.Context, key trialKey) error {
+// evaluate follows a process if it can.
+func (i *instances) evaluate(ctx context.Context, key checkKey) error {
 	select {
 	case <-i.running:
 	case <-ctx.Done():
@@ -275,12 +275,12 @@ func (i *instances) judge(ctx context.Context, key trialKey) error {
 	isHome := false
 	for _, s := range seen {
 		if s.instance() == key.instance {
-			i.hear(s.process)
+			i.describe(s.process)
 			isHome = isHome || slices.Contains(home, s.at)
 		}
 	}
 	i.mu.Lock()
-	said := i.heard[key.instance]
+	said := i.described[key.instance]
 	i.mu.Unlock()
 	before := predecessors(said)
 	if known && said == nil {
@@ -307,7 +307,7 @@ func continues(before []ids.Instance, instance ids.Instance) bool {
 }
 
 // take follows a process in place of another one, unless something has been found out meanwhile.
-func (i *instances) take(key trialKey, base followed, before []ids.Instance) error {
+func (i *instances) take(key checkKey, base followed, before []ids.Instance) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch now := i.followed[key.id].instance; now {
@@ -410,7 +410,7 @@ type conflictError struct {
 	other    sighting
 }
 
-func (i *instances) conflictWith(key trialKey, other sighting, seen []sighting) error {
+func (i *instances) conflictWith(key checkKey, other sighting, seen []sighting) error {
 	if other.at == "" { // another server has reached it
 		base, _ := i.get(key.id)
 		other.at = string(base.at)
@@ -420,7 +420,7 @@ func (i *instances) conflictWith(key trialKey, other sighting, seen []sighting) 
 		refused: sighting{string(key.at), processOf(key.instance, nil, "")},
 	}
 	i.mu.Lock()
-	if said := i.heard[key.instance]; said != nil {
+	if said := i.described[key.instance]; said != nil {
 		e.refused.process = said
 	}
 	i.mu.Unlock()

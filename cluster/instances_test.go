@@ -310,10 +310,10 @@ func TestResumedServerWhoseCopyIsFollowedDoesNotCount(t *testing.T) {
 			leader := leaderOf(t, nodes)
 			word, instance, _ := original.Word()
 			require.Equal(t, twin.dir.ID, word)
-			require.False(t, leader.readIndex.isMajorityWith(word, uint64(instance)))
+			require.False(t, leader.readIndex.isQuorumWith(word, uint64(instance)))
 			for _, node := range others {
 				require.False(t, node.instances.Follows(raft.ServerID(original.dir.ID), original.dir.Instance()))
-				require.Nil(t, node.readIndex.hear(&storepb.Member{Id: original.dir.ID, Address: original.cfg.Address}, rpc.ProbeTimeout), "its word")
+				require.Nil(t, node.readIndex.probeVoter(&storepb.Member{Id: original.dir.ID, Address: original.cfg.Address}, rpc.ProbeTimeout), "its word")
 				require.Error(t, node.raft.Call(raft.ServerID(original.dir.ID), raft.ServerAddress(original.cfg.Address)), "its answers to raft")
 			}
 			require.ErrorIs(t, requireEnds(t, original), errReplaced)

@@ -19,21 +19,21 @@ const joinReport = 5 * time.Second
 // WaitReady returns once this node belongs to a cluster, knows the leader and has caught up with it. It
 // goes on for as long as ctx does and the node can go on, and reports what it waits for. From then on the node makes backups.
 func (n *Node) WaitReady(ctx context.Context) error {
-	err := n.whileSound(ctx, n.becomeReady)
+	err := n.unlessFailed(ctx, n.becomeReady)
 	if err == nil {
-		n.ownBackups.start()
+		n.backupSchedule.start()
 	}
 	return err
 }
 
-// whileSound does what waits for the cluster, for no longer than this node can go on. The error is then why it cannot.
-func (n *Node) whileSound(ctx context.Context, do func(context.Context) error) error {
+// unlessFailed does what waits for the cluster, for no longer than this node can go on. The error is then why it cannot.
+func (n *Node) unlessFailed(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(n.broken, cancel)()
+	defer context.AfterFunc(n.failure, cancel)()
 	err := do(ctx)
-	if err != nil && n.broken.Err() != nil {
-		return context.Cause(n.broken)
+	if err != nil && n.failure.Err() != nil {
+		return context.Cause(n.failure)
 	}
 	return err
 }
@@ -55,7 +55,7 @@ func (n *Node) becomeReady(ctx context.Context) error {
 	if n.cfg.Address != "" {
 		finding, found := context.WithCancel(ctx)
 		defer found()
-		go n.findOthers(finding)
+		go n.discoverPeers(finding)
 	}
 	if err := n.catchUp(ctx, n.router); err != nil {
 		return err

@@ -18,52 +18,52 @@ import (
 // leaderLoop is the one goroutine in which a node leads: it becomes ready when it is elected, and then does from time to time
 // what only a leader does, until another one leads.
 type leaderLoop struct {
-	ctx        context.Context // ends when the node is closed
-	raft       *consensus.Raft
-	members    *members
-	leadership *leadership
-	readIndex  *readIndex
-	shown      *shown
-	space      *diskSpace
-	clock      *clock
-	changes    *changes
-	sessions   *sessions
-	admission  *admission
-	moves      *moves
-	vigil      *vigil
-	removal    *removalWatch
-	logger     *slog.Logger
-	enrollment *enrollment               // nil: there are no certificates
-	limits     func() *storepb.SetLimits // that this node is to set when it leads
-	cluster    func()                    // has the state know which cluster it is
-	roundDue   *atomic.Pointer[time.Time]
-	recorded   bool     // what this node has to say, since it leads
-	leasesOver ids.Term // see Config.LeasesOver
+	ctx              context.Context // ends when the node is closed
+	raft             *consensus.Raft
+	members          *members
+	leadership       *leadership
+	readIndex        *readIndex
+	leaseGate        *leaseGate
+	space            *diskSpace
+	clock            *clock
+	proposer         *proposer
+	sessions         *sessions
+	joiner           *joiner
+	addressBook      *addressBook
+	failureDetector  *failureDetector
+	removal          *removalWatch
+	logger           *slog.Logger
+	certIssuer       *certIssuer               // nil: there are no certificates
+	limits           func() *storepb.SetLimits // that this node is to set when it leads
+	cluster          func()                    // has the state know which cluster it is
+	watchdogDeadline *atomic.Pointer[time.Time]
+	recorded         bool     // what this node has to say, since it leads
+	expiredLeaseTerm ids.Term // see Config.ExpiredLeaseTerm
 }
 
 // readyRetry is the pause after a majority of the voters could not be asked, though they voted.
 const readyRetry = 100 * time.Millisecond
 
-// longestRound is far more than a round takes in which all others are silent.
-const longestRound = time.Minute
+// watchdogTimeout is far more than a round takes in which all others are silent.
+const watchdogTimeout = time.Minute
 
-func (l *leaderLoop) goesRound() { l.roundDue.Store(new(time.Now().Add(longestRound))) }
+func (l *leaderLoop) kickWatchdog() { l.watchdogDeadline.Store(new(time.Now().Add(watchdogTimeout))) }
 
 // run is what this node does whenever it is elected, until it is closed.
 func (l *leaderLoop) run() {
-	removed := time.NewTicker(removalLook)
+	removed := time.NewTicker(removalCheckInterval)
 	defer removed.Stop()
 	for {
-		l.goesRound()
+		l.kickWatchdog()
 		select {
 		case <-l.leadership.elected:
 			l.becomeReady()
-			go l.admission.tend(l.leadership.term())
-			go l.vigil.keep(l.leadership.term())
-			go l.sessions.leases.watch(l.ctx, l.stillLeads(l.leadership.term()))
+			go l.joiner.reconcile(l.leadership.term())
+			go l.failureDetector.run(l.leadership.term())
+			go l.sessions.deadlines.watch(l.ctx, l.stillLeads(l.leadership.term()))
 			l.lead(removed.C)
 		case <-removed.C:
-			l.removal.look()
+			l.removal.check()
 		case <-l.ctx.Done():
 			return
 		}
@@ -84,35 +84,35 @@ func (l *leaderLoop) lead(removed <-chan time.Time) {
 	due := time.NewTimer(0)
 	defer due.Stop()
 	for {
-		l.goesRound()
-		due.Reset(l.untilDue())
+		l.kickWatchdog()
+		due.Reset(l.nextDeadline())
 		term := l.leadership.term()
 		if term == 0 {
-			l.shown.end()
+			l.leaseGate.end()
 			return
 		}
 		select {
 		case <-compare.C:
 			_, _ = l.readIndex.probeVoters(term)
 			l.clock.keepOnly(l.raft.VoterIDs())
-			l.space.look()
+			l.space.updateAlarms()
 			l.recordOwn(0)
 			l.correctOwnAddress()
-			if l.enrollment != nil {
-				l.enrollment.dropUnneeded()
-				l.enrollment.shareSeal()
-				l.recordFounding()
+			if l.certIssuer != nil {
+				l.certIssuer.dropObsoleteCAs()
+				l.certIssuer.shareSealKey()
+				l.retryBootstrapRecord()
 			}
 		case <-expire.C:
 			l.sessions.endExpired()
-			if l.enrollment != nil {
+			if l.certIssuer != nil {
 				l.sessions.endRevoked()
 			}
 		case <-l.raft.FSM.Sooner():
 		case <-due.C:
-			l.letTimePass()
+			l.proposeTick()
 		case <-removed:
-			l.removal.look()
+			l.removal.check()
 		case <-l.ctx.Done():
 			return
 		}
@@ -126,8 +126,8 @@ const (
 	maxDueInterval  = time.Second            // even if there is nothing to come: clocks are set
 )
 
-// untilDue is for how long there is nothing to do for letTimePass.
-func (l *leaderLoop) untilDue() (wait time.Duration) {
+// nextDeadline is for how long there is nothing to do for proposeTick.
+func (l *leaderLoop) nextDeadline() (wait time.Duration) {
 	now := l.clock.Now()
 	l.raft.FSM.View(func(ns *namespace.Namespace) {
 		longest := maxDueInterval
@@ -140,14 +140,14 @@ func (l *leaderLoop) untilDue() (wait time.Duration) {
 	return max(wait, minDueInterval)
 }
 
-// letTimePass has the state machine mark what time has made stale. Whether it has, the state machine itself
+// proposeTick has the state machine mark what time has made stale. Whether it has, the state machine itself
 // decides, by the time of the command.
-func (l *leaderLoop) letTimePass() {
+func (l *leaderLoop) proposeTick() {
 	due := false
 	now := l.clock.Now()
 	l.raft.FSM.View(func(ns *namespace.Namespace) { due = ns.Due(now) })
 	if due {
-		l.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}})
+		l.proposer.proposeOwn(&storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}})
 	}
 }
 
@@ -155,7 +155,7 @@ func (l *leaderLoop) letTimePass() {
 // the clocks of a majority.
 func (l *leaderLoop) becomeReady() {
 	for l.raft.State() == raft.Leader && l.ctx.Err() == nil {
-		l.goesRound()
+		l.kickWatchdog()
 		term := ids.Term(l.raft.CurrentTerm())
 		elected := readClocks().mono // or before
 		var silent time.Duration
@@ -168,12 +168,12 @@ func (l *leaderLoop) becomeReady() {
 			if !l.awaitLeases(term, elected, silent) {
 				continue
 			}
-			l.sessions.leases.reset(readClocks().mono)
-			l.shown.begin(term)
-			l.leadership.ready(term)
+			l.sessions.deadlines.reset(readClocks().mono)
+			l.leaseGate.start(term)
+			l.leadership.setReady(term)
 			l.logger.Info("leading", "term", term)
 			l.recorded = false
-			l.recordOwn(ownPatience)
+			l.recordOwn(recordTimeout)
 			l.correctOwnAddress()
 			return
 		}
@@ -189,7 +189,7 @@ func (l *leaderLoop) becomeReady() {
 func (l *leaderLoop) applyAll() error {
 	ctx, cancel := context.WithTimeout(l.ctx, changeTimeout)
 	defer cancel()
-	return l.changes.confirmConfiguration(ctx)
+	return l.proposer.confirmConfiguration(ctx)
 }
 
 // awaitLeases waits until all leases are over that somebody was given before this node was elected (see words). It answers false if this
@@ -201,11 +201,11 @@ func (l *leaderLoop) awaitLeases(term ids.Term, elected, silent time.Duration) b
 		return true
 	}
 	before := term - 1
-	if before != 0 && before == l.leasesOver {
+	if before != 0 && before == l.expiredLeaseTerm {
 		return true
 	}
-	until := l.readIndex.words.leasesOver(elected, silent)
-	if lasts, resigned := l.shown.resign(before); resigned {
+	until := l.readIndex.termReports.leaseExpiry(elected, silent)
+	if lasts, resigned := l.leaseGate.stop(before); resigned {
 		until = min(until, monotonic()+lasts)
 	}
 	wait := until - monotonic()
@@ -215,7 +215,7 @@ func (l *leaderLoop) awaitLeases(term ids.Term, elected, silent time.Duration) b
 	l.logger.Info("waiting until what others have leased is over", "term", term, "at most", wait.Round(time.Millisecond))
 	asking, cancel := context.WithTimeout(l.ctx, wait)
 	defer cancel()
-	resigned := l.readIndex.askPredecessor(asking, term)
+	resigned := l.readIndex.stopPredecessorLeases(asking, term)
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for {
@@ -236,21 +236,21 @@ func (l *leaderLoop) awaitLeases(term ids.Term, elected, silent time.Duration) b
 	}
 }
 
-// recordFounding is for what the cluster begins with if it could not be recorded when this node began to lead.
-func (l *leaderLoop) recordFounding() {
-	if l.enrollment.founding.Load() == nil {
+// retryBootstrapRecord is for what the cluster begins with if it could not be recorded when this node began to lead.
+func (l *leaderLoop) retryBootstrapRecord() {
+	if l.certIssuer.bootstrapCA.Load() == nil {
 		return
 	}
-	if !l.changes.turn.takeNow() {
+	if !l.proposer.exclusive.TryLock() {
 		return
 	}
-	defer l.changes.turn.pass()
+	defer l.proposer.exclusive.Unlock()
 	l.cluster()
 }
 
-// ownPatience is for how long a node that has begun to lead waits for its turn to record what a cluster begins with: somebody may be told
+// recordTimeout is for how long a node that has begun to lead waits for its turn to record what a cluster begins with: somebody may be told
 // already that it is ready.
-const ownPatience = time.Second
+const recordTimeout = time.Second
 
 // recordOwn makes this node's addresses and limits known, once in each term: at its beginning, or as soon as nobody else has his turn,
 // for which it waits so long, and it can be recorded.
@@ -260,18 +260,18 @@ func (l *leaderLoop) recordOwn(patience time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, patience)
 	defer cancel()
-	if !l.changes.turn.takeNow() && !l.changes.turn.take(ctx) {
+	if !l.proposer.exclusive.TryLock() && !l.proposer.exclusive.Lock(ctx) {
 		return
 	}
-	defer l.changes.turn.pass()
+	defer l.proposer.exclusive.Unlock()
 	l.cluster()
 	own := l.members.own()
-	if !proto.Equal(l.members.get(own.GetId()), own) && !l.changes.proposeOwn(setMember(own)) {
+	if !proto.Equal(l.members.get(own.GetId()), own) && !l.proposer.proposeOwn(setMember(own)) {
 		return
 	}
 	limits := l.limits()
 	l.recorded = proto.Equal(limits, new(storepb.SetLimits)) ||
-		l.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_SetLimits{SetLimits: limits}})
+		l.proposer.proposeOwn(&storepb.Op{Op: &storepb.Op_SetLimits{SetLimits: limits}})
 }
 
 // correctOwnAddress has raft's configuration follow this node to another address.
@@ -280,13 +280,13 @@ func (l *leaderLoop) correctOwnAddress() {
 	if known := l.raft.Server(id); address == "" || known == nil || known.Address == address {
 		return
 	}
-	if !l.changes.turn.takeNow() {
+	if !l.proposer.exclusive.TryLock() {
 		return
 	}
-	defer l.changes.turn.pass()
+	defer l.proposer.exclusive.Unlock()
 	ctx, cancel := context.WithTimeout(l.ctx, changeTimeout)
 	defer cancel()
-	if err := l.moves.writeDown(ctx, id, address); err != nil {
+	if err := l.addressBook.commit(ctx, id, address); err != nil {
 		l.logger.Warn("this node's new address is not written down yet", "address", address, "error", err)
 	}
 }

@@ -96,7 +96,7 @@ func (l *leadership) term() ids.Term {
 // leads tells whether this node answers as the leader now: await would not wait.
 func (l *leadership) leads() bool { return l.term() != 0 && !l.members.raft.IsFull() }
 
-func (l *leadership) ready(term ids.Term) {
+func (l *leadership) setReady(term ids.Term) {
 	l.readyTerm.Store(uint64(term))
 	l.wake()
 }
@@ -110,7 +110,7 @@ func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
 	// While this node's disk is full raft waits for it, and this node hears neither that another one leads nor that itself does no more;
 	// but the mount on its host goes by what it says.
 	if l.members.raft.IsFull() {
-		if other := l.another(); other != "" {
+		if other := l.anotherVoter(); other != "" {
 			return 0, other
 		}
 	}
@@ -128,7 +128,7 @@ func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
 			return 0, address
 		}
 		if l.members.isOut() { // nobody tells it any more who leads
-			if other := l.another(); other != "" {
+			if other := l.anotherVoter(); other != "" {
 				return 0, other
 			}
 		}
@@ -146,8 +146,8 @@ func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
 	}
 }
 
-// another answers another voter's API address, each time the next one's; "": there is no other.
-func (l *leadership) another() string {
+// anotherVoter answers another voter's API address, each time the next one's; "": there is no other.
+func (l *leadership) anotherVoter() string {
 	var others []string
 	for _, voter := range l.members.voters() {
 		if voter.GetId() != string(l.self) && voter.GetAddress() != "" {

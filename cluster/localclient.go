@@ -17,7 +17,7 @@ var (
 // OpenClient opens a session through this node. It waits for a leader until ctx ends, or the node cannot go on.
 func (n *Node) OpenClient(ctx context.Context, cfg session.Config) (client *session.Client, err error) {
 	cfg.Versions = n.cfg.versions
-	err = n.whileSound(ctx, func(ctx context.Context) (err error) {
+	err = n.unlessFailed(ctx, func(ctx context.Context) (err error) {
 		client, err = session.Open(ctx, n, n.peers, cfg)
 		return err
 	})
@@ -68,6 +68,6 @@ func (n *Node) FollowLeader(ctx context.Context, leads func(address string)) {
 
 // Word is this node's id, which process it is, and the term that it is in now.
 func (n *Node) Word() (id string, instance ids.Instance, term ids.Term) {
-	term, _ = n.words.give()
+	term, _ = n.termReports.report()
 	return n.dir.ID, n.dir.Instance(), term
 }

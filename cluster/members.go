@@ -12,9 +12,9 @@ import (
 
 // members is who belongs to the cluster. Raft's configuration says who it is and who has a vote, the state where he is reached.
 type members struct {
-	dir         *consensus.Directory // whose this node is
-	raft        *consensus.Raft
-	addressBook *consensus.Addresses // where they were met, if that is not where the state has them
+	dir              *consensus.Directory // whose this node is
+	raft             *consensus.Raft
+	learnedAddresses *consensus.Addresses // where they were met, if that is not where the state has them
 	// versions are those of a cluster that this node's program knows.
 	versions version.Range
 }
@@ -56,7 +56,7 @@ func (m *members) address(id string) string { return m.addressOf(id, m.get(id).G
 // addressOf is where a member was met, or else where the state has it.
 func (m *members) addressOf(id, recorded string) string {
 	if known := m.raft.Server(id); known != nil {
-		if met := m.addressBook.Of(known.ID, known.Address); met != known.Address {
+		if met := m.learnedAddresses.Of(known.ID, known.Address); met != known.Address {
 			return string(met)
 		}
 	}

@@ -96,7 +96,7 @@ func TestANonvoterStaysOneUntilItIsPromoted(t *testing.T) {
 	require.Equal(t, storepb.Code_NOT_FOUND, administer(t, others, rpc.Node.SetVote, &clusterpb.SetVoteRequest{Name: "nobody"}).GetCode())
 }
 
-func TestAVoteThatIsNeededIsNotTaken(t *testing.T) {
+func TestAVoterThatTheQuorumNeedsIsNotDemoted(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
@@ -113,8 +113,8 @@ func TestAVoteThatIsNeededIsNotTaken(t *testing.T) {
 	requireDone(t, administer(t, here, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: others[0].cfg.Name}))
 }
 
-// TestAFullVoterIsNotCountedOn has one whose disk is full, and which answers all the same.
-func TestAFullVoterIsNotCountedOn(t *testing.T) {
+// TestAVoterWithAFullDiskCannotDecide has one whose disk is full, and which answers all the same.
+func TestAVoterWithAFullDiskCannotDecide(t *testing.T) {
 	t.Parallel()
 	leader := startNode(t, testConfig(t, "n0"))
 	cfg := testConfig(t, "n1", leader.cfg.Address)
@@ -126,26 +126,26 @@ func TestAFullVoterIsNotCountedOn(t *testing.T) {
 	client := openTestClient(t, needed, "")
 	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
 	require.Eventually(t, full.raft.IsFull, testWait, time.Millisecond)
-	refused := leader.suffrage.needed(needed.dir.ID, false)
+	refused := leader.promoter.quorumNeeds(needed.dir.ID, false)
 	require.Equal(t, storepb.Code_BUSY, refused.GetCode())
 	require.Contains(t, refused.GetMessage(), "of the other 2 voters 1 answer")
-	_, able := leader.vigil.ask()
+	_, able := leader.failureDetector.probeAll()
 	require.Equal(t, map[string]bool{leader.dir.ID: true, full.dir.ID: false, needed.dir.ID: true}, able)
-	_, err := leader.admission.caller.askNewcomer(t.Context(), full.members.own())
+	_, err := leader.joiner.dialer.identify(t.Context(), full.members.own())
 	require.ErrorContains(t, err, "its disk is full")
 	is.Store(false)
-	require.Eventually(t, func() bool { return leader.suffrage.needed(needed.dir.ID, false) == nil }, testWait, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return leader.promoter.quorumNeeds(needed.dir.ID, false) == nil }, testWait, 10*time.Millisecond)
 }
 
-// TestLeadershipIsHandedToWhoAnswers has one of two voters hang that raft itself would choose: it has all entries.
-func TestLeadershipIsHandedToWhoAnswers(t *testing.T) {
+// TestLeadershipIsTransferredToAVoterThatAnswers has one of two voters hang that raft itself would choose: it has all entries.
+func TestLeadershipIsTransferredToAVoterThatAnswers(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := followersOf(t, nodes)
 	hangs, answers := others[0], others[1]
 	hangs.server.Close()
-	require.ErrorIs(t, leader.suffrage.handOver(t.Context()), raftstore.ErrNotDone)
+	require.ErrorIs(t, leader.promoter.transferLeadership(t.Context()), raftstore.ErrNotDone)
 	require.Eventually(t, func() bool { return answers.leadership.term() != 0 }, testWait, time.Millisecond)
 	require.Less(t, hangs.leadership.readyTerm.Load(), answers.raft.CurrentTerm())
 }
@@ -193,8 +193,8 @@ func TestAReplacementGoesOnWithAnotherLeader(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, create(t, openTestClient(t, left[0], ""), "lock"))
 }
 
-// TestOperatorsWhoTakeAllVotesAtOnce leaves one.
-func TestOperatorsWhoTakeAllVotesAtOnce(t *testing.T) {
+// TestConcurrentDemotionsKeepAQuorum leaves one.
+func TestConcurrentDemotionsKeepAQuorum(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
 	var taking sync.WaitGroup
@@ -219,9 +219,9 @@ func TestADeadServerIsRemoved(t *testing.T) {
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
 	for _, node := range nodes { // another one may come to lead
-		node.vigil.mu.Lock()
-		node.vigil.after = 3 * time.Second
-		node.vigil.mu.Unlock()
+		node.failureDetector.mu.Lock()
+		node.failureDetector.removeAfter = 3 * time.Second
+		node.failureDetector.mu.Unlock()
 	}
 	gone := others[0].dir.ID
 	require.NoError(t, others[0].Close())
@@ -235,21 +235,21 @@ func TestAServerOfAnotherClusterIsNotAMember(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 2)
 	member := nodes[1].dir.ID
-	there, _ := nodes[0].vigil.hears(member)
+	there, _ := nodes[0].failureDetector.probe(member)
 	require.True(t, there)
 	require.NoError(t, nodes[1].dir.SetCluster("another"))
-	there, _ = nodes[0].vigil.hears(member)
+	there, _ = nodes[0].failureDetector.probe(member)
 	require.False(t, there)
 }
 
-func TestWhoIsDead(t *testing.T) {
+func TestFailureDetectorFindsDeadMembers(t *testing.T) {
 	t.Parallel()
-	v := &vigil{after: 10 * time.Second}
-	v.begin(time.Hour)
+	v := &failureDetector{removeAfter: 10 * time.Second}
+	v.reset(time.Hour)
 	now := time.Hour
 	look := func(passed time.Duration, there bool) string {
 		now += passed
-		return v.note(now, map[string]bool{"a": there, "b": true})
+		return v.record(now, map[string]bool{"a": there, "b": true})
 	}
 	require.Empty(t, look(time.Hour, false), "the leader was stopped")
 	require.Empty(t, look(2*time.Second, false))
@@ -259,9 +259,9 @@ func TestWhoIsDead(t *testing.T) {
 	}
 	require.Equal(t, "a", look(2*time.Second, false))
 	answered := map[string]bool{"a": true, "b": true}
-	require.True(t, isSpare("c", []string{"a", "b", "c"}, answered))
-	require.False(t, isSpare("b", []string{"a", "b"}, answered), "one would be left")
-	require.False(t, isSpare("c", []string{"a", "b", "c", "d", "e"}, answered))
+	require.True(t, isDispensable("c", []string{"a", "b", "c"}, answered))
+	require.False(t, isDispensable("b", []string{"a", "b"}, answered), "one would be left")
+	require.False(t, isDispensable("c", []string{"a", "b", "c", "d", "e"}, answered))
 }
 
 // TestARemovedServerDoesNotComeBackFromAnotherAddress starts it again where it says to all where it is.
@@ -272,7 +272,7 @@ func TestARemovedServerDoesNotComeBackFromAnotherAddress(t *testing.T) {
 	gone := followersOf(t, nodes)[0]
 	require.NoError(t, gone.Close())
 	requireDone(t, administer(t, []*Node{leader}, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: gone.cfg.Name}))
-	reply := leader.admission.join(t.Context(), gone.members.own(), true)
+	reply := leader.joiner.join(t.Context(), gone.members.own(), true)
 	require.Contains(t, reply.GetResult().GetMessage(), errRemoved.Error())
 	cfg := gone.cfg
 	cfg.Address = loopback.Free(t)

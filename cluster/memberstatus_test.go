@@ -22,21 +22,21 @@ func TestStatusOfAMemberThatOnlyOthersReach(t *testing.T) {
 	mount := mountAt(t, web, network)
 	security := mount.keeper.Security()
 	security.Network = network
-	relay := NewRelay("web1", web.Servers(), security, quietLogger())
+	relay := NewProxy("web1", web.Servers(), security, quietLogger())
 	defer relay.Close()
 	cut := c.others(leader)[0]
-	onServer := cut.Relay()
+	onServer := cut.Proxy()
 	network.set(leader.cfg.Advertise, true)
 	c.setCut(cut, leader, true)
 
-	for name, asked := range map[string]*Relay{"mount": relay, "server": onServer} {
+	for name, asked := range map[string]*Proxy{"mount": relay, "server": onServer} {
 		ctx, cancel := context.WithTimeout(asUser(t, 1000), rpc.AttemptTimeout)
-		reply, err := asked.Front().Status(ctx, &clusterpb.StatusRequest{Member: leader.dir.ID})
+		reply, err := asked.InProcess().Status(ctx, &clusterpb.StatusRequest{Member: leader.dir.ID})
 		cancel()
 		require.NoError(t, err, name)
 		require.Equal(t, leader.dir.ID, reply.GetId(), name)
-		_, err = asked.Front().Status(asUser(t, 1000), &clusterpb.StatusRequest{Member: leader.dir.ID, Hash: true})
-		require.ErrorContains(t, err, "uid 1000 may not ask for "+workStatus, name)
+		_, err = asked.InProcess().Status(asUser(t, 1000), &clusterpb.StatusRequest{Member: leader.dir.ID, Hash: true})
+		require.ErrorContains(t, err, "uid 1000 may not ask for "+costlyStatus, name)
 	}
 	// The other server asks with its own rights only for what the caller has a right to.
 	security.Network = nil

@@ -85,18 +85,18 @@ func TestMetricsOfALeader(t *testing.T) {
 func TestALeaderTellsOfVotersThatAreSilent(t *testing.T) {
 	t.Parallel()
 	others := []string{"a", "b"}
-	var h heard
+	var h lastContact
 	asked := time.Now()
 	h.note(others[0], 7, asked)
 	h.note(others[1], 6, asked)
 	h.note(others[0], 6, asked.Add(time.Hour))
-	silences := h.silences(7, asked.Add(time.Minute), others)
+	silences := h.sinceContact(7, asked.Add(time.Minute), others)
 	require.Equal(t, map[string]time.Duration{others[0]: time.Minute, others[1]: time.Minute}, silences)
 	h.note(others[0], 7, asked.Add(50*time.Second))
-	silences = h.silences(7, asked.Add(time.Minute), others)
+	silences = h.sinceContact(7, asked.Add(time.Minute), others)
 	require.Equal(t, 10*time.Second, silences[others[0]])
-	require.Equal(t, 10*time.Second, unconfirmed(silences), "two of three are a majority")
-	require.Empty(t, h.silences(8, asked, others))
-	require.Zero(t, unconfirmed(nil), "who is alone is a majority")
-	require.Equal(t, 3*time.Second, unconfirmed(map[string]time.Duration{"a": time.Second, "b": 3 * time.Second, "c": time.Hour, "d": time.Hour}))
+	require.Equal(t, 10*time.Second, sinceQuorumContact(silences), "two of three are a majority")
+	require.Empty(t, h.sinceContact(8, asked, others))
+	require.Zero(t, sinceQuorumContact(nil), "who is alone is a majority")
+	require.Equal(t, 3*time.Second, sinceQuorumContact(map[string]time.Duration{"a": time.Second, "b": 3 * time.Second, "c": time.Hour, "d": time.Hour}))
 }

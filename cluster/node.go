@@ -14,71 +14,71 @@ import (
 
 // Node is a running voter.
 type Node struct {
-	cfg    Config
-	dir    *consensus.Directory
-	logger *slog.Logger
-	ctx    context.Context // ends when the node is closed
-	cancel context.CancelFunc
-	failed chan error
-	newer  sync.Once // a mount is of a newer version
-	turned turnedAway
-	broken context.Context // ends, for a cause, when the node cannot go on
-	breaks context.CancelCauseFunc
+	cfg                Config
+	dir                *consensus.Directory
+	logger             *slog.Logger
+	ctx                context.Context // ends when the node is closed
+	cancel             context.CancelFunc
+	failed             chan error
+	newer              sync.Once // a mount is of a newer version
+	connectionRefusals connectionRefusals
+	failure            context.Context // ends, for a cause, when the node cannot go on
+	markFailed         context.CancelCauseFunc
 
-	silence    *consensus.Withdrawal
-	raft       *consensus.Raft
-	fsm        *raftstore.FSM
-	store      *raftstore.Store
-	clock      *clock
-	members    *members
-	leadership *leadership
-	readIndex  *readIndex
-	shown      *shown
-	words      *words
-	instances  *instances
-	space      *diskSpace
-	changes    *changes
-	sessions   *sessions
-	renewals   *renewals
-	questions  *releaseQuestions
-	admission  *admission
-	expulsion  *expulsion
-	suffrage   *suffrage
-	moves      *moves
-	vigil      *vigil
-	removal    *removalWatch
-	binding    *binding
-	enrollment *enrollment // nil: there are no certificates
-	audit      *auditTrail
-	frozen     *frozenState
-	backups    *backups
-	ownBackups *ownBackups
-	recent     *recent
+	silence         *consensus.Withdrawal
+	raft            *consensus.Raft
+	fsm             *raftstore.FSM
+	store           *raftstore.Store
+	clock           *clock
+	members         *members
+	leadership      *leadership
+	readIndex       *readIndex
+	leaseGate       *leaseGate
+	termReports     *termReports
+	instances       *instances
+	space           *diskSpace
+	proposer        *proposer
+	sessions        *sessions
+	leaseRenewals   *leaseRenewals
+	questions       *releaseQuestions
+	joiner          *joiner
+	remover         *remover
+	promoter        *promoter
+	addressBook     *addressBook
+	failureDetector *failureDetector
+	removal         *removalWatch
+	identityCheck   *identityCheck
+	certIssuer      *certIssuer // nil: there are no certificates
+	audit           *auditFollower
+	stateHasher     *stateHasher
+	backups         *backups
+	backupSchedule  *backupSchedule
+	latency         *latencyWindow
 
-	security   *security // nil: connections are plain, or there are none
-	peers      *rpc.Peers
-	router     *rpc.Router // for what this node itself asks the leader
-	forwarder  *rpc.Forwarder
-	port       *rpc.Port // nil: none
-	server     *rpc.Server
-	joinServer *rpc.Server
-	mount      atomic.Pointer[string]
-	roundDue   atomic.Pointer[time.Time] // see RoundDue
+	security         *security // nil: connections are plain, or there are none
+	peers            *rpc.Peers
+	router           *rpc.Router // for what this node itself asks the leader
+	forwarder        *rpc.Forwarder
+	port             *rpc.Port // nil: none
+	server           *rpc.Server
+	joinServer       *rpc.Server
+	mount            atomic.Pointer[string]
+	watchdogDeadline atomic.Pointer[time.Time] // see RoundDue
 }
 
 // fail says that the node cannot go on. Only the first reason counts.
 func (n *Node) fail(err error) {
-	n.breaks(err)
+	n.markFailed(err)
 	select {
 	case n.failed <- err:
 	default:
 	}
 }
 
-// cannotApply ends the node at an entry. If it leads, the others need not wait for the end of the process.
-func (n *Node) cannotApply(err error) {
+// onApplyFailure ends the node at an entry. If it leads, the others need not wait for the end of the process.
+func (n *Node) onApplyFailure(err error) {
 	defer n.silence.Begin()
-	n.fail(whyCannotApply(err, n.cfg.DataDir, n.logger))
+	n.fail(explainApplyFailure(err, n.cfg.DataDir, n.logger))
 }
 
 // replaced ends this process, which must not be taken for this server any more.
@@ -90,8 +90,8 @@ func (n *Node) replaced(err error) {
 // Failed delivers the reason when the node cannot go on; the process is to end then.
 func (n *Node) Failed() <-chan error { return n.failed }
 
-// RoundDue is by when the loop in which this node leads, or waits to, is to begin anew, whether others answer or not.
-func (n *Node) RoundDue() time.Time { return *n.roundDue.Load() }
+// WatchdogDeadline is by when the loop in which this node leads, or waits to, is to begin anew, whether others answer or not.
+func (n *Node) WatchdogDeadline() time.Time { return *n.watchdogDeadline.Load() }
 
 // ID is that of this voter, which another one in its place will not have.
 func (n *Node) ID() string { return n.dir.ID }
@@ -106,8 +106,8 @@ func (n *Node) mountPoint() string {
 	return ""
 }
 
-// turnedAway is what has been said of those whom the node does not answer.
-type turnedAway struct {
+// connectionRefusals is what has been said of those whom the node does not answer.
+type connectionRefusals struct {
 	crowded sync.Once
 
 	mu     sync.Mutex

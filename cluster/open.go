@@ -30,8 +30,8 @@ func Open(cfg Config) (*Node, error) {
 		n.cfg.Metrics = NewMetrics()
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
-	n.roundDue.Store(new(time.Now().Add(longestRound)))
-	n.broken, n.breaks = context.WithCancelCause(n.ctx)
+	n.watchdogDeadline.Store(new(time.Now().Add(watchdogTimeout)))
+	n.failure, n.markFailed = context.WithCancelCause(n.ctx)
 	if err := n.open(); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -41,7 +41,7 @@ func Open(cfg Config) (*Node, error) {
 func newNode(cfg Config) *Node {
 	return &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: consensus.NewWithdrawal(), clock: newClock(readingOf(cfg.Clock)), recent: newRecent(),
+		silence: consensus.NewWithdrawal(), clock: newClock(readingOf(cfg.Clock)), latency: newLatencyWindow(),
 	}
 }
 
@@ -89,17 +89,17 @@ func (n *Node) open() error {
 		return err
 	}
 	var err error
-	if n.audit, err = openAuditTrail(n.ctx, n.cfg.DataDir, n.fsm, n.logger); err != nil {
+	if n.audit, err = openAuditFollower(n.ctx, n.cfg.DataDir, n.fsm, n.logger); err != nil {
 		return err
 	}
 	go n.FollowLeader(n.ctx, n.router.Lead)
 	go n.raft.TakeSnapshots(n.ctx)
 	go n.leaderLoop().run()
-	go n.frozen.run()
+	go n.stateHasher.run()
 	go n.sample()
 	go n.comparison().run()
-	go n.beFound(n.ctx)
-	go n.raise().run()
+	go n.rediscover(n.ctx)
+	go n.versionUpgrader().run()
 	n.serve()
 	go n.hangUp()
 	go n.raft.WatchDisk()
@@ -119,7 +119,7 @@ func (n *Node) startRaft() error {
 		return err
 	}
 	var running atomic.Pointer[consensus.Raft] // it stores entries before it is known here
-	n.words = newWords(func() ids.Term {
+	n.termReports = newTermReports(func() ids.Term {
 		if r := running.Load(); r != nil {
 			return ids.Term(r.CurrentTerm())
 		}
@@ -128,8 +128,8 @@ func (n *Node) startRaft() error {
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
 		Network: network, Addresses: met, Instances: n.instances, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
 		Silence: n.silence, Wrote: func(took time.Duration) { n.observeWrite(took) },
-		OnStore: n.words.stored, Writing: n.cfg.Writing,
-		MinFree: n.cfg.MinFree, Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
+		OnStore: n.termReports.onStoreEntries, Writing: n.cfg.Writing,
+		MinFree: n.cfg.MinFree, Fail: n.fail, CannotApply: n.onApplyFailure, Entries: n.cfg.entries,
 	})
 	if err != nil {
 		return err
@@ -137,13 +137,13 @@ func (n *Node) startRaft() error {
 	running.Store(n.raft)
 	n.fsm = n.raft.FSM
 	if n.security != nil {
-		n.security.judge.fsm.Store(n.fsm)
+		n.security.verifier.fsm.Store(n.fsm)
 	}
 	n.store = &raftstore.Store{
 		Raft: n.raft.Raft, Now: n.clock.Now, Version: n.clusterVersion,
 		Committed: func(took time.Duration) { n.observeCommit(took) },
 	}
-	n.members = &members{dir: n.dir, raft: n.raft, addressBook: met, versions: n.cfg.versions}
+	n.members = &members{dir: n.dir, raft: n.raft, learnedAddresses: met, versions: n.cfg.versions}
 	n.leadership.hint = &leaderHint{members: n.members, peers: n.peers}
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
 	n.assemble()
@@ -154,85 +154,85 @@ func (n *Node) startRaft() error {
 
 // assemble makes what a leader does for others, each part of those before it.
 func (n *Node) assemble() {
-	newcomers := newNewcomers()
-	n.shown = newShown(n.fsm, n.clock, n.cfg.Leases, func() ids.Term { return ids.Term(n.raft.CurrentTerm()) })
-	n.fsm.OnConfiguration(n.words.reconfigured)
-	n.words.reconfigured() // perhaps it was, since raft runs
-	n.store.Foretell, n.store.Settle = n.shown.foretell, n.shown.settle
-	n.changes = &changes{turn: newTurn(), ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
-	n.space = &diskSpace{own: n.raft.FreeSpace, members: n.members, changes: n.changes, logger: n.logger}
-	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock, n.space, n.words, n.instances)
-	n.binding = &binding{fsm: n.fsm, openings: newAttempts()}
+	learners := newLearners()
+	n.leaseGate = newLeaseGate(n.fsm, n.clock, n.cfg.Leases, func() ids.Term { return ids.Term(n.raft.CurrentTerm()) })
+	n.fsm.OnConfiguration(n.termReports.onConfigChange)
+	n.termReports.onConfigChange() // perhaps it was, since raft runs
+	n.store.Foretell, n.store.Settle = n.leaseGate.revokeAhead, n.leaseGate.waitRevoked
+	n.proposer = &proposer{exclusive: newCtxMutex(), ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
+	n.space = &diskSpace{own: n.raft.FreeSpace, members: n.members, proposer: n.proposer, logger: n.logger}
+	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock, n.space, n.termReports, n.instances)
+	n.identityCheck = &identityCheck{fsm: n.fsm, openLimits: newRateLimits()}
 	n.sessions = &sessions{
-		binding: n.binding,
-		shown:   n.shown,
-		ctx:     n.ctx, leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
-		readIndex: n.readIndex, clock: n.clock, changes: n.changes, clones: newClones(n.fsm, n.changes, n.logger), rosters: new(rosters), logger: n.logger,
+		identityCheck: n.identityCheck,
+		leaseGate:     n.leaseGate,
+		ctx:           n.ctx, deadlines: newSessionDeadlines(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
+		readIndex: n.readIndex, clock: n.clock, proposer: n.proposer, clones: newClones(n.fsm, n.proposer, n.logger), rosters: new(rosters), logger: n.logger,
 	}
 	n.questions = newReleaseQuestions()
-	n.renewals = newRenewals(n.ctx, n.shown.table, n.leadership, n.readIndex, n.binding)
-	callsBack := &caller{n.dir.ID, n.raft, n.connections()}
-	n.moves = &moves{raft: n.raft, members: n.members, caller: callsBack, logger: n.logger}
-	n.suffrage = &suffrage{
-		raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, changes: n.changes, caller: callsBack, logger: n.logger,
+	n.leaseRenewals = newLeaseRenewals(n.ctx, n.leaseGate.table, n.leadership, n.readIndex, n.identityCheck)
+	dialer := &dialer{n.dir.ID, n.raft, n.connections()}
+	n.addressBook = &addressBook{raft: n.raft, members: n.members, dialer: dialer, logger: n.logger}
+	n.promoter = &promoter{
+		raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, proposer: n.proposer, dialer: dialer, logger: n.logger,
 	}
-	n.expulsion = &expulsion{
-		raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers, suffrage: n.suffrage,
-		sessions: n.sessions, revokes: n.security != nil, leavingTime: leavingTime, leaving: make(map[string]time.Duration),
+	n.remover = &remover{
+		raft: n.raft, members: n.members, proposer: n.proposer, learners: learners, promoter: n.promoter,
+		sessions: n.sessions, revokes: n.security != nil, drainTimeout: drainTimeout, draining: make(map[string]time.Duration),
 	}
-	n.vigil = &vigil{
-		ctx: n.ctx, after: n.cfg.RemoveDead, raft: n.raft, members: n.members, leadership: n.leadership, peers: n.peers, changes: n.changes,
-		expulsion: n.expulsion, instances: n.instances, logger: n.logger,
+	n.failureDetector = &failureDetector{
+		ctx: n.ctx, removeAfter: n.cfg.RemoveDead, raft: n.raft, members: n.members, leadership: n.leadership, peers: n.peers, proposer: n.proposer,
+		remover: n.remover, instances: n.instances, logger: n.logger,
 	}
-	n.admission = &admission{
+	n.joiner = &joiner{
 		ctx: n.ctx, alone: n.cfg.Address == "", raft: n.raft, members: n.members, leadership: n.leadership,
-		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: callsBack, moves: n.moves, instances: n.instances,
+		proposer: n.proposer, learners: learners, remover: n.remover, dialer: dialer, addressBook: n.addressBook, instances: n.instances,
 		logger: n.logger,
 	}
 	if n.security != nil {
-		n.enrollment = &enrollment{
-			fsm: n.fsm, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock, changes: n.changes, members: n.members,
-			office: n.office(), founding: &n.security.founding, attempts: newAttempts(), proofs: newAttempts(),
+		n.certIssuer = &certIssuer{
+			fsm: n.fsm, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock, proposer: n.proposer, members: n.members,
+			signer: n.newSigner(), bootstrapCA: &n.security.bootstrapCA, enrollLimits: newRateLimits(), proofLimits: newRateLimits(),
 			ownKey:   func() [32]byte { return n.security.credentials.Key().Hash() },
 			validity: n.cfg.certificateValidity(), rosters: n.sessions.rosters, logger: n.logger,
 		}
 	}
-	n.frozen = &frozenState{ctx: n.ctx, fsm: n.fsm, logger: n.logger}
-	state := &stateBackup{router: n.router, raft: n.raft, name: n.cfg.Name, program: n.cfg.Version}
+	n.stateHasher = &stateHasher{ctx: n.ctx, fsm: n.fsm, logger: n.logger}
+	state := &backupSource{router: n.router, raft: n.raft, name: n.cfg.Name, program: n.cfg.Version}
 	n.backups = newBackups(n.ctx, state.begin)
-	n.ownBackups = &ownBackups{
+	n.backupSchedule = &backupSchedule{
 		ctx: n.ctx, series: backup.Series{Dir: n.cfg.BackupDir, Node: n.cfg.Name, Keep: n.cfg.BackupKeep}, every: n.cfg.BackupEvery,
 		begin: state.begin, metrics: n.cfg.Metrics, logger: n.logger,
 	}
 	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail, asked: time.Now()}
 }
 
-func (n *Node) office() *office {
-	return &office{
+func (n *Node) newSigner() *caSigner {
+	return &caSigner{
 		fsm: n.fsm, key: n.security.credentials.Key, path: filepath.Join(n.dir.Path, consensus.SealKeyFile), seal: n.security.seal,
 	}
 }
 
 func (n *Node) leaderLoop() *leaderLoop {
 	return &leaderLoop{
-		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, shown: n.shown, space: n.space,
-		clock: n.clock, changes: n.changes, sessions: n.sessions, admission: n.admission, moves: n.moves, vigil: n.vigil,
+		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, leaseGate: n.leaseGate, space: n.space,
+		clock: n.clock, proposer: n.proposer, sessions: n.sessions, joiner: n.joiner, addressBook: n.addressBook, failureDetector: n.failureDetector,
 		removal: n.removal, logger: n.logger,
-		enrollment: n.enrollment, limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) }, cluster: n.recordCluster,
-		roundDue: &n.roundDue, leasesOver: n.cfg.LeasesOver,
+		certIssuer: n.certIssuer, limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) }, cluster: n.recordCluster,
+		watchdogDeadline: &n.watchdogDeadline, expiredLeaseTerm: n.cfg.ExpiredLeaseTerm,
 	}
 }
 
 func (n *Node) comparison() *comparison {
 	return &comparison{
 		ctx: n.ctx, interval: compareInterval, members: n.members, leadership: n.leadership,
-		changes: n.changes, peers: n.peers, instances: n.instances, self: n, logger: n.logger,
+		proposer: n.proposer, peers: n.peers, instances: n.instances, self: n, logger: n.logger,
 	}
 }
 
-func (n *Node) raise() *raise {
-	return &raise{
-		ctx: n.ctx, fsm: n.fsm, raft: n.raft, members: n.members, leadership: n.leadership, changes: n.changes, peers: n.peers, self: n,
+func (n *Node) versionUpgrader() *versionUpgrader {
+	return &versionUpgrader{
+		ctx: n.ctx, fsm: n.fsm, raft: n.raft, members: n.members, leadership: n.leadership, proposer: n.proposer, peers: n.peers, self: n,
 		logger: n.logger,
 	}
 }

@@ -16,13 +16,13 @@ import (
 func (n *Node) ProveServer(ctx context.Context, req *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
 	caller := rpc.CallerOf(ctx)
 	switch {
-	case n.enrollment == nil:
+	case n.certIssuer == nil:
 		return nil, refuse(storepb.Code_INVALID, "servers of this cluster have no certificates")
 	case len(req.GetNonce()) != len(identity.Nonce{}):
 		return nil, refuse(storepb.Code_INVALID, fmt.Sprintf("a nonce has %d bytes", len(identity.Nonce{})))
 	case req.GetOfCaller():
-		return n.enrollment.proveServer(ctx, caller, req)
-	case !hasCertificate(caller) && !n.enrollment.proofs.allowed(whose(caller), readClocks().mono):
+		return n.certIssuer.proveServer(ctx, caller, req)
+	case !hasCertificate(caller) && !n.certIssuer.proofLimits.allow(rateKey(caller), readClocks().mono):
 		return nil, refuse(storepb.Code_TOO_MANY_REQUESTS, "too many proofs are asked for from this address; try again in a moment")
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx)*(10-answerTime)/10) // so that the caller is told why not
@@ -37,17 +37,17 @@ func (n *Node) ProveServer(ctx context.Context, req *clusterpb.ProveServerReques
 }
 
 // proveServer signs that the calling server is one, if this node leads and a majority confirms it.
-func (e *enrollment) proveServer(ctx context.Context, caller rpc.Caller, req *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
-	term, leader := e.leadership.await(ctx)
+func (i *certIssuer) proveServer(ctx context.Context, caller rpc.Caller, req *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
+	term, leader := i.leadership.await(ctx)
 	if term == 0 {
 		return &clusterpb.ProveServerReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
 	}
 	if caller.Role == rpc.RoleLocal {
-		caller = rpc.Caller{Role: rpc.RoleServer, Host: e.members.dir.Name, Key: e.ownKey()}
+		caller = rpc.Caller{Role: rpc.RoleServer, Host: i.members.dir.Name, Key: i.ownKey()}
 	}
-	authority, err := e.office.signing()
+	authority, err := i.signer.current()
 	if err == nil {
-		err = notAnswered(e.readIndex.confirm(ctx))
+		err = notAnswered(i.readIndex.confirm(ctx))
 	}
 	if err != nil {
 		return &clusterpb.ProveServerReply{Outcome: outcomeOf(err)}, nil
@@ -55,7 +55,7 @@ func (e *enrollment) proveServer(ctx context.Context, caller rpc.Caller, req *cl
 	var refused error
 	var tokenHash []byte
 	reply := &clusterpb.ProveServerReply{Signer: [][]byte{authority.Certificate().Raw}}
-	e.fsm.View(func(ns *namespace.Namespace) {
+	i.fsm.View(func(ns *namespace.Namespace) {
 		refused = ns.Admitted(caller.Host, storepb.Role_SERVER, caller.Key[:])
 		tokenHash = ns.TokenSecretHash(req.GetTokenId())
 		for _, known := range ns.Authorities() {

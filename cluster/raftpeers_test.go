@@ -44,7 +44,7 @@ func requestVote(over *raft.NetworkTransport, of *Node) error {
 // TestWhoSpeaksRaft has a server that is not known yet, and one that was replaced by another of its name.
 func TestWhoSpeaksRaft(t *testing.T) {
 	t.Parallel()
-	node := foundSecure(t)
+	node := bootstrapSecure(t)
 	enrolled := func(want *storepb.JoinToken) *identity.Credentials {
 		ctx, cancel := context.WithTimeout(t.Context(), testWait)
 		defer cancel()
@@ -53,7 +53,7 @@ func TestWhoSpeaksRaft(t *testing.T) {
 		require.NoError(t, err)
 		return joined.Credentials
 	}
-	authority, err := node.enrollment.office.signing()
+	authority, err := node.certIssuer.signer.current()
 	require.NoError(t, err)
 	later := raftAs(t, node, issued(t, authority, "later", node.clusterTime()))
 	require.NoError(t, requestVote(later, node), "its state may be behind")
@@ -66,7 +66,7 @@ func TestWhoSpeaksRaft(t *testing.T) {
 	require.Eventually(t, func() bool { return requestVote(gone, node) != nil }, testWait, time.Millisecond, "its connection is ended")
 	require.Error(t, requestVote(gone, node), "and there is no other one")
 	require.NoError(t, requestVote(replacing, node))
-	node.cutOff()
+	node.hangUpRevoked()
 	require.NoError(t, requestVote(later, node), "on the connection that it has")
 
 	change(t, node, revokeHost("n9"))
@@ -79,11 +79,11 @@ func TestWhoSpeaksRaft(t *testing.T) {
 // TestWhoSignsNowMayBeNewsToAState tells whom a node trusts whose certificate is of an authority that its state does not have.
 func TestWhoSignsNowMayBeNewsToAState(t *testing.T) {
 	t.Parallel()
-	node := foundSecure(t)
+	node := bootstrapSecure(t)
 	next, err := identity.NewAuthority(time.Now())
 	require.NoError(t, err)
 	trusts := func(given time.Time) bool {
-		j := newJudge(issued(t, next, "n9", given), node.clusterTime)
+		j := newCertVerifier(issued(t, next, "n9", given), node.clusterTime)
 		j.fsm.Store(node.fsm)
 		return slices.ContainsFunc(j.Authorities(), next.Certificate().Equal)
 	}

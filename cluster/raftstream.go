@@ -140,7 +140,7 @@ func (s *raftStream) greetProcess(conn net.Conn) error {
 		starts[n] = ids.Instance(binary.BigEndian.Uint64(instances[8*n:]))
 	}
 	if last := len(starts) - 1; last >= 0 && s.instances != nil {
-		s.instances.hear(processOf(starts[last], starts[:last], ""))
+		s.instances.describe(processOf(starts[last], starts[:last], ""))
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (s *raftStream) report(from net.Addr, theirs, ours string) {
 	host, _, _ := net.SplitHostPort(from.String())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ours == "" || s.refused[host] || len(s.refused) >= mostTurnedAway {
+	if ours == "" || s.refused[host] || len(s.refused) >= maxAddressesLogged {
 		return
 	}
 	if s.refused == nil {
@@ -170,5 +170,5 @@ func (advertised) Network() string { return "tcp" }
 // String is part of net.Addr.
 func (a advertised) String() string { return string(a) }
 
-// mostTurnedAway is of how many addresses it is said: whoever reaches the port could fill the log.
-const mostTurnedAway = 1000
+// maxAddressesLogged is of how many addresses it is said: whoever reaches the port could fill the log.
+const maxAddressesLogged = 1000

@@ -17,20 +17,20 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestRoundsBeginAfterTheyAreAskedFor counts how many rounds had begun when a reader came: its own begins after that.
-func TestRoundsBeginAfterTheyAreAskedFor(t *testing.T) {
+// TestQuorumRoundsBeginAfterTheRequest counts how many rounds had begun when a reader came: its own begins after that.
+func TestQuorumRoundsBeginAfterTheRequest(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	begun := 0
 	goOn := make(chan struct{})
-	c := &rounds{round: func() error {
+	c := &quorumRounds{round: func() error {
 		mu.Lock()
 		begun++
 		n := begun
 		mu.Unlock()
 		<-goOn
 		if n == 2 {
-			return errNotConfirmed
+			return errNoQuorum
 		}
 		return nil
 	}}
@@ -57,7 +57,7 @@ func TestRoundsBeginAfterTheyAreAskedFor(t *testing.T) {
 	failed := 0
 	for range cap(results) {
 		if err := <-results; err != nil {
-			require.ErrorIs(t, err, errNotConfirmed)
+			require.ErrorIs(t, err, errNoQuorum)
 			failed++
 		}
 	}
@@ -65,8 +65,8 @@ func TestRoundsBeginAfterTheyAreAskedFor(t *testing.T) {
 	require.LessOrEqual(t, failed, 9)
 }
 
-// TestOneVotersWordIsEnough has a leader ask one voter at a time, also one that is gone.
-func TestOneVotersWordIsEnough(t *testing.T) {
+// TestOneVotersReportIsEnough has a leader ask one voter at a time, also one that is gone.
+func TestOneVotersReportIsEnough(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
@@ -96,7 +96,7 @@ func leaderOf(t testing.TB, nodes []*Node) *Node {
 	return leader
 }
 
-func TestWhoseWordCounts(t *testing.T) {
+func TestReportsThatCount(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
@@ -138,7 +138,7 @@ func TestWhoseWordCounts(t *testing.T) {
 // TestAnyStateThatIsNewEnough asks a node that does not lead for a state that it has, and for one that it has not.
 func TestAnyStateThatIsNewEnough(t *testing.T) {
 	t.Parallel()
-	nodes := nodesThatLease(t, 3, false) // see TestOnlyTheLeaderShowsItsState
+	nodes := nodesThatLease(t, 3, false) // see TestOnlyTheLeaderAnswersFromItsState
 	leader := leaderOf(t, nodes)
 	client := openTestClient(t, leader, "")
 	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
@@ -183,24 +183,24 @@ func TestALeaderThatRemovesItselfIsNotConfirmed(t *testing.T) {
 	}
 	leader.raft.RemoveServer(raft.ServerID(leader.dir.ID), 0, 0)
 	require.Eventually(t, func() bool { return !slices.Contains(leader.raft.VoterIDs(), leader.dir.ID) }, testWait, time.Millisecond)
-	require.ErrorIs(t, leader.readIndex.ask(), errNotConfirmed)
+	require.ErrorIs(t, leader.readIndex.ask(), errNoQuorum)
 	require.False(t, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: left.dir.ID, VoterInstance: uint64(left.dir.Instance()), Term: uint64(term)}, term))
-	require.False(t, leader.readIndex.isMajorityWith(left.dir.ID, uint64(left.dir.Instance())))
+	require.False(t, leader.readIndex.isQuorumWith(left.dir.ID, uint64(left.dir.Instance())))
 }
 
-// TestOnlyTheVotersOwnWordCounts has another node answer at the address of a voter.
-func TestOnlyTheVotersOwnWordCounts(t *testing.T) {
+// TestOnlyTheVotersOwnReportCounts has another node answer at the address of a voter.
+func TestOnlyTheVotersOwnReportCounts(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })
 	voter, stranger := leader.members.get(others[0].dir.ID), others[1]
 	term := leader.leadership.term()
-	require.Eventually(t, func() bool { return leader.readIndex.probe(voter, rpc.ProbeTimeout).term == term }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return leader.readIndex.probeTerm(voter, rpc.ProbeTimeout).term == term }, testWait, time.Millisecond)
 	voter = proto.CloneOf(voter)
 	voter.Address = stranger.cfg.Address
 	leader.clock.keepOnly(nil)
-	require.Zero(t, leader.readIndex.probe(voter, rpc.ProbeTimeout).term)
+	require.Zero(t, leader.readIndex.probeTerm(voter, rpc.ProbeTimeout).term)
 	leader.clock.mu.Lock()
 	defer leader.clock.mu.Unlock()
 	require.NotContains(t, leader.clock.peers, voter.GetId(), "the clock of another host")

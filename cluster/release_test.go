@@ -14,7 +14,7 @@ import (
 func release(t testing.TB, node *Node, unlink *storepb.Unlink) *storepb.Result {
 	t.Helper()
 	unlink.Parent = 1
-	reply, err := node.Relay().Front().Change(asUser(t, 0), &clusterpb.ChangeRequest{Op: &storepb.Op{Op: &storepb.Op_Unlink{Unlink: unlink}}})
+	reply, err := node.Proxy().InProcess().Change(asUser(t, 0), &clusterpb.ChangeRequest{Op: &storepb.Op{Op: &storepb.Op_Unlink{Unlink: unlink}}})
 	require.NoError(t, err)
 	return reply.GetResult()
 }
@@ -24,7 +24,7 @@ func TestAnAdministratorReleasesTheLockThatHeSaw(t *testing.T) {
 	client := openTestClient(t, node, "")
 	name := []byte("deploy.lock")
 	require.Equal(t, storepb.Code_OK, create(t, client, string(name)))
-	listed, err := node.Relay().Front().Execute(asUser(t, 0), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{
+	listed, err := node.Proxy().InProcess().Execute(asUser(t, 0), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{
 		Query: &storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: &storepb.ListLocks{Viewer: new(storepb.Viewer)}}},
 	}})
 	require.NoError(t, err)
@@ -43,33 +43,33 @@ func TestAnAdministratorReleasesTheLockThatHeSaw(t *testing.T) {
 
 	require.Equal(t, storepb.Code_OK, create(t, client, string(name)))
 	require.Equal(t, storepb.Code_NOT_FOUND, release(t, node, &storepb.Unlink{Name: name, Force: true, IfToken: token}).GetCode(), "it is another one")
-	_, err = node.Relay().Front().Change(asUser(t, 1000), &clusterpb.ChangeRequest{Op: &storepb.Op{Op: &storepb.Op_Unlink{
+	_, err = node.Proxy().InProcess().Change(asUser(t, 1000), &clusterpb.ChangeRequest{Op: &storepb.Op{Op: &storepb.Op_Unlink{
 		Unlink: &storepb.Unlink{Parent: 1, Name: name, Force: true, IfToken: token},
 	}}})
 	require.ErrorContains(t, err, "uid 1000 may not ask for unlink")
 }
 
 func TestANodeRemembersItsLastHour(t *testing.T) {
-	r := newRecent()
+	r := newLatencyWindow()
 	for i := range 100 {
-		r.commit(time.Duration(i+1) * time.Millisecond)
+		r.recordCommit(time.Duration(i+1) * time.Millisecond)
 	}
-	r.behind(3)
-	r.behind(2)
-	r.finish(time.Unix(60, 0))
+	r.recordLag(3)
+	r.recordLag(2)
+	r.closeSample(time.Unix(60, 0))
 	for i := range samplesKept {
-		r.finish(time.Unix(int64(90+30*i), 0))
+		r.closeSample(time.Unix(int64(90+30*i), 0))
 	}
 	samples := r.all()
 	require.Len(t, samples, samplesKept)
 	require.Zero(t, samples[0].GetCommits(), "the oldest was dropped")
 
-	r = newRecent()
+	r = newLatencyWindow()
 	for i := range 3 * durationsKept {
-		r.write(time.Duration(i))
+		r.recordWrite(time.Duration(i))
 	}
-	r.behind(3)
-	r.finish(time.Unix(60, 0))
+	r.recordLag(3)
+	r.closeSample(time.Unix(60, 0))
 	sample := r.all()[0]
 	require.Equal(t, uint64(3), sample.GetLag())
 	require.Equal(t, uint64(3*durationsKept), sample.GetWrites())

@@ -42,7 +42,7 @@ func startImpostor(
 	port, err := rpc.Listen("127.0.0.1:0", &rpc.Security{
 		Server: credentials.ServerConfig(judge, rpc.ProtocolRPC, rpc.ProtocolRaft, rpc.ProtocolJoin),
 		Client: func(protocol string) *tls.Config { return credentials.ClientConfig(judge, protocol) },
-		Caller: newJudge(credentials, time.Now).caller,
+		Caller: newCertVerifier(credentials, time.Now).caller,
 	}, rpc.PortReport{Crowded: func(rpc.Caller) {}, Failed: func(rpc.Caller, error) {}, Malformed: func() {}})
 	require.NoError(t, err)
 	i.address = port.Addr().String()
@@ -245,7 +245,7 @@ func letsIn(t *testing.T, config *tls.Config, credentials *identity.Credentials,
 // TestAllServersWereReplaced has a host come back that knows none of the servers that there are.
 func TestAllServersWereReplaced(t *testing.T) {
 	t.Parallel()
-	first := foundSecure(t)
+	first := bootstrapSecure(t)
 	_, dir := join(t, first, "web1")
 	cfg := secureConfig(t, "n1")
 	enrollNode(t, first, cfg)
@@ -262,7 +262,7 @@ func TestARotationShutsOutTheDiskOfARemovedServer(t *testing.T) {
 	away, _ := join(t, nodes[0], "web2") // is off until after the rotation
 	mount := mountAt(t, web)
 	removed, stay := removeServer(t, nodes)
-	authority, err := removed.enrollment.office.signing()
+	authority, err := removed.certIssuer.signer.current()
 	require.NoError(t, err)
 	stolen := removed.security.credentials
 	forged := forgeServer(t, authority, "n9")
@@ -305,9 +305,9 @@ func TestARotationShutsOutTheDiskOfARemovedServer(t *testing.T) {
 	// Servers hear nobody with such a certificate either, whatever it speaks.
 	for _, node := range stay {
 		require.Eventually(t, func() bool {
-			return !letsIn(t, node.security.credentials.ServerConfig(node.security.judge, identity.ProtocolRaft), forged, identity.ProtocolRaft)
+			return !letsIn(t, node.security.credentials.ServerConfig(node.security.verifier, identity.ProtocolRaft), forged, identity.ProtocolRaft)
 		}, testWait, time.Millisecond)
-		require.True(t, letsIn(t, node.security.credentials.ServerConfig(node.security.judge, identity.ProtocolRaft), stay[0].security.credentials, identity.ProtocolRaft))
+		require.True(t, letsIn(t, node.security.credentials.ServerConfig(node.security.verifier, identity.ProtocolRaft), stay[0].security.credentials, identity.ProtocolRaft))
 	}
 
 	// The seal key is another one, which each server has, and which the state holds for them only.
@@ -325,7 +325,7 @@ func TestARotationShutsOutTheDiskOfARemovedServer(t *testing.T) {
 	require.Equal(t, one, other)
 	var record *storepb.AuthorityRecord
 	stay[0].fsm.View(func(ns *namespace.Namespace) { record = ns.SigningAuthority() })
-	newest := stay[0].security.judge.Authorities()[0]
+	newest := stay[0].security.verifier.Authorities()[0]
 	_, err = identity.Unseal(newest, record.GetSealedKey(), sealBefore)
 	require.ErrorIs(t, err, identity.ErrSeal)
 	require.Len(t, record.GetShares(), 2)
@@ -342,6 +342,6 @@ func TestARotationShutsOutTheDiskOfARemovedServer(t *testing.T) {
 		joined.fsm.View(func(ns *namespace.Namespace) { record = ns.SigningAuthority() })
 		return len(record.GetShares()) == 3
 	}, testWait, time.Millisecond)
-	_, err = joined.enrollment.office.signing()
+	_, err = joined.certIssuer.signer.current()
 	require.NoError(t, err)
 }

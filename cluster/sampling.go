@@ -11,12 +11,12 @@ const lagInterval = time.Second
 
 func (n *Node) observeCommit(took time.Duration) {
 	n.cfg.Metrics.commits.Observe(took.Seconds())
-	n.recent.commit(took)
+	n.latency.recordCommit(took)
 }
 
 func (n *Node) observeWrite(took time.Duration) {
 	n.cfg.Metrics.writes.Observe(took.Seconds())
-	n.recent.write(took)
+	n.latency.recordWrite(took)
 }
 
 // sample goes on until the node is closed.
@@ -31,10 +31,10 @@ func (n *Node) sample() {
 			return
 		case <-looks.C:
 			if commit, applied := n.raft.CommitIndex(), n.raft.AppliedIndex(); commit > applied {
-				n.recent.behind(commit - applied)
+				n.latency.recordLag(commit - applied)
 			}
 		case now := <-ends.C:
-			n.recent.finish(now)
+			n.latency.closeSample(now)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func (n *Node) votersSeen() (seen []*clusterpb.VoterSeen) {
 		return nil
 	}
 	offsets := n.clock.offsets(n.dir.ID)
-	silences := n.readIndex.heard.silences(term, time.Now(), n.raft.VoterIDs())
+	silences := n.readIndex.lastContact.sinceContact(term, time.Now(), n.raft.VoterIDs())
 	silences[n.dir.ID] = 0
 	for _, id := range n.raft.VoterIDs() {
 		seen = append(seen, &clusterpb.VoterSeen{Id: id, ClockOffset: int64(offsets[id]), Silent: int64(silences[id])})

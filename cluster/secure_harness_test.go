@@ -26,8 +26,8 @@ func secureConfig(t testing.TB, name string) Config {
 	return cfg
 }
 
-// foundSecure runs the first node of a cluster with certificates, and waits until it gives some.
-func foundSecure(t testing.TB, change ...func(*Config)) *Node {
+// bootstrapSecure runs the first node of a cluster with certificates, and waits until it gives some.
+func bootstrapSecure(t testing.TB, change ...func(*Config)) *Node {
 	t.Helper()
 	cfg := secureConfig(t, "n0")
 	cfg.Bootstrap = true
@@ -35,23 +35,23 @@ func foundSecure(t testing.TB, change ...func(*Config)) *Node {
 		c(&cfg)
 	}
 	node := startNode(t, cfg)
-	awaitFounded(t, node)
+	awaitBootstrapRecorded(t, node)
 	return node
 }
 
-func awaitFounded(t testing.TB, node *Node) {
+func awaitBootstrapRecorded(t testing.TB, node *Node) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
 	require.NoError(t, node.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Admission(node.dir.Name) != nil }))
 	// The node itself hears of it a moment later, and enrolls nobody before.
-	require.Eventually(t, func() bool { return node.security.founding.Load() == nil }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return node.security.bootstrapCA.Load() == nil }, testWait, time.Millisecond)
 }
 
 // startSecureNodes runs a cluster of n nodes with certificates.
 func startSecureNodes(t testing.TB, n int, change ...func(*Config)) []*Node {
 	t.Helper()
-	nodes := []*Node{foundSecure(t, change...)}
+	nodes := []*Node{bootstrapSecure(t, change...)}
 	for i := 1; i < n; i++ {
 		cfg := secureConfig(t, fmt.Sprintf("n%d", i))
 		for _, c := range change {

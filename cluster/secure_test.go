@@ -39,8 +39,8 @@ func TestServersAndMountsComeInWithTokens(t *testing.T) {
 	require.Equal(t, "web1", joined.GetHost())
 }
 
-// TestABeginningIsTakenUpWhereItWasCutOff has the first server stop after each of the files that it writes.
-func TestABeginningIsTakenUpWhereItWasCutOff(t *testing.T) {
+// TestAnInterruptedBootstrapContinues has the first server stop after each of the files that it writes.
+func TestAnInterruptedBootstrapContinues(t *testing.T) {
 	t.Parallel()
 	whole := secureConfig(t, "n0")
 	whole.Bootstrap = true
@@ -70,7 +70,7 @@ func TestABeginningIsTakenUpWhereItWasCutOff(t *testing.T) {
 			require.NoError(t, os.Rename(filepath.Join(begun.DataDir, name), filepath.Join(cfg.DataDir, name)))
 		}
 		node := startNode(t, cfg)
-		awaitFounded(t, node)
+		awaitBootstrapRecorded(t, node)
 		join(t, node, "web1")
 		require.NoError(t, node.Close())
 
@@ -84,7 +84,7 @@ func TestABeginningIsTakenUpWhereItWasCutOff(t *testing.T) {
 
 func TestADirectoryIsOfOneKindOfCluster(t *testing.T) {
 	t.Parallel()
-	secure := foundSecure(t)
+	secure := bootstrapSecure(t)
 	cfg := secure.cfg
 	require.NoError(t, secure.Close())
 	cfg.Metrics, cfg.Insecure = nil, true
@@ -115,8 +115,8 @@ func refusedCall(t testing.TB, to rpc.Node) {
 
 func TestAStrangerIsToldNothing(t *testing.T) {
 	t.Parallel()
-	node := foundSecure(t)
-	other := foundSecure(t)
+	node := bootstrapSecure(t)
+	other := bootstrapSecure(t)
 	theirs, _ := join(t, other, "web1")
 	plain := rpc.NewRemote(node.cfg.Advertise, nil)
 	defer plain.Close()
@@ -149,7 +149,7 @@ func TestAStrangerIsToldNothing(t *testing.T) {
 
 func TestTokensLetInWhomTheySay(t *testing.T) {
 	t.Parallel()
-	node := foundSecure(t)
+	node := bootstrapSecure(t)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
 	try := func(token *identity.Token, host string) error {
@@ -171,7 +171,7 @@ func TestTokensLetInWhomTheySay(t *testing.T) {
 	gone := newToken(t, node, new(storepb.JoinToken))
 	change(t, node, &storepb.Op{Op: &storepb.Op_DeleteToken{DeleteToken: &storepb.DeleteToken{Id: gone.ID[:]}}})
 	require.ErrorContains(t, try(gone, "web2"), "not known")
-	other := foundSecure(t)
+	other := bootstrapSecure(t)
 	foreign := *newToken(t, other, new(storepb.JoinToken))
 	foreign.Addresses = []string{node.cfg.Advertise}
 	refused := new(identity.Refused)
@@ -189,7 +189,7 @@ func withToken(request *clusterpb.EnrollRequest, secret identity.Secret) *cluste
 // TestALostAnswerIsGivenAgain has a host join whose first answer was lost: with one use of the token, and the same certificate.
 func TestALostAnswerIsGivenAgain(t *testing.T) {
 	t.Parallel()
-	node := foundSecure(t)
+	node := bootstrapSecure(t)
 	token := newToken(t, node, &storepb.JoinToken{Role: storepb.Role_SERVER})
 	key, err := identity.NewKey()
 	require.NoError(t, err)
@@ -217,7 +217,7 @@ func TestALostAnswerIsGivenAgain(t *testing.T) {
 
 func TestAHostActsForItselfOnly(t *testing.T) {
 	t.Parallel()
-	node := foundSecure(t)
+	node := bootstrapSecure(t)
 	web1, _ := join(t, node, "web1")
 	web2, _ := join(t, node, "web2")
 	mount := mountAt(t, web1)
@@ -297,7 +297,7 @@ func TestARevokedHostIsShutOutAtOnce(t *testing.T) {
 // TestSessionsOfARevokedHostAreEnded, which would live for long, and no other's.
 func TestSessionsOfARevokedHostAreEnded(t *testing.T) {
 	t.Parallel()
-	node := foundSecure(t, func(cfg *Config) { cfg.SessionTTL = time.Hour })
+	node := bootstrapSecure(t, func(cfg *Config) { cfg.SessionTTL = time.Hour })
 	for _, name := range []string{"web1", "web2", "web3"} {
 		credentials, _ := join(t, node, name)
 		require.Equal(t, storepb.Code_OK, create(t, mountAt(t, credentials).Client, name))
@@ -312,9 +312,9 @@ func TestSessionsOfARevokedHostAreEnded(t *testing.T) {
 	require.Equal(t, []string{"web1", "web2", "web3"}, hosts())
 	change(t, node, revokeHost("web2"))
 	require.Eventually(t, func() bool { return slices.Equal([]string{"web1", "web3"}, hosts()) }, testWait, time.Millisecond)
-	require.False(t, node.sessions.speaks("web2", readClocks().mono))
-	require.True(t, node.sessions.speaks("web1", readClocks().mono))
-	require.False(t, node.sessions.speaks("web1", readClocks().mono+time.Hour/2+time.Minute), "it has not for long, then")
+	require.False(t, node.sessions.hasActiveMount("web2", readClocks().mono))
+	require.True(t, node.sessions.hasActiveMount("web1", readClocks().mono))
+	require.False(t, node.sessions.hasActiveMount("web1", readClocks().mono+time.Hour/2+time.Minute), "it has not for long, then")
 }
 
 func TestAMemberIsRemovedBeforeItIsRevoked(t *testing.T) {
@@ -342,9 +342,9 @@ func TestAMemberIsRemovedBeforeItIsRevoked(t *testing.T) {
 		require.NoError(t, node.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Admission(leader.dir.Name).GetRevoked() != 0 }))
 		refusedCall(t, callerAs(t, node, leader.security.credentials))
 		gone := leader.security.credentials
-		require.Equal(t, identity.Revoked, node.security.judge.Standing(gone.Name(), gone.Key().Hash()))
+		require.Equal(t, identity.Revoked, node.security.verifier.Standing(gone.Name(), gone.Key().Hash()))
 		// Were this node behind, the cluster might know it again, and be led by it.
-		require.Equal(t, identity.Unknown, node.security.judge.Standing(gone.Name(), identity.KeyHash{}), "with another key it is heard")
+		require.Equal(t, identity.Unknown, node.security.verifier.Standing(gone.Name(), identity.KeyHash{}), "with another key it is heard")
 	}
 }
 
@@ -401,7 +401,7 @@ func TestStrangersDoNotHinderRenewals(t *testing.T) {
 // TestAHostThatWasOffForLongComesBack has the certificate of a host end while it is off.
 func TestAHostThatWasOffForLongComesBack(t *testing.T) {
 	t.Parallel()
-	node := foundSecure(t, func(cfg *Config) { cfg.validity = 6 * time.Second })
+	node := bootstrapSecure(t, func(cfg *Config) { cfg.validity = 6 * time.Second })
 	web, dir := join(t, node, "web1")
 	require.Eventually(t, func() bool { return web.Expired(node.clusterTime()) }, testWait, time.Millisecond)
 	refusedCall(t, callerAs(t, node, web))
@@ -548,7 +548,7 @@ func TestAllComeBackAfterLong(t *testing.T) {
 
 func TestRootOfASquashedHostIsNobody(t *testing.T) {
 	t.Parallel()
-	node := foundSecure(t)
+	node := bootstrapSecure(t)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
 	joined, err := enrolment.Join(ctx, newToken(t, node, &storepb.JoinToken{SquashRoot: true}), "guest", filepath.Join(t.TempDir(), "identity"), nil)
@@ -580,7 +580,7 @@ func TestRootOfASquashedHostIsNobody(t *testing.T) {
 	} {
 		for host, want := range map[string]*storepb.Viewer{"guest": want, "web1": {Uid: uid, Gid: uid, Groups: []uint32{0, 4}}} {
 			list := &storepb.ListEvents{Viewer: &storepb.Viewer{Uid: uid, Gid: uid, Groups: []uint32{0, 4}}}
-			node.binding.viewer(rpc.Caller{Role: rpc.RoleClient, Host: host}, &storepb.Query{Query: &storepb.Query_ListEvents{ListEvents: list}})
+			node.identityCheck.restrictViewer(rpc.Caller{Role: rpc.RoleClient, Host: host}, &storepb.Query{Query: &storepb.Query_ListEvents{ListEvents: list}})
 			require.True(t, proto.Equal(want, list.GetViewer()), "%s: %v", host, list)
 		}
 	}
@@ -591,11 +591,11 @@ func TestRootOfASquashedHostIsNobody(t *testing.T) {
 
 func TestSessionsAreNotOpenedTooOften(t *testing.T) {
 	t.Parallel()
-	node := foundSecure(t)
+	node := bootstrapSecure(t)
 	web, _ := join(t, node, "web1")
 	caller := callerAs(t, node, web)
 	crowded := false
-	for id := uint64(1); id <= 2*attemptsAtOnce && !crowded; id++ {
+	for id := uint64(1); id <= 2*rateBurst && !crowded; id++ {
 		_, err := caller.Execute(t.Context(), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{
 			Session: id, Op: &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{Host: "web1", BootId: "b"}}},
 		}}})
@@ -611,19 +611,19 @@ func TestSessionsAreNotOpenedTooOften(t *testing.T) {
 	require.NoError(t, err, "others go on")
 }
 
-func TestAttemptsComeBack(t *testing.T) {
+func TestRateLimitsRefill(t *testing.T) {
 	t.Parallel()
-	a := newAttempts()
-	for range attemptsAtOnce {
-		require.True(t, a.allowed("somebody", time.Hour))
+	a := newRateLimits()
+	for range rateBurst {
+		require.True(t, a.allow("somebody", time.Hour))
 	}
-	require.False(t, a.allowed("somebody", time.Hour))
-	require.True(t, a.allowed("somebody else", time.Hour))
-	require.True(t, a.allowed("somebody", time.Hour+attemptInterval))
-	require.False(t, a.allowed("somebody", time.Hour+attemptInterval))
-	require.True(t, a.newRefusal("somebody", time.Hour))
-	require.False(t, a.newRefusal("somebody", time.Hour+time.Second))
-	require.True(t, a.newRefusal("somebody", time.Hour+refusalInterval))
+	require.False(t, a.allow("somebody", time.Hour))
+	require.True(t, a.allow("somebody else", time.Hour))
+	require.True(t, a.allow("somebody", time.Hour+rateInterval))
+	require.False(t, a.allow("somebody", time.Hour+rateInterval))
+	require.True(t, a.mayReport("somebody", time.Hour))
+	require.False(t, a.mayReport("somebody", time.Hour+time.Second))
+	require.True(t, a.mayReport("somebody", time.Hour+reportInterval))
 }
 
 // TestHostsJoinWhileTheLeaderChanges has the leader go in the middle of it: each host comes in, and uses the token once.

@@ -14,16 +14,16 @@ func (s *sessions) endExpired() {
 		live[i] = ids.Session(record.GetId())
 		active[ids.Session(record.GetId())] = ids.Index(record.GetActive())
 	}
-	for _, id := range s.leases.expired(readClocks().mono, live) {
+	for _, id := range s.deadlines.expired(readClocks().mono, live) {
 		now := readClocks().mono
-		op := &storepb.EndSession{Id: uint64(id), IfActive: uint64(active[id]), LastKeepalive: s.leases.get(id, now).keepalive}
-		result, err := s.changes.propose(s.ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: op}})
+		op := &storepb.EndSession{Id: uint64(id), IfActive: uint64(active[id]), LastKeepalive: s.deadlines.get(id, now).keepalive}
+		result, err := s.proposer.propose(s.ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: op}})
 		switch {
 		case err != nil:
 			s.logger.Warn("a session's end was not recorded", "session", id, "error", err)
 			return // the next would wait as long; they are all due again
 		case result.GetCode() == storepb.Code_CONFLICT:
-			s.leases.spare(id, readClocks().mono)
+			s.deadlines.cancelEnding(id, readClocks().mono)
 		default:
 			s.logger.Info("session ended: no keepalive within its TTL", "session", id)
 		}

@@ -16,19 +16,19 @@ import (
 
 // sessions is what the leader does for the sessions of mounts.
 type sessions struct {
-	shown      *shown
-	ctx        context.Context // ends when the node is closed
-	leases     *sessionLeases
-	fsm        *raftstore.FSM
-	members    *members
-	leadership *leadership
-	readIndex  *readIndex
-	clock      *clock
-	changes    *changes
-	binding    *binding
-	clones     *clones
-	rosters    *rosters
-	logger     *slog.Logger
+	leaseGate     *leaseGate
+	ctx           context.Context // ends when the node is closed
+	deadlines     *sessionDeadlines
+	fsm           *raftstore.FSM
+	members       *members
+	leadership    *leadership
+	readIndex     *readIndex
+	clock         *clock
+	proposer      *proposer
+	identityCheck *identityCheck
+	clones        *clones
+	rosters       *rosters
+	logger        *slog.Logger
 }
 
 // keepAlive renews a session if this node leads, as a majority confirms: a deposed leader must not
@@ -42,11 +42,11 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 	if err := s.readIndex.confirm(ctx); err != nil {
 		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
 	}
-	squashed, err := s.binding.session(rpc.CallerOf(ctx), ids.Session(req.GetSession()))
+	squashed, err := s.identityCheck.checkSession(rpc.CallerOf(ctx), ids.Session(req.GetSession()))
 	if err != nil {
 		return nil, err
 	}
-	reply := &clusterpb.KeepAliveReply{SquashRoot: squashed, Ttl: int64(s.leases.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name, Leases: s.shown.gives}
+	reply := &clusterpb.KeepAliveReply{SquashRoot: squashed, Ttl: int64(s.deadlines.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name, Leases: s.leaseGate.grants}
 	reply.Voters = s.members.raft.VotersNumber() // before: what changes meanwhile is asked for once more
 	reply.Servers = s.members.addresses()
 	reply.OldestVersion, reply.NewestVersion = s.members.versions.Oldest, s.members.versions.Newest
@@ -63,13 +63,13 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 	if s.leadership.term() != term {
 		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
 	}
-	if !alive && s.shown.awaitAll(ctx) != nil { // what went with the session is gone for everybody
+	if !alive && s.leaseGate.waitAllRevoked(ctx) != nil { // what went with the session is gone for everybody
 		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
 	}
 	if alive {
 		s.clones.speaks(ids.Session(req.GetSession()), rpc.CallerOf(ctx), came)
 	}
-	reply.Ended = !alive || !s.leases.renew(ids.Session(req.GetSession()), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
+	reply.Ended = !alive || !s.deadlines.renew(ids.Session(req.GetSession()), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
 	return reply, nil
 }
 
@@ -86,13 +86,13 @@ func (s *sessions) list(ctx context.Context) *clusterpb.SessionsReply {
 	if s.leadership.term() != term {
 		return &clusterpb.SessionsReply{Outcome: clusterpb.Outcome_NOT_DONE}
 	}
-	if s.shown.awaitAll(ctx) != nil {
+	if s.leaseGate.waitAllRevoked(ctx) != nil {
 		return &clusterpb.SessionsReply{Outcome: clusterpb.Outcome_NOT_DONE}
 	}
 	reply := new(clusterpb.SessionsReply)
 	now := readClocks().mono
 	for _, record := range records {
-		known := s.leases.get(ids.Session(record.GetId()), now)
+		known := s.deadlines.get(ids.Session(record.GetId()), now)
 		reply.Sessions = append(reply.Sessions, &clusterpb.Session{
 			Record: record, Silent: int64(now - known.renewed), ClockOffset: int64(known.offset),
 		})
@@ -108,10 +108,10 @@ func (s *sessions) live() []*storepb.SessionRecord {
 	return result.GetSessions()
 }
 
-// speaks tells whether a mount of a host is there, as far as that can be known from keepalives, of which there are three in a term. A
+// hasActiveMount tells whether a mount of a host is there, as far as that can be known from keepalives, of which there are three in a term. A
 // leader that has just begun knows of none yet.
-func (s *sessions) speaks(host string, now time.Duration) bool {
+func (s *sessions) hasActiveMount(host string, now time.Duration) bool {
 	return slices.ContainsFunc(s.live(), func(record *storepb.SessionRecord) bool {
-		return record.GetHost() == host && now-s.leases.get(ids.Session(record.GetId()), now).renewed < s.leases.ttl/2
+		return record.GetHost() == host && now-s.deadlines.get(ids.Session(record.GetId()), now).renewed < s.deadlines.ttl/2
 	})
 }

@@ -21,7 +21,7 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 		State:    strings.ToLower(n.raft.State().String()),
 		LeaderId: leader, LeaderAddress: leaderAddress,
 		Term: n.raft.CurrentTerm(), CommitIndex: n.raft.CommitIndex(), AppliedIndex: n.raft.AppliedIndex(),
-		Voters: n.raft.VoterIDs(), Nonvoters: n.raft.NonvoterIDs(), Silences: n.vigil.silences(), VotersSeen: n.votersSeen(), Mount: n.mountPoint(),
+		Voters: n.raft.VoterIDs(), Nonvoters: n.raft.NonvoterIDs(), Silences: n.failureDetector.unreachable(), VotersSeen: n.votersSeen(), Mount: n.mountPoint(),
 		Insecure:      n.cfg.insecure(),
 		OldestVersion: n.cfg.versions.Oldest, NewestVersion: n.cfg.versions.Newest, Full: n.raft.IsFull(),
 		Instance: uint64(n.dir.Instance()),
@@ -44,13 +44,13 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 		}
 	}
 	if index := ids.Index(req.GetFrozen()); index != 0 {
-		status.Frozen = n.frozen.after(index)
+		status.Frozen = n.stateHasher.at(index)
 	}
 	if req.GetRecent() {
-		status.Recent = n.recent.all()
+		status.Recent = n.latency.all()
 	}
 	if req.GetConfirm() {
-		status.Confirmed = n.changes.confirmConfiguration(ctx) == nil
+		status.Confirmed = n.proposer.confirmConfiguration(ctx) == nil
 	}
 	return status, nil
 }
@@ -62,5 +62,5 @@ func (n *Node) reached(ctx context.Context, id string) (*clusterpb.StatusReply, 
 	node := n.instances.dial(n.members.address(id))
 	defer node.Close()
 	reply, err := node.Status(ctx, new(clusterpb.StatusRequest))
-	return reply, inWords(err)
+	return reply, asRefusal(err)
 }

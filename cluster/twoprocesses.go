@@ -16,7 +16,7 @@ func (n *Node) reportConflict(found *conflictError) {
 	if raised {
 		return
 	}
-	n.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_RaiseAlarm{RaiseAlarm: &storepb.RaiseAlarm{Alarm: &storepb.Alarm{
+	n.proposer.proposeOwn(&storepb.Op{Op: &storepb.Op_RaiseAlarm{RaiseAlarm: &storepb.RaiseAlarm{Alarm: &storepb.Alarm{
 		Kind: namespace.AlarmTwoProcesses, Node: found.id, Name: found.name, Text: found.Error(),
 	}}}})
 }

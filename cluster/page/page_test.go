@@ -68,8 +68,8 @@ func openDesk(t testing.TB) *desk {
 	client, err := node.OpenClient(ctx, session.Config{Host: "h1", Logger: quiet()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(context.Background()) })
-	relay := node.Relay()
-	server := New(Config{Front: relay.Front(), Administers: relay.Administers, Host: relay.Host(), Address: "http://desk", Logger: strict(t)})
+	relay := node.Proxy()
+	server := New(Config{Front: relay.InProcess(), Administers: relay.MayAdminister, Host: relay.Host(), Address: "http://desk", Logger: strict(t)})
 	t.Cleanup(func() { _ = server.Close() })
 	return &desk{t: t, node: node, client: client, server: server, over: server.Handler(), near: server.SocketHandler()}
 }

@@ -45,22 +45,22 @@ func onHosts(name string) tests {
 // all are in the order of the table.
 var all = []mistake{
 	{"unverified-reads", reads, []tests{cluster("TestAnyStateThatIsNewEnough")}},
-	{"any-term", reads, []tests{cluster("TestWhoseWordCounts")}},
+	{"any-term", reads, []tests{cluster("TestReportsThatCount")}},
 
 	{"stale-cache", leases, []tests{in("fusefs/kernel", "TestTheKernelKeepsNothing")}},
 	{"answer-before-revocation", leases, []tests{cluster("TestAChangeWaitsForAMountThatDoesNotAnswer", "TestChangesAreSeenByThoseWhoHoldLeases")}},
 	{"show-before-revocation", leases, []tests{cluster("TestAChangeWaitsForAMountThatDoesNotAnswer", "TestChangesAreSeenByThoseWhoHoldLeases")}},
 	{"no-lease-wait", leases, []tests{cluster("TestANewLeaderWaitsForLeases")}},
-	{"forget-words", leases, []tests{cluster("TestWordsOfTheSameTermDoNotCount", "TestLeasesAreOverAfterTheLastWord")}},
-	{"store-silently", leases, []tests{cluster("TestWhoStoresSaysInWhichTermItIs", "TestACommandIsAWordOfAMajority", "TestALeaderBeginsWhenAllLeasesOfOthersAreOver")}},
+	{"forget-words", leases, []tests{cluster("TestReportsOfTheSameTermDoNotCount", "TestLeasesAreOverAfterTheLastReport")}},
+	{"store-silently", leases, []tests{cluster("TestStoringEntriesReportsTheTerm", "TestACommandIsAReportOfAQuorum", "TestALeaderBeginsWhenAllLeasesOfOthersAreOver")}},
 	{"lease-from-answer", leases, []tests{onHosts("TestLeaseMistakesAreSeen/lease-from-answer")}},
 	{"keep-over-ticks", leases, []tests{namespace("TestTouchedAreAllThatQueriesShow")}},
 	{"keep-absent", leases, []tests{namespace("TestTouchedAreAllThatQueriesShow")}},
 
 	{"no-dedup", sessions, []tests{namespace("TestRetryGetsTheFirstReply")}},
 	{"reborn-session", sessions, []tests{namespace("TestEndedSession")}},
-	{"late-keepalives", sessions, []tests{cluster("TestLeasesEndOnlyAfterAFullTTL")}},
-	{"old-silence", sessions, []tests{cluster("TestLeasesANewLeaderGivesFullTTLs")}},
+	{"late-keepalives", sessions, []tests{cluster("TestSessionsExpireOnlyAfterAFullTTL")}},
+	{"old-silence", sessions, []tests{cluster("TestANewLeaderGivesFullTTLs")}},
 	{"end-active", sessions, []tests{namespace("TestEndedSession")}},
 	{"no-lock-delay", sessions, []tests{namespace("TestLockDelay", "TestSuccessor")}},
 
@@ -93,14 +93,14 @@ var all = []mistake{
 	{"believe-torn", tornWrites, []tests{in("cluster/consensus/wal", "TestTornWrites")}},
 	{"term-before-log", tornWrites, []tests{in("cluster/consensus", "TestEarlyEntries")}},
 
-	{"early-vote", membership, []tests{cluster("TestPatienceWithNewcomers")}},
+	{"early-vote", membership, []tests{cluster("TestProbationLimits")}},
 	{"removed-vote", membership, []tests{cluster("TestALeaderThatRemovesItselfIsNotConfirmed")}},
 
 	{"forget-pending", upgrades, []tests{in("cluster/session", "TestClientTakesOverAndSettles")}},
 	{"retake-numbers", upgrades, []tests{in("cluster/session", "TestAJournalThatIsBehind")}},
 	{"propose-early", upgrades, []tests{in("raftstore/codec", "TestNothingIsProposedBeforeItsVersion")}},
 
-	{"host-from-message", tlsIdentity, []tests{cluster("TestACommandIsItsHostsWhateverItSays")}},
-	{"admit-revoked", tlsIdentity, []tests{cluster("TestARevokedHostHasNoStanding")}},
-	{"mount-may-all", tlsIdentity, []tests{cluster("TestEachRoleMayWhatItsRowsSay")}},
+	{"host-from-message", tlsIdentity, []tests{cluster("TestACommandCarriesItsCallersHost")}},
+	{"admit-revoked", tlsIdentity, []tests{cluster("TestARevokedHostIsNotAdmitted")}},
+	{"mount-may-all", tlsIdentity, []tests{cluster("TestEachRoleHasThePermissionsOfItsRows")}},
 }

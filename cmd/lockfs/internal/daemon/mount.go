@@ -121,7 +121,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	metrics := cluster.NewMountMetrics()
 	metrics.SetVersion(cli.ProgramVersion())
 	metrics.Registry.MustRegister(CertificateCollector{cmp.Or(p.identity, cli.DefaultIdentity())})
-	relay := cluster.NewRelay(p.host, p.servers, config.Security, logger)
+	relay := cluster.NewProxy(p.host, p.servers, config.Security, logger)
 	defer relay.Close()
 	var serving parts
 	defer func() { serving.stop(logger) }()

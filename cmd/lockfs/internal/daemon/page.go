@@ -57,9 +57,9 @@ func limitedEndpoint(plain net.Listener, most int, protect func(net.Listener) ne
 }
 
 // serveHTTP serves at an endpoint, if there is one, and the page of `lockfs ui` on a socket besides. other is what there is for machines.
-func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Relay, other http.Handler, metrics *cluster.MountMetrics, logger *slog.Logger, parts *parts) {
+func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Proxy, other http.Handler, metrics *cluster.MountMetrics, logger *slog.Logger, parts *parts) {
 	shown := page.New(page.Config{
-		Front: relay.Front(), Administers: relay.Administers, Host: relay.Host(), Mount: about.Mount, Address: e.url, Logger: logger,
+		Front: relay.InProcess(), Administers: relay.MayAdminister, Host: relay.Host(), Mount: about.Mount, Address: e.url, Logger: logger,
 	})
 	metrics.AddBudgets(shown.Budgets()...)
 	if e.listener != nil {

@@ -140,7 +140,7 @@ func recoverFrom(ctx context.Context, r *consensus.Recovery, now time.Time, logs
 		return nil, fmt.Errorf("%s is the only voter of its cluster: start it, there is nothing to recover", node.Name)
 	}
 	report := compareLogs(r, logs)
-	security, err := cluster.SecurityOf(r.Path())
+	security, err := cluster.LoadTLS(r.Path())
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func membersAlive(ctx context.Context, members []*storepb.Member, voters []raft.
 	}
 	alive := []string{}
 	for _, member := range members {
-		if member.GetId() != self && cluster.SeenAlive(ctx, member, security) {
+		if member.GetId() != self && cluster.IsReachable(ctx, member, security) {
 			alive = append(alive, cli.Text(member.GetName()))
 		}
 	}

@@ -61,7 +61,7 @@ func (s *service) start(ctx context.Context) error {
 	}
 	started := s.inherited == nil // by somebody who waits for it
 	if !started {
-		s.config.LeasesOver = s.inherited.led
+		s.config.ExpiredLeaseTerm = s.inherited.led
 	}
 	if s.mountDir != "" && started {
 		s.inherited = pickUp(cli.ServerSessionFile(s.config.DataDir), s.mountDir)
@@ -156,7 +156,7 @@ func (s *service) startAll(ctx context.Context, functions http.Handler) (next *u
 func (s *service) watch(ctx context.Context, loops ...supervisor.Loop) {
 	leading := func() time.Time {
 		if node := s.node.Load(); node != nil {
-			return node.RoundDue()
+			return node.WatchdogDeadline()
 		}
 		return time.Now() // it may have to wait for long until it is ready
 	}
@@ -176,7 +176,7 @@ func (s *service) startNode(ctx context.Context, functions http.Handler, parts *
 	} else if err != nil { // programs wait for the mount
 		s.config.Logger.Warn("HTTP is not served", "error", err)
 	}
-	serveHTTP(listener, s.about(), node.Relay(), node.Handler(), s.config.Metrics.MountMetrics, s.config.Logger, parts)
+	serveHTTP(listener, s.about(), node.Proxy(), node.Handler(), s.config.Metrics.MountMetrics, s.config.Logger, parts)
 	serveDebug(s.about(), s.config.Metrics.Registry, s.config.Logger, parts)
 	serveSocket(s.socket, node.SocketServer(), s.config.Metrics.MountMetrics, s.config.Logger, parts)
 	supervisor.Status("waits until a majority of the servers answers")

@@ -75,7 +75,7 @@ func (s *service) takeOver(ctx context.Context) (*takenOver, error) {
 	}
 	config := s.sessionConfig()
 	if !s.config.Insecure {
-		if config.Security, err = cluster.SecurityOf(s.config.DataDir); err != nil {
+		if config.Security, err = cluster.LoadTLS(s.config.DataDir); err != nil {
 			return nil, err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // the guard's pid.
 const handoverVariable = "LOCKFS_HANDOVER"
 
-// ledVariable is for a program that takes the place of a server: the term in which that led (cluster.Config.LeasesOver). One that is left by
+// ledVariable is for a program that takes the place of a server: the term in which that led (cluster.Config.ExpiredLeaseTerm). One that is left by
 // a program which does not know it is of no use and does no harm: nobody leads twice in a term.
 const ledVariable = "LOCKFS_HANDOVER_LED"
 

@@ -263,11 +263,11 @@ func (u *upgrade) resign(ctx context.Context) (variables []string, stay func(), 
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
-	led, err := u.node.Resign(ctx)
+	led, err := u.node.TransferLeadership(ctx)
 	if err == nil {
 		err = u.askCluster(ctx) // the next leader may not be ready yet
 	}
-	return []string{fmt.Sprintf("%s=%d", ledVariable, led)}, func() { u.node.Stay(led) }, err
+	return []string{fmt.Sprintf("%s=%d", ledVariable, led)}, func() { u.node.ResumeLeadership(led) }, err
 }
 
 func (u *upgrade) askCluster(ctx context.Context) error {

@@ -1,0 +1,100 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/cluster/consensus"
+	"lockfs/raftstore/storepb"
+)
+
+// addressBook is how members are followed to other addresses: who is met elsewhere is remembered by each, and the leader writes it down.
+type addressBook struct {
+	raft    *consensus.Raft
+	members *members
+	dialer  *dialer
+	logger  *slog.Logger
+}
+
+// learn remembers where a server is that has another address now, also if this node does not lead: it may have to, or to vote for it,
+// before that can be written down.
+func (b *addressBook) learn(ctx context.Context, member *storepb.Member) {
+	known := b.raft.Server(member.GetId())
+	address := raft.ServerAddress(member.GetAddress())
+	if known == nil || known.Address == address || member.GetId() == b.members.dir.ID || b.lookup(*known) == address {
+		return
+	}
+	if err := b.dialer.dialBack(ctx, member); err != nil {
+		b.logger.Warn("a member is not reached where it says to be now", "name", member.GetName(), "error", err)
+		return
+	}
+	b.logger.Info("a member has another address", "name", member.GetName(), "address", address, "before", known.Address)
+	b.members.learnedAddresses.Meet(*known, address)
+}
+
+// lookup is where a server was met last, or where the configuration has it.
+func (b *addressBook) lookup(server raft.Server) raft.ServerAddress {
+	if string(server.ID) == b.members.dir.ID {
+		return raft.ServerAddress(b.members.dir.Address)
+	}
+	return b.members.learnedAddresses.Of(server.ID, server.Address)
+}
+
+// holder is another server that has an address in the configuration, which cannot have two of them; nil: there is none.
+func (b *addressBook) holder(address raft.ServerAddress, but raft.ServerID) *raft.Server {
+	for _, server := range b.raft.Servers() {
+		if server.Address == address && server.ID != but {
+			return &server
+		}
+	}
+	return nil
+}
+
+// conflict is why a server cannot have an address, or nothing: another one is there, as far as is known.
+func (b *addressBook) conflict(address raft.ServerAddress, but raft.ServerID) string {
+	holder := b.holder(address, but)
+	if holder == nil || b.lookup(*holder) != address {
+		return ""
+	}
+	return fmt.Sprintf("the address %s is still that of the member %s: start that with its new one first, or remove it",
+		address, b.members.get(string(holder.ID)).GetName())
+}
+
+// commit has raft's configuration follow a server, which keeps its vote or has none. Whoever had the address before and is elsewhere
+// now loses it, and gets its own next: servers may have changed places. It is called by who has the turn.
+func (b *addressBook) commit(ctx context.Context, id string, to raft.ServerAddress) error {
+	known := b.raft.Server(id)
+	if known == nil || known.Address == to {
+		return nil
+	}
+	if conflict := b.conflict(to, known.ID); conflict != "" {
+		return errors.New(conflict)
+	}
+	if holder := b.holder(to, known.ID); holder != nil {
+		at := b.lookup(*holder)
+		holder.Address = placeholderAddress(holder.ID)
+		b.members.learnedAddresses.Meet(*holder, at)
+		if err := b.setAddress(ctx, *holder); err != nil {
+			return err
+		}
+	}
+	b.logger.Info("a member's new address is written down", "id", id, "address", to, "before", known.Address)
+	known.Address = to
+	return b.setAddress(ctx, *known)
+}
+
+func (b *addressBook) setAddress(ctx context.Context, server raft.Server) error {
+	if server.Suffrage == raft.Voter {
+		return b.raft.GiveVote(ctx, server.ID, server.Address, configChangeTimeout)
+	}
+	return consensus.Await(ctx, b.raft.AddNonvoter(server.ID, server.Address, 0, configChangeTimeout))
+}
+
+// placeholderAddress is what the configuration has of a server between two addresses. Nothing can be dialed there.
+func placeholderAddress(id raft.ServerID) raft.ServerAddress {
+	return "unknown-" + raft.ServerAddress(id)
+}

@@ -1,0 +1,35 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"lockfs/raftstore"
+	"lockfs/raftstore/codec"
+)
+
+// explainApplyFailure is why this node ends at an entry that it cannot apply as the others do. It comes to the same entry when it is
+// started again, so the reason says how to go on.
+func explainApplyFailure(err error, dataDir string, logger *slog.Logger) error {
+	if distrusted := new(raftstore.DistrustedError); errors.As(err, &distrusted) {
+		return distrusted
+	}
+	entry := new(raftstore.ApplyError)
+	if !errors.As(err, &entry) {
+		return fmt.Errorf("the leader's snapshot: %w", err)
+	}
+	next := "every member of this version stops there, and again when it is started: run another version on all of them, " +
+		"a newer one or the one before"
+	switch {
+	case errors.Is(err, codec.ErrNewer):
+		next = "all up to it is kept, and it goes on from there"
+	case errors.Is(err, codec.ErrOlder):
+		next = "all up to it is kept, and that version goes on from there"
+	case errors.Is(err, codec.ErrCorrupt):
+		next = "start it again, for it checks its data then"
+	default:
+		logger.Error("panic while a command was applied", "index", entry.Index, "stack", string(entry.Stack))
+	}
+	return fmt.Errorf("%w; %s. `lockfs server inspect --data %s %d` shows the entry", err, next, dataDir, entry.Index)
+}

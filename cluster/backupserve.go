@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+)
+
+const (
+	backupPiece = 1 << 20          // bytes in a piece
+	maxBackups  = 2                // at a time: what a snapshot shares with no state any more takes memory
+	backupIdle  = 30 * time.Second // after this long nobody wants the rest of one
+)
+
+// backups are those of which others fetch the pieces now. The snapshot of each is kept meanwhile, which shares with the state what
+// has not changed since.
+type backups struct {
+	ctx   context.Context // ends when the node is closed
+	begin func(context.Context) (func(io.Writer) error, error)
+	idle  time.Duration
+
+	places chan struct{} // one for each whose snapshot is kept
+
+	mu   sync.Mutex
+	open map[uint64]*pieces
+}
+
+func newBackups(ctx context.Context, begin func(context.Context) (func(io.Writer) error, error)) *backups {
+	return &backups{ctx: ctx, begin: begin, idle: backupIdle, places: make(chan struct{}, maxBackups), open: make(map[uint64]*pieces)}
+}
+
+// pieces is a backup that is being fetched.
+type pieces struct {
+	from   *io.PipeReader
+	unused *time.Timer // drops it
+	end    func() bool // of that with the node
+	using  int         // calls under way; the mutex of backups is for this
+
+	mu   sync.Mutex
+	next uint64
+	last *clusterpb.BackupReply // piece next-1
+}
+
+// piece begins a backup, or answers a piece of one.
+func (b *backups) piece(ctx context.Context, req *clusterpb.BackupRequest) *clusterpb.BackupReply {
+	if req.GetId() == 0 {
+		id, err := b.add(ctx)
+		if err != nil {
+			return &clusterpb.BackupReply{Refused: err.Error()}
+		}
+		return &clusterpb.BackupReply{Id: id}
+	}
+	p := b.use(req.GetId())
+	if p == nil {
+		return &clusterpb.BackupReply{Refused: fmt.Sprintf("nothing is left of this backup: nobody fetched more of it for %v", b.idle)}
+	}
+	defer b.unuse(p)
+	return p.get(req.GetId(), req.GetPiece())
+}
+
+func (b *backups) use(id uint64) *pieces {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.open[id]
+	if p != nil {
+		p.using++
+		p.unused.Stop()
+	}
+	return p
+}
+
+func (b *backups) unuse(p *pieces) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p.using--; p.using == 0 {
+		p.unused.Reset(b.idle)
+	}
+}
+
+// add begins a backup if there are not too many.
+func (b *backups) add(ctx context.Context) (uint64, error) {
+	select {
+	case b.places <- struct{}{}:
+	default:
+		return 0, fmt.Errorf("%d backups are being fetched from this server: try again later, or another server", maxBackups)
+	}
+	write, err := b.begin(ctx)
+	if err != nil {
+		<-b.places
+		return 0, err
+	}
+	from, to := io.Pipe()
+	go func() {
+		defer func() { <-b.places }() // the snapshot is not needed any more
+		_ = to.CloseWithError(write(to))
+	}()
+	id := rand.Uint64() | 1
+	p := &pieces{from: from}
+	p.unused = time.AfterFunc(b.idle, func() { b.drop(id, false) })
+	p.end = context.AfterFunc(b.ctx, func() { b.drop(id, true) })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open[id] = p
+	return id, nil
+}
+
+// drop ends a backup, unless somebody is fetching a piece of it and it need not be now.
+func (b *backups) drop(id uint64, now bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.open[id]; p != nil && (now || p.using == 0) {
+		delete(b.open, id)
+		p.end()
+		_ = p.from.Close() // who writes it gets an error
+	}
+}
+
+// get answers the next piece, or the last one once more.
+func (p *pieces) get(id, number uint64) *clusterpb.BackupReply {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.last != nil && number == p.next-1:
+		return p.last
+	case number != p.next || p.last.GetLast():
+		return &clusterpb.BackupReply{Refused: fmt.Sprintf("there is no piece %d to come of this backup", number)}
+	}
+	data := make([]byte, backupPiece)
+	read, err := io.ReadFull(p.from, data)
+	ended := err == io.EOF || err == io.ErrUnexpectedEOF
+	if err != nil && !ended {
+		return &clusterpb.BackupReply{Refused: "it cannot be made: " + err.Error()}
+	}
+	p.next++
+	p.last = &clusterpb.BackupReply{Id: id, Data: data[:read], Last: ended}
+	return p.last
+}

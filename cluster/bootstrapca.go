@@ -1,0 +1,105 @@
+package cluster
+
+import (
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"lockfs/cluster/consensus"
+	"lockfs/cluster/durable"
+	"lockfs/cluster/identity"
+)
+
+// bootstrapCA is the authority that a cluster begins with, until the state has it. Its key is on disk sealed, as it is in the state.
+type bootstrapCA struct {
+	path      string
+	authority *identity.Authority
+}
+
+const (
+	certificateBlock = "CERTIFICATE"
+	sealedKeyBlock   = "LOCKFS SEALED KEY"
+)
+
+// loadBootstrapCA answers nil if there is none under way.
+func loadBootstrapCA(dir string, seal identity.SealKey) (*bootstrapCA, error) {
+	path := filepath.Join(dir, consensus.FoundingFile)
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	certificate, rest := pem.Decode(content)
+	sealed, _ := pem.Decode(rest)
+	if certificate == nil || sealed == nil || sealed.Type != sealedKeyBlock {
+		return nil, &consensus.DamagedError{Path: path, Err: errors.New("it holds no authority")}
+	}
+	certificates, err := identity.DecodeCertificates(pem.EncodeToMemory(certificate))
+	if err != nil {
+		return nil, &consensus.DamagedError{Path: path, Err: err}
+	}
+	authority, err := identity.Unseal(certificates[0], sealed.Bytes, seal)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &bootstrapCA{path, authority}, nil
+}
+
+// newBootstrapCA draws an authority and keeps it.
+func newBootstrapCA(dir string, seal identity.SealKey, now time.Time) (*bootstrapCA, error) {
+	authority, err := identity.NewAuthority(now)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := authority.Seal(seal)
+	if err != nil {
+		return nil, err
+	}
+	f := &bootstrapCA{filepath.Join(dir, consensus.FoundingFile), authority}
+	content := append(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: authority.Certificate().Raw}),
+		pem.EncodeToMemory(&pem.Block{Type: sealedKeyBlock, Bytes: sealed})...)
+	return f, durable.Replace(f.path, content)
+}
+
+// identify makes the identity of the first server. A node that was cut off in the middle goes on where it was.
+func (b *bootstrapCA) identify(dir string, name identity.Name, address string, now time.Time, validity time.Duration) (*identity.Credentials, error) {
+	return identifyWith(b.authority, dir, name, now, validity, identity.Grant{
+		Authorities: [][]byte{b.authority.Certificate().Raw}, Servers: []string{address},
+	})
+}
+
+// identifyWith makes an identity without asking anybody. grant lacks the leaf.
+func identifyWith(
+	authority *identity.Authority, dir string, name identity.Name, now time.Time, validity time.Duration, grant identity.Grant,
+) (*identity.Credentials, error) {
+	key, err := identity.Prepare(dir)
+	if err != nil {
+		return nil, err
+	}
+	der, err := key.Request(name)
+	if err != nil {
+		return nil, err
+	}
+	request, err := identity.ParseRequest(der)
+	if err != nil {
+		return nil, err
+	}
+	if grant.Leaf, err = authority.Issue(request, now, validity); err != nil {
+		return nil, err
+	}
+	return identity.Install(dir, grant)
+}
+
+// discard is called once the state has the authority.
+func (b *bootstrapCA) discard() error {
+	if err := os.Remove(b.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return durable.SyncDir(filepath.Dir(b.path))
+}

@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+// comparison is how a leader finds a voter whose state is not what the log says: memory changes by itself, and programs have faults.
+// Nothing that such a voter says of a lock can be relied on, so it is taken out of service by a command, and its data directory with
+// it: what it wrote there may come from that state.
+type comparison struct {
+	ctx        context.Context // ends when the node is closed
+	interval   time.Duration
+	members    *members
+	leadership *leadership
+	proposer   *proposer
+	peers      *rpc.Peers
+	instances  *instances
+	self       rpc.Node
+	logger     *slog.Logger
+}
+
+// How often the voters' states are compared, and how often they are asked whether they have theirs.
+const (
+	compareInterval = 5 * time.Minute
+	compareRetry    = 250 * time.Millisecond
+)
+
+func (c *comparison) run() {
+	next := time.NewTicker(c.interval)
+	defer next.Stop()
+	for {
+		select {
+		case <-next.C:
+			if term := c.leadership.term(); term != 0 {
+				c.compare(term)
+			}
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// compare has all nodes hash the state after one command, and judges what comes of it until the next time.
+func (c *comparison) compare(term ids.Term) {
+	ctx, cancel := context.WithTimeout(c.ctx, max(c.interval, rpc.AttemptTimeout))
+	defer cancel()
+	frozen, err := c.proposer.propose(ctx, &storepb.Op{Op: &storepb.Op_FreezeState{FreezeState: &storepb.FreezeState{}}})
+	if err != nil {
+		c.logger.Warn("the voters' states were not compared", "error", err)
+		return
+	}
+	voters := c.members.voters()
+	answers := make(map[string]stateReply)
+	for len(answers) < len(voters) && c.leadership.term() == term {
+		for _, voter := range voters {
+			if _, known := answers[voter.GetId()]; known {
+				continue
+			}
+			if answer, known := c.ask(ctx, voter, ids.Index(frozen.GetIndex())); known {
+				answers[voter.GetId()] = answer
+			}
+		}
+		if len(answers) == len(voters) {
+			break
+		}
+		select {
+		case <-time.After(compareRetry):
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	if c.leadership.term() == term {
+		c.report(compareStates(len(voters), answers), voters, ids.Index(frozen.GetIndex()))
+	}
+}
+
+// ask asks a voter for its state after a command; known is false if it does not have it yet.
+func (c *comparison) ask(ctx context.Context, voter *storepb.Member, index ids.Index) (answer stateReply, known bool) {
+	node := c.self
+	if voter.GetId() != c.members.dir.ID {
+		node = c.peers.Node(voter.GetAddress())
+	}
+	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
+	defer cancel()
+	status, err := node.Status(ctx, &clusterpb.StatusRequest{Frozen: uint64(index)})
+	if err != nil || status.GetId() != voter.GetId() || status.GetFrozen() == nil ||
+		voter.GetId() != c.members.dir.ID && !c.instances.follows(voter.GetId(), voter.GetAddress(), status.GetInstance()) {
+		return stateReply{}, false
+	}
+	return stateReply{status.GetVersion(), status.GetFrozen().GetHash(), status.GetFrozen().GetKeptHash()}, true
+}
+
+// report raises the alarms for what was found. One that is there already is not raised again.
+func (c *comparison) report(found comparisonResult, voters []*storepb.Member, index ids.Index) {
+	for _, voter := range voters {
+		if !found.differs[voter.GetId()] {
+			continue
+		}
+		c.raise(&storepb.Alarm{
+			Kind: namespace.AlarmStateDiffers, Node: voter.GetId(), Name: voter.GetName(), Text: fmt.Sprintf(
+				"the state of member %s at index %d was not that of the majority: its memory or its disk is at fault. It is out of service; "+
+					"check that host, take the member out with `lockfs member remove %[1]s`, and start it again with --join and an empty data directory",
+				voter.GetName(), index),
+		})
+	}
+	if found.undecided {
+		c.raise(&storepb.Alarm{Kind: namespace.AlarmStateUndecided, Text: fmt.Sprintf(
+			"the states of the voters at index %d were not the same, or not what they should have been, and none was that of a majority: "+
+				"some host's memory or disk is at fault, and nobody knows whose; see the servers' logs", index)})
+	}
+}
+
+func (c *comparison) raise(alarm *storepb.Alarm) {
+	c.logger.Error("alarm: "+alarm.GetText(), "kind", alarm.GetKind(), "member", alarm.GetName())
+	c.proposer.proposeOwn(&storepb.Op{Op: &storepb.Op_RaiseAlarm{RaiseAlarm: &storepb.RaiseAlarm{Alarm: alarm}}})
+}

@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/cluster/rpc"
+)
+
+// openPort opens the port, which answers nobody yet, and answers raft's part of it: nil for a node without network.
+func (n *Node) openPort() (raft.StreamLayer, error) {
+	if n.cfg.Address == "" {
+		return nil, nil
+	}
+	var err error
+	n.port, err = rpc.Listen(n.cfg.Address, n.connections(), rpc.PortReport{
+		Crowded: n.crowded, Failed: n.handshakeFailed, Malformed: n.cfg.Metrics.malformed.Inc,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &raftStream{
+		Listener: n.port.Raft(), advertised: advertised(n.cfg.Advertise), security: n.connections(), cluster: n.dir.ClusterID, instances: n.instances, logger: n.logger,
+	}, nil
+}
+
+// serve answers the other nodes, mounts and commands.
+func (n *Node) serve() {
+	refusalLog := newRefusalLog(n.logger, n.cfg.Metrics.refused)
+	forwards := &forwarding{
+		LeaseKeeper: n, to: n.forwarder, peers: n.peers, members: n.members, leadership: n.leadership, forwarded: n.cfg.Metrics.forwarded.Inc,
+	}
+	outside := &authorizer{node: forwards, grant: grantedPermission, onRefusal: refusalLog.note}
+	n.server = rpc.NewServer(outside, n.cfg.Metrics.malformed.Inc, n.crowded)
+	n.server.AcceptForwarded(n.authorizeForwarded)
+	n.joinServer = rpc.NewJoinServer(outside, n.cfg.Metrics.malformed.Inc, n.crowded)
+	if n.port == nil {
+		return
+	}
+	n.cfg.Metrics.AddBudgets(slices.Concat(n.server.Budgets(), n.joinServer.Budgets())...)
+	if n.cfg.insecure() {
+		n.logger.Warn("insecure: whoever reaches the port may do anything", "address", n.cfg.Address)
+		n.cfg.Metrics.insecure.Set(1)
+	}
+	go func() { _ = n.server.Serve(n.port.RPC()) }() // it ends with the port, as the next does
+	go func() { _ = n.joinServer.Serve(n.port.Join()) }()
+	if n.security != nil {
+		go n.watchRevocations()
+		go n.security.keeper.Run(n.ctx)
+	}
+	go func() {
+		if err := n.port.Serve(); n.ctx.Err() == nil && !n.silence.Begun() {
+			n.fail(fmt.Errorf("serve %s: %w", n.cfg.Address, err))
+		}
+	}()
+}
+
+// SocketServer answers on unix sockets of this host. It is the caller's to close.
+func (n *Node) SocketServer() *rpc.Server {
+	return n.Proxy().Server()
+}
+
+// stopServing ends all that others hear of this node.
+func (n *Node) stopServing() {
+	n.server.Close()
+	n.joinServer.Close()
+	if n.port != nil {
+		_ = n.port.Close()
+	}
+}
+
+// crowded counts a connection that there was no room for.
+func (n *Node) crowded(caller rpc.Caller) {
+	n.cfg.Metrics.crowded.Inc()
+	n.connectionRefusals.crowded.Do(func() { n.logger.Warn("too many connections: some are refused", "from", caller.String()) })
+}
+
+// handshakeFailed counts a connection of somebody who may not have one, and says so once for each address.
+func (n *Node) handshakeFailed(caller rpc.Caller, err error) {
+	n.cfg.Metrics.handshakes.Inc()
+	address := caller.Address.String()
+	n.connectionRefusals.mu.Lock()
+	defer n.connectionRefusals.mu.Unlock()
+	if n.connectionRefusals.failed[address] || len(n.connectionRefusals.failed) >= maxAddressesLogged {
+		return
+	}
+	if n.connectionRefusals.failed == nil {
+		n.connectionRefusals.failed = make(map[string]bool)
+	}
+	n.connectionRefusals.failed[address] = true
+	n.logger.Warn("a connection is refused", "from", address, "error", err)
+}

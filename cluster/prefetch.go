@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/lease"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+// prefetch is what a mount asks with a command.
+type prefetch struct {
+	by        lease.Request
+	came      time.Duration // the command
+	questions []*storepb.Query
+}
+
+// beginPrefetch is called before a command is proposed, whose mount has dropped what it says.
+func (g *leaseGate) beginPrefetch(by lease.Request, req *clusterpb.ExecuteRequest) prefetch {
+	if by.Session == 0 || !g.grants {
+		return prefetch{}
+	}
+	came := monotonic()
+	var inodes []ids.Inode
+	givenUp, questions := req.GetGivenUp(), req.GetAlso()
+	for _, ino := range givenUp[:min(len(givenUp), lease.MostWithCommand)] {
+		inodes = append(inodes, ids.Inode(ino))
+	}
+	g.table.GivenUp(by.Holder, by.Asked, inodes, came)
+	return prefetch{by, came, questions[:min(len(questions), lease.MostWithCommand)]}
+}
+
+// answerPrefetch answers the questions that came with a command, as far as there are leases on the answers; nil: on none. The state is that after the
+// command, or a later one; what of that must not be shown yet is not answered, so that nobody waits. The command itself has confirmed that
+// this node led when it came: a majority has stored it since in this node's term, if that leads in it still. Whoever follows it waits
+// from then on (words).
+//
+// What has just changed is leased only if no other mount has to do with it.
+func (g *leaseGate) answerPrefetch(q prefetch, result *storepb.Result, leads func() bool) []*clusterpb.LeasedAnswer {
+	if len(q.questions) == 0 {
+		return nil
+	}
+	answers, given := make([]*clusterpb.LeasedAnswer, len(q.questions)), false
+	g.fsm.View(func(ns *namespace.Namespace) {
+		for i, question := range q.questions {
+			answers[i] = new(clusterpb.LeasedAnswer)
+			a := g.answerLeasable(ns, lease.OfMade(question, result))
+			if a == nil {
+				continue
+			}
+			unchanged := lease.Quiet
+			if result.GetCode() == storepb.Code_OK && g.table.IsAlone(q.by.Holder, a.inodes, monotonic()) {
+				unchanged = 0
+			}
+			if leased := g.grant(ns, q.by, a, unchanged, q.came); leased.generation != 0 {
+				answers[i] = &clusterpb.LeasedAnswer{Result: a.result, Lease: leased.generation, LeaseLasts: int64(leased.lasts)}
+				given = true
+			}
+		}
+	})
+	if !given || !leads() { // which is looked at after the read, as in query
+		return nil
+	}
+	return answers
+}
+
+// answerLeasable answers a question of a kind that is leased, unless that must not be shown yet.
+func (g *leaseGate) answerLeasable(ns *namespace.Namespace, question *storepb.Query) *leasableAnswer {
+	switch question.GetQuery().(type) {
+	case *storepb.Query_Lookup, *storepb.Query_GetAttr, *storepb.Query_Read, *storepb.Query_ReadDir:
+	default:
+		return nil
+	}
+	result := ns.Query(question)
+	inodes, keyed := namespace.Keys(question, result)
+	if !keyed || len(g.table.Of(ns.Index(), inodes)) > 0 {
+		return nil
+	}
+	return &leasableAnswer{question, result, inodes}
+}

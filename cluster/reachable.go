@@ -1,0 +1,48 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net"
+	"path/filepath"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
+	"lockfs/cluster/enrolment"
+	"lockfs/cluster/identity"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/storepb"
+)
+
+// reachTimeout is for how long a member is given to answer.
+const reachTimeout = 2 * time.Second
+
+// LoadTLS is how the server of a data directory, which does not run, knows others by its certificate, and they it; nil: it has none.
+func LoadTLS(dataDir string) (*rpc.Security, error) {
+	credentials, err := identity.Load(filepath.Join(dataDir, consensus.CredentialsDir))
+	if errors.Is(err, identity.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return enrolment.ForCommand(credentials), nil
+}
+
+// IsReachable tells whether somebody answers at a member's address who does not say to be another node. security is that of
+// LoadTLS, nil for an insecure cluster.
+func IsReachable(ctx context.Context, member *storepb.Member, security *rpc.Security) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*reachTimeout)
+	defer cancel()
+	dialer := net.Dialer{Timeout: reachTimeout}
+	conn, err := dialer.DialContext(ctx, "tcp", member.GetAddress())
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	peer := rpc.NewRemote(member.GetAddress(), security)
+	defer peer.Close()
+	reply, err := peer.Probe(rpc.Unproven(ctx), &clusterpb.ProbeRequest{})
+	return err != nil || reply.GetId() == member.GetId()
+}

@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"lockfs/cluster/consensus"
+	"lockfs/cluster/identity"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+// Restoration makes a server that goes on, alone, from the state of a cluster that is lost.
+type Restoration struct {
+	Dir   string // its data directory, empty or not there yet
+	Claim consensus.Claim
+	State *namespace.Namespace
+	Term  ids.Term // that the state was in
+	// Insecure says that the new cluster has no certificates, as one without an address has none.
+	Insecure bool
+	// Seal is the seal key of the lost cluster, by which its authority goes on, and its hosts keep their identities. Without it (nil)
+	// there is a new authority, and all hosts come in anew.
+	Seal *identity.SealKey
+	// PastClock accepts a state with numbers that the clock of this host has not reached (namespace.Anew).
+	PastClock bool
+}
+
+// Do makes the data directory, or leaves it empty. The state is then the one that is in it. The error is identity.ErrSeal if the seal key is of
+// another cluster, and namespace.ErrClockBehind if the clock of this host is behind the numbers of the state.
+func (r *Restoration) Do(now time.Time) error {
+	secure := !r.Insecure && r.Claim.Address != ""
+	switch {
+	case r.Seal != nil && !secure:
+		return errors.New("a server without certificates needs no authority: leave the seal key out")
+	case r.Seal != nil && r.State.SigningAuthority() == nil:
+		return errors.New("the backup is of a cluster without certificates: there is no authority for the seal key")
+	case r.Claim.Address != "":
+		if err := checkAdvertised(r.Claim.Address); err != nil {
+			return err
+		}
+	}
+	anew := namespace.Anew{Cluster: consensus.NewClusterID(), ForgetHosts: r.Seal == nil, PastClock: r.PastClock}
+	if err := r.State.BeginAnew(now, anew); err != nil {
+		return err
+	}
+	furnish := r.secure
+	if !secure {
+		furnish = nil
+	}
+	return consensus.Found(r.Dir, r.Claim, r.State, r.Term, furnish, slog.New(slog.DiscardHandler))
+}
+
+// secure gives the server its identity and the state what it has to know of it.
+func (r *Restoration) secure() error {
+	name, err := identity.ParseName(identity.Server, r.Claim.Name)
+	if err != nil {
+		return err
+	}
+	authority, seal, err := r.authority()
+	if err != nil {
+		return err
+	}
+	if err := seal.Save(filepath.Join(r.Dir, consensus.SealKeyFile)); err != nil {
+		return err
+	}
+	grant := identity.Grant{Servers: []string{r.Claim.Address}}
+	for _, known := range r.State.Authorities() {
+		grant.Authorities = append(grant.Authorities, known.GetCertificate())
+		if cross := known.GetCrossCertificate(); len(cross) > 0 {
+			grant.Chain = append(grant.Chain, cross)
+		}
+	}
+	credentials, err := identifyWith(authority, filepath.Join(r.Dir, consensus.CredentialsDir), name, r.State.Time(), identity.Validity, grant)
+	if err != nil {
+		return err
+	}
+	return r.apply(admitFirstServer(authority, credentials))
+}
+
+// authority is the one of the state, or a new one that the state has then.
+func (r *Restoration) authority() (*identity.Authority, identity.SealKey, error) {
+	if r.Seal != nil {
+		record := r.State.SigningAuthority()
+		certificate, err := x509.ParseCertificate(record.GetAuthority().GetCertificate())
+		if err != nil {
+			return nil, identity.SealKey{}, fmt.Errorf("the certificate of the authority: %w", err)
+		}
+		authority, err := identity.Unseal(certificate, record.GetSealedKey(), *r.Seal)
+		return authority, *r.Seal, err
+	}
+	seal := identity.NewSealKey()
+	authority, err := identity.NewAuthority(r.State.Time())
+	if err != nil {
+		return nil, identity.SealKey{}, err
+	}
+	add, err := addAuthorityOp(authority, nil, seal, nil)
+	if err != nil {
+		return nil, identity.SealKey{}, err
+	}
+	return authority, seal, r.apply(add)
+}
+
+// apply does what the state has no reason to refuse, as its next command.
+func (r *Restoration) apply(op *storepb.Op) error {
+	result := r.State.Apply(r.State.Index()+1, &storepb.Command{Time: r.State.Time().UnixNano(), Op: op})
+	if result.GetCode() != storepb.Code_OK {
+		return fmt.Errorf("%v: %s", result.GetCode(), result.GetMessage())
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+// hangUpAgainAfter is how long after somebody was shut out a connection may still come up that was let in before.
+const hangUpAgainAfter = 6 * time.Second
+
+// watchRevocations hangs up on hosts that are shut out, has this node's own certificate renewed when another authority signs, and takes up its seal key.
+func (n *Node) watchRevocations() {
+	var seen ids.Index
+	var signing *storepb.AuthorityRecord
+	for {
+		var last ids.Index
+		err := n.fsm.WaitFor(n.ctx, func(ns *namespace.Namespace) bool {
+			last = ns.ShutOut()
+			return last != seen || ns.SigningAuthority() != signing
+		})
+		if err != nil {
+			return
+		}
+		n.fsm.View(func(ns *namespace.Namespace) { signing = ns.SigningAuthority() })
+		n.security.keeper.Signs(signing.GetAuthority().GetFingerprint())
+		if signing != nil {
+			if _, err := n.certIssuer.signer.current(); err != nil {
+				n.logger.Warn("the key of the authority is not read: this server can issue no certificates", "error", err)
+			}
+		}
+		if last != seen {
+			seen = last
+			n.hangUpRevoked()
+			time.AfterFunc(hangUpAgainAfter, n.hangUpRevoked)
+		}
+	}
+}
+
+// hangUpRevoked ends the connections of those who are shut out.
+func (n *Node) hangUpRevoked() {
+	n.server.HangUp(n.security.verifier.isRejected)
+	n.port.HangUp(n.security.verifier.isRevoked)
+}
+
+// revoke shuts a host out for good: without a name, the one that asks. A member is removed first: it has a vote.
+func (n *Node) revoke(ctx context.Context, by *storepb.Caller, name string) (*storepb.Result, error) {
+	if name == "" {
+		name = by.GetHost()
+	}
+	if id := n.members.find(name); id != "" && n.raft.Server(id) != nil {
+		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
+			"%q is a member of the cluster: `lockfs member remove %s` removes it, and revokes its certificate too", name, name)}, nil
+	}
+	return n.store.Propose(ctx, &storepb.Command{Caller: by, Op: revokeHost(name)})
+}
+
+func revokeHost(name string) *storepb.Op {
+	return &storepb.Op{Op: &storepb.Op_RevokeHost{RevokeHost: &storepb.RevokeHost{Name: name}}}
+}
+
+// endRevoked ends the sessions of hosts that were revoked. It is done again until they are.
+func (s *sessions) endRevoked() {
+	for _, record := range s.live() {
+		revoked := false
+		s.fsm.View(func(ns *namespace.Namespace) { revoked = ns.Admission(record.GetHost()).GetRevoked() != 0 })
+		if !revoked {
+			continue
+		}
+		id := ids.Session(record.GetId())
+		op := &storepb.EndSession{Id: uint64(id), IfActive: record.GetActive(), LastKeepalive: s.deadlines.get(id, readClocks().mono).keepalive}
+		if _, err := s.proposer.propose(s.ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: op}}); err != nil {
+			s.logger.Warn("a session's end was not recorded", "session", id, "error", err)
+			return // the next would wait as long; they are all due again
+		}
+		s.logger.Info("session ended: its host was revoked", "session", id, "host", record.GetHost())
+	}
+}
+
+// callerFor is who asks for an administrative act, for the audit trail: his host is the one of his certificate.
+func callerFor(ctx context.Context, said *storepb.Caller) *storepb.Caller {
+	caller := rpc.CallerOf(ctx)
+	if !hasCertificate(caller) {
+		return said
+	}
+	if said == nil {
+		said = new(storepb.Caller)
+	}
+	said.Host = caller.Host
+	return said
+}

@@ -1,0 +1,141 @@
+package cluster
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockfs/cluster/identity"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/trust"
+)
+
+var _ identity.Judge = (*certVerifier)(nil)
+
+// certVerifier judges certificates of others by this node's state. While the node has just begun and has none, it believes servers that
+// have a certificate of the authorities that came with its own.
+type certVerifier struct {
+	credentials *identity.Credentials
+	now         func() time.Time // cluster time, as far as this node knows it
+	fsm         atomic.Pointer[raftstore.FSM]
+
+	mu     sync.Mutex
+	parsed map[string]*x509.Certificate // of the state's authorities, by what they were parsed from
+}
+
+func newCertVerifier(credentials *identity.Credentials, now func() time.Time) *certVerifier {
+	return &certVerifier{credentials: credentials, now: now, parsed: make(map[string]*x509.Certificate)}
+}
+
+func (v *certVerifier) view(look func(*namespace.Namespace)) {
+	if fsm := v.fsm.Load(); fsm != nil {
+		fsm.View(look)
+	}
+}
+
+// Authorities is part of identity.Judge. A state from before this node's certificate was given may not have those that sign now: then those count
+// too that came with the certificate.
+func (v *certVerifier) Authorities() []*x509.Certificate {
+	var known []*storepb.Authority
+	var now time.Time
+	v.view(func(ns *namespace.Namespace) { known, now = ns.Authorities(), ns.Time() })
+	var authorities []*x509.Certificate
+	for _, authority := range known {
+		if certificate := v.parse(authority.GetCertificate()); certificate != nil {
+			authorities = append(authorities, certificate)
+		}
+	}
+	if len(authorities) == 0 || v.credentials.Issued().After(now) {
+		authorities = append(authorities, v.credentials.Authorities()...)
+	}
+	return authorities
+}
+
+// parse answers nil for what is no certificate.
+func (v *certVerifier) parse(der []byte) *x509.Certificate {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	certificate, known := v.parsed[string(der)]
+	if !known {
+		certificate, _ = x509.ParseCertificate(der) // what the leader checked before
+		v.parsed[string(der)] = certificate
+	}
+	return certificate
+}
+
+// Now is part of identity.Judge.
+func (v *certVerifier) Now() time.Time {
+	now := v.now()
+	if issued := v.credentials.Issued(); issued.After(now) {
+		return issued
+	}
+	return now
+}
+
+// Standing is part of identity.Judge.
+func (v *certVerifier) Standing(name identity.Name, key identity.KeyHash) identity.Standing {
+	standing := identity.Unknown
+	begun := false
+	v.view(func(ns *namespace.Namespace) {
+		begun = len(ns.Authorities()) > 0
+		switch err := ns.Admitted(name.Host, roleOf(name.Role), key[:]); {
+		case err == nil:
+			standing = identity.Admitted
+		case errors.Is(err, trust.ErrRevoked):
+			standing = identity.Revoked
+		}
+	})
+	if !begun && name.Role == identity.Server {
+		return identity.NotAsked
+	}
+	return standing
+}
+
+func roleOf(role identity.Role) storepb.Role {
+	if role == identity.Server {
+		return storepb.Role_SERVER
+	}
+	return storepb.Role_CLIENT
+}
+
+// caller is whose certificate a connection has brought, which was judged in the handshake.
+func (v *certVerifier) caller(state *tls.ConnectionState) (rpc.Caller, error) {
+	name, key, err := identity.Peer(state)
+	if err != nil {
+		return rpc.Caller{}, err
+	}
+	caller := rpc.Caller{Role: rpc.RoleClient, Host: name.Host, Key: key}
+	if name.Role == identity.Server {
+		caller.Role = rpc.RoleServer
+	}
+	return caller, nil
+}
+
+// isRejected tells whether somebody was let in who would not be any more.
+func (v *certVerifier) isRejected(caller rpc.Caller) bool {
+	standing, has := v.statusOf(caller)
+	return has && standing != identity.Admitted && standing != identity.NotAsked
+}
+
+// isRevoked is isRejected for connections of raft, which servers have that are not known here yet.
+func (v *certVerifier) isRevoked(caller rpc.Caller) bool {
+	standing, has := v.statusOf(caller)
+	return has && standing == identity.Revoked
+}
+
+// statusOf is false for a caller without a certificate.
+func (v *certVerifier) statusOf(caller rpc.Caller) (identity.Standing, bool) {
+	switch caller.Role {
+	case rpc.RoleServer:
+		return v.Standing(identity.Name{Role: identity.Server, Host: caller.Host}, caller.Key), true
+	case rpc.RoleClient:
+		return v.Standing(identity.Name{Role: identity.Client, Host: caller.Host}, caller.Key), true
+	}
+	return 0, false
+}
