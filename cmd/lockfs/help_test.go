@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cmd/lockfs/internal/cli"
@@ -71,6 +72,28 @@ func TestNothingHasColours(t *testing.T) {
 		shown := topUntil(t, server, more, "a.lock")
 		require.NotRegexp(t, `\x1b\[[0-9;]*[1-9][0-9;]*m`, shown, "it moves about, and colours nothing: %s", more)
 	}
+}
+
+// TestHelpFitsEightyColumns on anything but a wider terminal. The flags of the connection stand below the others.
+func TestHelpFitsEightyColumns(t *testing.T) {
+	var each func(*cobra.Command)
+	each = func(cmd *cobra.Command) {
+		var help strings.Builder
+		cmd.SetOut(&help)
+		require.NoError(t, cmd.Help())
+		for line := range strings.SplitSeq(help.String(), "\n") {
+			require.LessOrEqual(t, len(line), 80, "%s: %s", cmd.CommandPath(), line)
+		}
+		if cmd.Flags().Lookup("servers") != nil && cmd.Flags().Lookup("timeout") != nil && cmd.Flags().Lookup("socket") != nil {
+			_, global, _ := strings.Cut(help.String(), "Global flags:\n")
+			require.Contains(t, global, "--servers", cmd.CommandPath())
+			require.NotContains(t, global, "--json", cmd.CommandPath())
+		}
+		for _, sub := range cmd.Commands() {
+			each(sub)
+		}
+	}
+	each(rootCommand())
 }
 
 // topUntil has lockfs top on a terminal until that has shown a text, and answers all that it has shown.

@@ -55,7 +55,7 @@ Without a command, lockfs shows the state of this host and its cluster.`,
 	root.InitDefaultCompletionCmd()
 	group(root)
 	complete(root)
-	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}" + footer + "{{end}}")
+	cli.Usage(root, footer)
 	return root
 }
 
@@ -65,8 +65,7 @@ Each flag can also be set by a variable: --op-timeout by LOCKFS_OP_TIMEOUT. The
 exception is --token with ` + cli.JoinTokenVariable + `; LOCKFS_TOKEN is a fencing token.
 The exit code is 0, or 1 after an error, unless the help of a command says more.
 
-Manual: lockfs help CHAPTER, with one of
-` + manual.Names() + "\n"
+Manual: lockfs help CHAPTER, with one of ` + manual.Names() + ".\n"
 
 // docsCommand makes what packages ship: what the manual has, and what lockfs up would write.
 func docsCommand() *cobra.Command {

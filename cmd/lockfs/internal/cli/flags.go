@@ -112,12 +112,14 @@ type ClusterFlags struct {
 
 // Add adds them.
 func (f *ClusterFlags) Add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.Servers, "servers", nil, "ask these servers and not the daemon of this host: host:port, by comma")
-	flags.StringVar(&f.Identity, "identity", "", "with --servers: directory of the identity to show them (default "+DefaultIdentity()+")")
-	flags.BoolVar(&f.Insecure, "insecure", false, "with --servers: they were started with --insecure")
-	flags.StringVar(&f.Socket, "socket", "", "ask the daemon of this host that has this socket (default: which is there, in "+
-		strings.Join(SocketDirs(), " or ")+")")
-	flags.DurationVar(&f.Timeout, "timeout", 10*time.Second, "how long the cluster may take to answer")
+	flags.StringSliceVar(&f.Servers, "servers", nil, "`SERVERS` to ask (HOST:PORT,...); not the daemon here")
+	flags.StringVar(&f.Identity, "identity", "", "`DIR` of the certificate to show them (default "+DefaultIdentity()+")")
+	flags.BoolVar(&f.Insecure, "insecure", false, "the --servers run with --insecure")
+	flags.StringVar(&f.Socket, "socket", "", "`SOCKET` of the daemon to ask (default: in "+strings.Join(SocketDirs(), " or ")+")")
+	flags.DurationVar(&f.Timeout, "timeout", 10*time.Second, "time limit for the cluster's answer")
+	for _, name := range []string{"servers", "identity", "insecure", "socket", "timeout"} {
+		flags.Lookup(name).Annotations = map[string][]string{connectionAnnotation: nil}
+	}
 	flags.BoolVar(&f.JSON, "json", false, "print JSON")
 }
 

@@ -46,7 +46,7 @@ func restoreCommand() *cobra.Command {
 	var sealKey string
 	var asJSON, force bool
 	cmd := &cobra.Command{
-		Use:   "restore FILE|- --data DIR --name NAME --addr HOST:PORT [--ca-key FILE]",
+		Use:   "restore FILE|- --data DIR --name NAME --addr HOST:PORT",
 		Short: "Create the data directory of a new cluster from a backup",
 		Long: `Create the data directory of a new cluster of one server from a backup. The
 directory must be empty or missing. Then start the server with the same --name,

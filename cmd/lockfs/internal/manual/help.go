@@ -61,11 +61,8 @@ the chapter. Unless the output is a terminal, chapters are printed as Markdown.
 	}
 }
 
-// Names returns the names of the chapters, in two lines.
-func Names() string {
-	half := (len(names) + 1) / 2
-	return "  " + strings.Join(names[:half], ", ") + ",\n  " + strings.Join(names[half:], ", ")
-}
+// Names returns the names of the chapters.
+func Names() string { return strings.Join(names, ", ") }
 
 // Listing returns the list of chapters for the help of the program.
 func Listing() string {

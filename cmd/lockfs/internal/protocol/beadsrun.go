@@ -17,7 +17,7 @@ func beadsRunCommand() *cobra.Command {
 	)
 	answer := answer{outcome: outcomeAcquired}
 	cmd := &cobra.Command{
-		Use:   "run DIR --holder NAME [--version V] [--wait D] [--grace D] [--] COMMAND [ARG...]",
+		Use:   "run DIR --holder NAME [flags] [--] COMMAND [ARG...]",
 		Short: "Run a command while holding the lock of a database",
 		Long: `Acquire the lock of a database, run a command, and release the lock when the
 command ends. Without --wait the command does not wait for the lock. The lock

@@ -42,7 +42,7 @@ func runCommand() *cobra.Command {
 	f := runFlags{answer: answer{outcome: outcomeAcquired}}
 	var command []string
 	cmd := &cobra.Command{
-		Use:   "run [--format F] PATH [--wait D | --nonblock] [flags] [--] COMMAND [ARG...]",
+		Use:   "run PATH [flags] [--] COMMAND [ARG...]",
 		Short: "Run a command while holding a lock",
 		Long: `Acquire a lock, run a command, renew the lock meanwhile, and release it when the
 command ends. PATH is a lock file in any directory; on a mount of lockfs the lock

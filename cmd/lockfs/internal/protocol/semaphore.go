@@ -323,7 +323,7 @@ func semaphoreRunCommand() *cobra.Command {
 	grace := time.Duration(0)
 	var command []string
 	cmd := &cobra.Command{
-		Use:   "run PATH [--tag T] [--timeout D] [flags] [--] COMMAND [ARG...]",
+		Use:   "run PATH [flags] [--] COMMAND [ARG...]",
 		Short: "Run a command while holding a lock",
 		Long: `Acquire a lock, run a command, renew the lock meanwhile, and release it when the
 command ends. Without --timeout the command does not wait for the lock. The lock

@@ -49,7 +49,7 @@ func towerAcquireCommand() *cobra.Command {
 	var request towerRequest
 	answer := answer{outcome: outcomeAcquired}
 	cmd := &cobra.Command{
-		Use:   "acquire NAME --request-id ID --intent NAME --intent-version VERSION",
+		Use:   "acquire NAME --request-id ID --intent I",
 		Short: "Acquire a lock",
 		Long: `Acquire a lock, or print its holder as JSON: {"error": "lock_blocked", ...}, or
 {"error": "lock_stale", ...} if the last heartbeat is older than the ttl. Then

@@ -37,7 +37,7 @@ type towerRun struct {
 func towerRunCommand() *cobra.Command {
 	run := towerRun{answer: &answer{outcome: outcomeAcquired}}
 	cmd := &cobra.Command{
-		Use:   "run [NAME] --intent NAME --intent-version VERSION [flags] -- COMMAND [ARG]...",
+		Use:   "run [NAME] [flags] -- COMMAND [ARG...]",
 		Short: "Run a command while holding a lock",
 		Long: `Acquire a lock, run a command, renew the lock meanwhile, and release it with the
 result of the command. Without NAME, or with --mode observe, the command runs

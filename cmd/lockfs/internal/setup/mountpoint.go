@@ -46,7 +46,7 @@ func MountPointCommand() *cobra.Command {
 		Use: "mount-point", Short: "Protect or unprotect configured mount points; for units and packages", Hidden: true,
 	}
 	protect := &cobra.Command{
-		Use: "protect", Short: "Keep programs from creating files in mount points while lockfs is not mounted",
+		Use: "protect", Short: "Protect mount points while lockfs is not mounted",
 		Example: "  lockfs mount-point protect", Args: cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			points, err := mountpoints.Configured()
@@ -68,7 +68,7 @@ func MountPointCommand() *cobra.Command {
 		},
 	}
 	unprotect := &cobra.Command{
-		Use: "unprotect", Short: "Let programs create files in mount points again that lockfs has protected",
+		Use: "unprotect", Short: "Remove the protection of mount points",
 		Example: "  lockfs mount-point unprotect", Args: cli.Exactly(0, 0),
 		RunE: func(*cobra.Command, []string) error { return mountpoints.UnprotectAll() },
 	}
