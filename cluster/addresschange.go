@@ -33,7 +33,7 @@ func (b *addressBook) learn(ctx context.Context, member *storepb.Member) {
 		return
 	}
 	b.logger.Info("a member has another address", "name", member.GetName(), "address", address, "before", known.Address)
-	b.members.learnedAddresses.Meet(*known, address)
+	b.members.learnedAddresses.Learn(*known, address)
 }
 
 // lookup is where a server was met last, or where the configuration has it.
@@ -77,7 +77,7 @@ func (b *addressBook) commit(ctx context.Context, id string, to raft.ServerAddre
 	if holder := b.holder(to, known.ID); holder != nil {
 		at := b.lookup(*holder)
 		holder.Address = placeholderAddress(holder.ID)
-		b.members.learnedAddresses.Meet(*holder, at)
+		b.members.learnedAddresses.Learn(*holder, at)
 		if err := b.setAddress(ctx, *holder); err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (b *addressBook) commit(ctx context.Context, id string, to raft.ServerAddre
 
 func (b *addressBook) setAddress(ctx context.Context, server raft.Server) error {
 	if server.Suffrage == raft.Voter {
-		return b.raft.GiveVote(ctx, server.ID, server.Address, configChangeTimeout)
+		return b.raft.AddVoterAndWait(ctx, server.ID, server.Address, configChangeTimeout)
 	}
 	return consensus.Await(ctx, b.raft.AddNonvoter(server.ID, server.Address, 0, configChangeTimeout))
 }

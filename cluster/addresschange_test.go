@@ -97,7 +97,7 @@ func TestLeaderLearnsOfAnAddressChangeFromAnotherServer(t *testing.T) {
 	cfg := moved.cfg
 	cfg.Address, cfg.Join = loopback.Free(t), nil
 	moved = reopen(t, cfg) // and is not ready yet, so it has told no server of its address
-	follower.members.learnedAddresses.Meet(known, raft.ServerAddress(cfg.Address))
+	follower.members.learnedAddresses.Learn(known, raft.ServerAddress(cfg.Address))
 	leader.learnAddresses(leader.probeAddresses(t.Context()))
 	require.Equal(t, cfg.Address, leader.members.address(moved.dir.ID))
 }

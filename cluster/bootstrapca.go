@@ -27,7 +27,7 @@ const (
 
 // loadBootstrapCA answers nil if there is none under way.
 func loadBootstrapCA(dir string, seal identity.SealKey) (*bootstrapCA, error) {
-	path := filepath.Join(dir, consensus.FoundingFile)
+	path := filepath.Join(dir, consensus.BootstrapCAFile)
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -44,7 +44,7 @@ func loadBootstrapCA(dir string, seal identity.SealKey) (*bootstrapCA, error) {
 	if err != nil {
 		return nil, &consensus.DamagedError{Path: path, Err: err}
 	}
-	authority, err := identity.Unseal(certificates[0], sealed.Bytes, seal)
+	authority, err := identity.Decrypt(certificates[0], sealed.Bytes, seal)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -57,11 +57,11 @@ func newBootstrapCA(dir string, seal identity.SealKey, now time.Time) (*bootstra
 	if err != nil {
 		return nil, err
 	}
-	sealed, err := authority.Seal(seal)
+	sealed, err := authority.Encrypt(seal)
 	if err != nil {
 		return nil, err
 	}
-	f := &bootstrapCA{filepath.Join(dir, consensus.FoundingFile), authority}
+	f := &bootstrapCA{filepath.Join(dir, consensus.BootstrapCAFile), authority}
 	content := append(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: authority.Certificate().Raw}),
 		pem.EncodeToMemory(&pem.Block{Type: sealedKeyBlock, Bytes: sealed})...)
 	return f, durable.Replace(f.path, content)
@@ -69,16 +69,16 @@ func newBootstrapCA(dir string, seal identity.SealKey, now time.Time) (*bootstra
 
 // identify makes the identity of the first server. A node that was cut off in the middle goes on where it was.
 func (b *bootstrapCA) identify(dir string, name identity.Name, address string, now time.Time, validity time.Duration) (*identity.Credentials, error) {
-	return identifyWith(b.authority, dir, name, now, validity, identity.Grant{
+	return identifyWith(b.authority, dir, name, now, validity, identity.IssuedCert{
 		Authorities: [][]byte{b.authority.Certificate().Raw}, Servers: []string{address},
 	})
 }
 
 // identifyWith makes an identity without asking anybody. grant lacks the leaf.
 func identifyWith(
-	authority *identity.Authority, dir string, name identity.Name, now time.Time, validity time.Duration, grant identity.Grant,
+	authority *identity.Authority, dir string, name identity.Name, now time.Time, validity time.Duration, grant identity.IssuedCert,
 ) (*identity.Credentials, error) {
-	key, err := identity.Prepare(dir)
+	key, err := identity.Stage(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func identifyWith(
 	if grant.Leaf, err = authority.Issue(request, now, validity); err != nil {
 		return nil, err
 	}
-	return identity.Install(dir, grant)
+	return identity.Commit(dir, grant)
 }
 
 // discard is called once the state has the authority.

@@ -48,8 +48,8 @@ func TestARevokedHostIsNotAdmitted(t *testing.T) {
 	t.Parallel()
 	node := bootstrapSecure(t)
 	web, _ := join(t, node, "web1")
-	standing := func() identity.Standing {
-		return node.security.verifier.Standing(web.Name(), identity.KeyHashOf(web.Leaf()))
+	standing := func() identity.Status {
+		return node.security.verifier.Status(web.Name(), identity.KeyHashOf(web.Leaf()))
 	}
 	require.Equal(t, identity.Admitted, standing())
 	change(t, node, revokeHost("web1"))

@@ -5,7 +5,7 @@ import "errors"
 // hangUp ends all that others could hear of this node once it is to be silent.
 func (n *Node) hangUp() {
 	select {
-	case <-n.silence.Done():
+	case <-n.stepDown.Done():
 		n.stopServing()
 	case <-n.ctx.Done():
 	}

@@ -30,7 +30,7 @@ func (d *dialer) dialBack(ctx context.Context, member *storepb.Member) error {
 	defer cancel()
 	answered := make(chan error, 1)
 	go func() {
-		answered <- d.raft.Call(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetAddress()))
+		answered <- d.raft.Identify(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetAddress()))
 	}()
 	select {
 	case err := <-answered:
@@ -50,7 +50,7 @@ func (d *dialer) identify(ctx context.Context, member *storepb.Member) (applied 
 		return 0, errors.New("its address is not known")
 	}
 	address := member.GetAddress()
-	peer := rpc.NewRemote(address, d.security)
+	peer := rpc.NewClient(address, d.security)
 	defer peer.Close()
 	ctx, cancel := context.WithTimeout(ctx, dialBackTimeout)
 	defer cancel()

@@ -152,7 +152,7 @@ func (n *Node) knownAddresses() map[string]bool {
 func (n *Node) learnAddresses(there map[string]raft.ServerID) {
 	for address, id := range there {
 		if known := n.raft.Server(string(id)); known != nil && there[string(known.Address)] != id {
-			n.members.learnedAddresses.Meet(*known, raft.ServerAddress(address))
+			n.members.learnedAddresses.Learn(*known, raft.ServerAddress(address))
 		}
 	}
 }

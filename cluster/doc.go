@@ -45,7 +45,7 @@
 // any more, which the leader alone knows: it holds back what it answers (shown), no other node answers from its state, and a new
 // leader waits until the leases of others are over before it answers at all: a second after the last word that voters gave to another
 // (words), which after a crash is about as long ago as an election takes; or for as long as the leader of the term before says that its
-// leases last, which gives none any more once it is asked, and had waited for all before it when it began ([lease.Table.Resign]). Who
+// leases last, which gives none any more once it is asked, and had waited for all before it when it began ([lease.Table.Stop]). Who
 // led in an earlier term than that knows nothing of who led in between. A leader that is to end for a moment, for its mount to go on in
 // another program, gives none for a while before it has another one lead (Node.TransferLeadership). Whether there may be any is in the state
 // (namespace.Namespace.MayLease), so that it does not depend on how servers were started. What only tells of a node itself does not

@@ -92,7 +92,7 @@ func (n *Node) command(ctx context.Context, term ids.Term, req *clusterpb.Execut
 // wantedLease is who wants a lease on an answer, if anybody does who may.
 func (n *Node) wantedLease(ctx context.Context, req *clusterpb.ExecuteRequest) lease.Request {
 	wanted := lease.Request{
-		Holder: lease.Holder{Session: ids.Session(req.GetLease()), Client: req.GetClient()}, Spent: req.GetSpent(), Asked: req.GetAsked(),
+		Holder: lease.Holder{Session: ids.Session(req.GetLease()), Client: req.GetClient()}, Retired: req.GetSpent(), Asked: req.GetAsked(),
 	}
 	if wanted.Session == 0 {
 		return lease.Request{}

@@ -59,7 +59,7 @@ func TestNoPrefetchWithACommandThatIsNotCommitted(t *testing.T) {
 	create.Request = &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{
 		Session: uint64(by.Session), Seq: 1_000_000, Caller: &storepb.Caller{}, Op: createOp("lock"),
 	}}
-	time.Sleep(lease.Quiet)
+	time.Sleep(lease.QuietPeriod)
 	for _, other := range nodes {
 		if other != leader {
 			other.raft.Shutdown() // does not wait: the leader would notice
@@ -133,7 +133,7 @@ func TestALeaseEndsWithItsLock(t *testing.T) {
 	content, err := lock.Render()
 	require.NoError(t, err)
 	do(t, client, writeOp(made, string(content)))
-	time.Sleep(lease.Quiet)
+	time.Sleep(lease.QuietPeriod)
 	given := func(s *leaseGate) grantedLease {
 		_, given, err := s.query(t.Context(), yes, getAttrOf(made.GetAttr().GetIno()), at(here, 1))
 		require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestALeaseTakesAQuorumRound(t *testing.T) {
 	term := leader.leadership.term()
 	query := getAttrOf(namespace.RootIno)
 	query.Since = uint64(leader.fsm.State().Index())
-	time.Sleep(lease.Quiet)
+	time.Sleep(lease.QuietPeriod)
 	var gone sync.WaitGroup
 	for _, other := range nodes {
 		if other != leader {

@@ -62,7 +62,7 @@ func (g *leaseGate) resume(term ids.Term, leads func() bool) {
 
 // stop has this node give no more leases in a term, and answers for how long those last that it has given in it; false: nobody knows.
 func (g *leaseGate) stop(term ids.Term) (lasts time.Duration, resigned bool) {
-	return g.table.Resign(term, monotonic())
+	return g.table.Stop(term, monotonic())
 }
 
 // end is called when this node leads no more.
@@ -79,7 +79,7 @@ func (g *leaseGate) revokeAhead(op *storepb.Op) (over func()) {
 	}
 	var inodes []ids.Inode
 	g.fsm.View(func(ns *namespace.Namespace) { inodes = ns.Foreseen(op) })
-	return g.table.Foretell(inodes)
+	return g.table.RevokeAhead(inodes)
 }
 
 // onApply has mounts drop what a command has changed, and notes whom its answer waits for. A command that has changed nothing itself may
@@ -163,10 +163,10 @@ func (g *leaseGate) query(ctx context.Context, leads func() bool, query *storepb
 // quietPeriod is for how long inodes must not have changed at a cluster time to be leased to a mount that asks about them: not for long if it
 // asks often about all that have changed just now.
 func (g *leaseGate) quietPeriod(ns *namespace.Namespace, of lease.Holder, inodes []ids.Inode, now int64) time.Duration {
-	unchanged := lease.Moment
+	unchanged := lease.MinAge
 	for _, ino := range inodes {
-		if changed := ns.ChangedAt(ino); now-changed < int64(lease.Quiet) && !g.table.AsksOften(of, ino, changed) {
-			unchanged = lease.Quiet
+		if changed := ns.ChangedAt(ino); now-changed < int64(lease.QuietPeriod) && !g.table.ReadsOften(of, ino, changed) {
+			unchanged = lease.QuietPeriod
 		}
 	}
 	return unchanged

@@ -439,12 +439,12 @@ func TestAFileThatOthersChangeIsLeasedToAFrequentReader(t *testing.T) {
 		return unchanged
 	}
 	touchRoot(t, node)
-	require.Equal(t, lease.Quiet, unchanged(here, 0))
-	require.Eventually(t, func() bool { return unchanged(here, 0) == lease.Moment }, testWait, time.Microsecond)
-	require.Equal(t, lease.Quiet, unchanged(there, 0), "another one has not")
+	require.Equal(t, lease.QuietPeriod, unchanged(here, 0))
+	require.Eventually(t, func() bool { return unchanged(here, 0) == lease.MinAge }, testWait, time.Microsecond)
+	require.Equal(t, lease.QuietPeriod, unchanged(there, 0), "another one has not")
 	touchRoot(t, node)
-	require.Equal(t, lease.Quiet, unchanged(here, 0), "it has changed since")
-	require.LessOrEqual(t, unchanged(there, lease.Quiet), lease.Quiet)
+	require.Equal(t, lease.QuietPeriod, unchanged(here, 0), "it has changed since")
+	require.LessOrEqual(t, unchanged(there, lease.QuietPeriod), lease.QuietPeriod)
 
 	leasedAfter := func() time.Duration {
 		touchRoot(t, node)
@@ -458,5 +458,5 @@ func TestAFileThatOthersChangeIsLeasedToAFrequentReader(t *testing.T) {
 		node.fsm.View(func(ns *namespace.Namespace) { changed = ns.ChangedAt(namespace.RootIno) })
 		return time.Duration(node.clock.Now() - changed)
 	}
-	require.Eventually(t, func() bool { return leasedAfter() < lease.Quiet }, testWait, time.Microsecond)
+	require.Eventually(t, func() bool { return leasedAfter() < lease.QuietPeriod }, testWait, time.Microsecond)
 }

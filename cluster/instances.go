@@ -41,7 +41,7 @@ import (
 type instances struct {
 	ctx    context.Context // ends when the node is closed
 	dir    *consensus.Directory
-	dial   func(address string) *rpc.Remote
+	dial   func(address string) *rpc.Client
 	logger *slog.Logger
 	// replaced ends this process: the cluster follows another one.
 	replaced func(error)
@@ -88,7 +88,7 @@ const (
 	maxDescribed    = 1000 // processes of which is remembered what they say
 )
 
-func newInstances(ctx context.Context, dir *consensus.Directory, dial func(string) *rpc.Remote, logger *slog.Logger) *instances {
+func newInstances(ctx context.Context, dir *consensus.Directory, dial func(string) *rpc.Client, logger *slog.Logger) *instances {
 	return &instances{
 		ctx: ctx, dir: dir, dial: dial, logger: logger, running: make(chan struct{}), followed: make(map[raft.ServerID]followed),
 		described: make(map[ids.Instance]*clusterpb.Process), checks: make(map[checkKey]*instanceCheck),
@@ -303,7 +303,7 @@ func (i *instances) evaluate(ctx context.Context, key checkKey) error {
 // continues reports whether a data directory with earlier processes has been that of an instance. One that has had very many may have
 // forgotten it.
 func continues(before []ids.Instance, instance ids.Instance) bool {
-	return slices.Contains(before, instance) || len(before) >= consensus.MostStarts-1
+	return slices.Contains(before, instance) || len(before) >= consensus.MaxStarts-1
 }
 
 // take follows a process in place of another one, unless something has been found out meanwhile.

@@ -314,7 +314,7 @@ func TestResumedServerWhoseCopyIsFollowedDoesNotCount(t *testing.T) {
 			for _, node := range others {
 				require.False(t, node.instances.Follows(raft.ServerID(original.dir.ID), original.dir.Instance()))
 				require.Nil(t, node.readIndex.probeVoter(&storepb.Member{Id: original.dir.ID, Address: original.cfg.Address}, rpc.ProbeTimeout), "its word")
-				require.Error(t, node.raft.Call(raft.ServerID(original.dir.ID), raft.ServerAddress(original.cfg.Address)), "its answers to raft")
+				require.Error(t, node.raft.Identify(raft.ServerID(original.dir.ID), raft.ServerAddress(original.cfg.Address)), "its answers to raft")
 			}
 			require.ErrorIs(t, requireEnds(t, original), errReplaced)
 			require.Equal(t, storepb.Code_OK, create(t, openTestClient(t, twin, ""), "lock"))

@@ -274,7 +274,7 @@ func (j *joiner) accept(server raft.Server, answered time.Duration) error {
 	if !j.isLearner(server) {
 		return nil
 	}
-	err := j.raft.GiveVote(ctx, server.ID, server.Address, configChangeTimeout)
+	err := j.raft.AddVoterAndWait(ctx, server.ID, server.Address, configChangeTimeout)
 	if err == nil {
 		j.logger.Info("joined", "name", j.members.get(string(server.ID)).GetName(), "id", server.ID)
 		j.learners.wake()

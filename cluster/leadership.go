@@ -17,7 +17,7 @@ import (
 type leadership struct {
 	raft     *raft.Raft
 	self     raft.ServerID
-	silence  *consensus.Withdrawal
+	stepDown *consensus.StepDown
 	notify   chan bool             // raft's NotifyCh
 	observed chan raft.Observation // LeaderObservation
 	elected  chan struct{}         // tells the leader loop; holds one
@@ -31,10 +31,10 @@ type leadership struct {
 	changed chan struct{} // closed at each change
 }
 
-func newLeadership(self raft.ServerID, silence *consensus.Withdrawal) *leadership {
+func newLeadership(self raft.ServerID, silence *consensus.StepDown) *leadership {
 	return &leadership{
 		self:     self,
-		silence:  silence,
+		stepDown: silence,
 		notify:   make(chan bool, 1),
 		observed: make(chan raft.Observation, 16),
 		elected:  make(chan struct{}, 1),
@@ -87,7 +87,7 @@ func (l *leadership) change() <-chan struct{} {
 // term answers the term in which this node leads and is ready to, or 0.
 func (l *leadership) term() ids.Term {
 	term := ids.Term(l.readyTerm.Load())
-	if term != 0 && l.raft.State() == raft.Leader && ids.Term(l.raft.CurrentTerm()) == term && !l.silence.Begun() {
+	if term != 0 && l.raft.State() == raft.Leader && ids.Term(l.raft.CurrentTerm()) == term && !l.stepDown.Begun() {
 		return term
 	}
 	return 0

@@ -51,7 +51,7 @@ func (n *Node) serve() {
 		go n.security.keeper.Run(n.ctx)
 	}
 	go func() {
-		if err := n.port.Serve(); n.ctx.Err() == nil && !n.silence.Begun() {
+		if err := n.port.Serve(); n.ctx.Err() == nil && !n.stepDown.Begun() {
 			n.fail(fmt.Errorf("serve %s: %w", n.cfg.Address, err))
 		}
 	}()

@@ -48,7 +48,7 @@ func TestALeaderIsWhereItSaysItIs(t *testing.T) {
 	nodes := startNodes(t, 2)
 	leader := leaderOf(t, nodes)
 	follower := followersOf(t, nodes)[0]
-	follower.members.learnedAddresses.Meet(*follower.raft.Server(leader.dir.ID), raft.ServerAddress(loopback.Free(t)))
+	follower.members.learnedAddresses.Learn(*follower.raft.Server(leader.dir.ID), raft.ServerAddress(loopback.Free(t)))
 	require.Eventually(t, func() bool {
 		_, address := follower.leadership.await(t.Context())
 		return address == leader.cfg.Address

@@ -19,7 +19,7 @@ func TestMalformedRequestsAreAnsweredAndCounted(t *testing.T) {
 	t.Parallel()
 	node := startNodes(t, 1)[0]
 	counted := func() float64 { return testutil.ToFloat64(node.cfg.Metrics.malformed) }
-	caller := rpc.NewClient(node.cfg.Address, nil)
+	caller := rpc.NewChannel(node.cfg.Address, nil)
 	defer caller.Close()
 	const execute = 0
 	send := func(method byte, text string) error {

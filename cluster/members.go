@@ -14,7 +14,7 @@ import (
 type members struct {
 	dir              *consensus.Directory // whose this node is
 	raft             *consensus.Raft
-	learnedAddresses *consensus.Addresses // where they were met, if that is not where the state has them
+	learnedAddresses *consensus.LearnedAddresses // where they were met, if that is not where the state has them
 	// versions are those of a cluster that this node's program knows.
 	versions version.Range
 }

@@ -40,7 +40,7 @@ func TestStatusOfAMemberThatOnlyOthersReach(t *testing.T) {
 	}
 	// The other server asks with its own rights only for what the caller has a right to.
 	security.Network = nil
-	remote := rpc.NewRemote(c.others(leader)[1].cfg.Advertise, security)
+	remote := rpc.NewClient(c.others(leader)[1].cfg.Advertise, security)
 	defer remote.Close()
 	_, err := remote.Status(t.Context(), &clusterpb.StatusRequest{Member: leader.dir.ID, Hash: true})
 	refused := new(rpc.RefusedError)
@@ -52,7 +52,7 @@ func TestStatusOfAMemberThatOnlyOthersReach(t *testing.T) {
 
 func TestStatusFailsWithTheErrorOfTheMember(t *testing.T) {
 	t.Parallel()
-	gone, other := rpc.NewRemote("127.0.0.1:1", nil), rpc.NewRemote("127.0.0.1:2", nil)
+	gone, other := rpc.NewClient("127.0.0.1:1", nil), rpc.NewClient("127.0.0.1:2", nil)
 	defer gone.Close()
 	defer other.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

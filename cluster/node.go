@@ -25,7 +25,7 @@ type Node struct {
 	failure            context.Context // ends, for a cause, when the node cannot go on
 	markFailed         context.CancelCauseFunc
 
-	silence         *consensus.Withdrawal
+	stepDown        *consensus.StepDown
 	raft            *consensus.Raft
 	fsm             *raftstore.FSM
 	store           *raftstore.Store
@@ -77,13 +77,13 @@ func (n *Node) fail(err error) {
 
 // onApplyFailure ends the node at an entry. If it leads, the others need not wait for the end of the process.
 func (n *Node) onApplyFailure(err error) {
-	defer n.silence.Begin()
+	defer n.stepDown.Begin()
 	n.fail(explainApplyFailure(err, n.cfg.DataDir, n.logger))
 }
 
 // replaced ends this process, which must not be taken for this server any more.
 func (n *Node) replaced(err error) {
-	n.silence.Begin()
+	n.stepDown.Begin()
 	n.fail(err)
 }
 

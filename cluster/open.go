@@ -41,7 +41,7 @@ func Open(cfg Config) (*Node, error) {
 func newNode(cfg Config) *Node {
 	return &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: consensus.NewWithdrawal(), clock: newClock(readingOf(cfg.Clock)), latency: newLatencyWindow(),
+		stepDown: consensus.NewStepDown(), clock: newClock(readingOf(cfg.Clock)), latency: newLatencyWindow(),
 	}
 }
 
@@ -92,7 +92,7 @@ func (n *Node) open() error {
 	if n.audit, err = openAuditFollower(n.ctx, n.cfg.DataDir, n.fsm, n.logger); err != nil {
 		return err
 	}
-	go n.FollowLeader(n.ctx, n.router.Lead)
+	go n.FollowLeader(n.ctx, n.router.SetLeader)
 	go n.raft.TakeSnapshots(n.ctx)
 	go n.leaderLoop().run()
 	go n.stateHasher.run()
@@ -105,14 +105,14 @@ func (n *Node) open() error {
 	go n.raft.WatchDisk()
 	go n.raft.WatchSpace(n.ctx)
 	go n.raft.WatchLeader()
-	n.raft.StandAlone()
+	n.raft.ElectSingleVoter()
 	return nil
 }
 
 func (n *Node) startRaft() error {
-	n.leadership = newLeadership(raft.ServerID(n.dir.ID), n.silence)
-	met := consensus.NewAddresses()
-	n.instances = newInstances(n.ctx, n.dir, func(address string) *rpc.Remote { return rpc.NewRemote(address, n.connections()) }, n.logger)
+	n.leadership = newLeadership(raft.ServerID(n.dir.ID), n.stepDown)
+	met := consensus.NewLearnedAddresses()
+	n.instances = newInstances(n.ctx, n.dir, func(address string) *rpc.Client { return rpc.NewClient(address, n.connections()) }, n.logger)
 	n.instances.replaced, n.instances.conflict = n.replaced, n.reportConflict
 	network, err := n.openPort()
 	if err != nil {
@@ -127,7 +127,7 @@ func (n *Node) startRaft() error {
 	}, monotonic)
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
 		Network: network, Addresses: met, Instances: n.instances, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
-		Silence: n.silence, Wrote: func(took time.Duration) { n.observeWrite(took) },
+		StepDown: n.stepDown, Wrote: func(took time.Duration) { n.observeWrite(took) },
 		OnStore: n.termReports.onStoreEntries, Writing: n.cfg.Writing,
 		MinFree: n.cfg.MinFree, Fail: n.fail, CannotApply: n.onApplyFailure, Entries: n.cfg.entries,
 	})

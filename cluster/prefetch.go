@@ -25,11 +25,11 @@ func (g *leaseGate) beginPrefetch(by lease.Request, req *clusterpb.ExecuteReques
 	came := monotonic()
 	var inodes []ids.Inode
 	givenUp, questions := req.GetGivenUp(), req.GetAlso()
-	for _, ino := range givenUp[:min(len(givenUp), lease.MostWithCommand)] {
+	for _, ino := range givenUp[:min(len(givenUp), lease.MaxWithCommand)] {
 		inodes = append(inodes, ids.Inode(ino))
 	}
-	g.table.GivenUp(by.Holder, by.Asked, inodes, came)
-	return prefetch{by, came, questions[:min(len(questions), lease.MostWithCommand)]}
+	g.table.Dropped(by.Holder, by.Asked, inodes, came)
+	return prefetch{by, came, questions[:min(len(questions), lease.MaxWithCommand)]}
 }
 
 // answerPrefetch answers the questions that came with a command, as far as there are leases on the answers; nil: on none. The state is that after the
@@ -46,12 +46,12 @@ func (g *leaseGate) answerPrefetch(q prefetch, result *storepb.Result, leads fun
 	g.fsm.View(func(ns *namespace.Namespace) {
 		for i, question := range q.questions {
 			answers[i] = new(clusterpb.LeasedAnswer)
-			a := g.answerLeasable(ns, lease.OfMade(question, result))
+			a := g.answerLeasable(ns, lease.ForCreated(question, result))
 			if a == nil {
 				continue
 			}
-			unchanged := lease.Quiet
-			if result.GetCode() == storepb.Code_OK && g.table.IsAlone(q.by.Holder, a.inodes, monotonic()) {
+			unchanged := lease.QuietPeriod
+			if result.GetCode() == storepb.Code_OK && g.table.IsSoleHolder(q.by.Holder, a.inodes, monotonic()) {
 				unchanged = 0
 			}
 			if leased := g.grant(ns, q.by, a, unchanged, q.came); leased.generation != 0 {

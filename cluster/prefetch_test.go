@@ -103,7 +103,7 @@ func TestPrefetchedAnswersAreRevoked(t *testing.T) {
 			require.Equal(t, storepb.Code_NOT_FOUND, find(t, client, "lock").GetCode())
 		}
 		if i%4 == 0 {
-			time.Sleep(lease.Quiet) // for who is alone
+			time.Sleep(lease.QuietPeriod) // for who is alone
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestAFileThatHasJustChangedIsLeasedToItsOnlyUser(t *testing.T) {
 	q = node.leaseGate.beginPrefetch(at(there, 1), changing())
 	node.leaseGate.beginPrefetch(at(here, 3), changing()) // so that the last one has just changed it
 	require.Nil(t, node.leaseGate.answerPrefetch(q, done, yes), "another one holds it, or has changed it just now")
-	time.Sleep(lease.Quiet)
+	time.Sleep(lease.QuietPeriod)
 	node.leaseGate.table.Expire(time.Hour)
 	q = node.leaseGate.beginPrefetch(at(there, 2), changing())
 	touchRoot(t, node)

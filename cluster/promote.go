@@ -74,7 +74,7 @@ func (p *promoter) promoteNow(ctx context.Context, by *storepb.Caller, name stri
 	}
 	if known.Suffrage != raft.Voter {
 		p.logger.Info("a member gets a vote", "name", name, "id", id)
-		if err := p.raft.GiveVote(ctx, known.ID, known.Address, configChangeTimeout); err != nil {
+		if err := p.raft.AddVoterAndWait(ctx, known.ID, known.Address, configChangeTimeout); err != nil {
 			return nil, err
 		}
 	}

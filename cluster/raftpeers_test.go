@@ -23,7 +23,9 @@ func raftAs(t testing.TB, node *Node, credentials *identity.Credentials) *raft.N
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	security := &rpc.Security{Client: func(protocol string) *tls.Config { return credentials.ClientConfig(credentials.Judge(nil), protocol) }}
+	security := &rpc.Security{Client: func(protocol string) *tls.Config {
+		return credentials.ClientConfig(credentials.Verifier(nil), protocol)
+	}}
 	over := raft.NewNetworkTransportWithLogger(&raftStream{
 		Listener: listener, advertised: advertised(listener.Addr().String()), security: security, cluster: node.dir.ClusterID, logger: node.logger,
 	}, 1, testWait, nil)
@@ -102,7 +104,7 @@ func issued(t testing.TB, authority *identity.Authority, host string, at time.Ti
 	require.NoError(t, err)
 	leaf, err := authority.Issue(request, at, time.Hour)
 	require.NoError(t, err)
-	credentials, err := identity.NewCredentials(key, identity.Grant{Leaf: leaf, Authorities: [][]byte{authority.Certificate().Raw}})
+	credentials, err := identity.NewCredentials(key, identity.IssuedCert{Leaf: leaf, Authorities: [][]byte{authority.Certificate().Raw}})
 	require.NoError(t, err)
 	return credentials
 }

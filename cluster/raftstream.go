@@ -129,7 +129,7 @@ func (s *raftStream) greetProcess(conn net.Conn) error {
 		return err
 	}
 	starts := make([]ids.Instance, binary.BigEndian.Uint16(number[:]))
-	if len(starts) > consensus.MostStarts {
+	if len(starts) > consensus.MaxStarts {
 		return fmt.Errorf("its data directory has had %d processes", len(starts))
 	}
 	instances := make([]byte, 8*len(starts))

@@ -41,7 +41,7 @@ func IsReachable(ctx context.Context, member *storepb.Member, security *rpc.Secu
 		return false
 	}
 	_ = conn.Close()
-	peer := rpc.NewRemote(member.GetAddress(), security)
+	peer := rpc.NewClient(member.GetAddress(), security)
 	defer peer.Close()
 	reply, err := peer.Probe(rpc.Unproven(ctx), &clusterpb.ProbeRequest{})
 	return err != nil || reply.GetId() == member.GetId()

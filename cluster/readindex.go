@@ -76,7 +76,7 @@ func (r *readIndex) askVoters() error {
 	if isQuorum(2, len(voters)) && len(others) > 0 {
 		asked := r.askFirst.Load()
 		voter := others[asked%uint32(len(others))]
-		if r.probeTerm(voter, rpc.Promptly).term == term && r.leadership.term() == term {
+		if r.probeTerm(voter, rpc.FastProbeTimeout).term == term && r.leadership.term() == term {
 			return nil
 		}
 		r.askFirst.CompareAndSwap(asked, asked+1)

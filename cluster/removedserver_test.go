@@ -64,7 +64,7 @@ type letsAll struct{ *identity.Credentials }
 
 func (l letsAll) Now() time.Time { return l.Issued() }
 
-func (letsAll) Standing(identity.Name, identity.KeyHash) identity.Standing { return identity.Admitted }
+func (letsAll) Status(identity.Name, identity.KeyHash) identity.Status { return identity.Admitted }
 
 func (i *impostor) ProveServer(_ context.Context, req *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
 	return i.prove(req)
@@ -124,7 +124,7 @@ func forgeServer(t *testing.T, authority *identity.Authority, host string) *iden
 	require.NoError(t, err)
 	leaf, err := authority.Issue(request, time.Now(), identity.Validity)
 	require.NoError(t, err)
-	forged, err := identity.NewCredentials(key, identity.Grant{Leaf: leaf, Authorities: [][]byte{authority.Certificate().Raw}})
+	forged, err := identity.NewCredentials(key, identity.IssuedCert{Leaf: leaf, Authorities: [][]byte{authority.Certificate().Raw}})
 	require.NoError(t, err)
 	return forged
 }
@@ -138,7 +138,7 @@ func dialOnly(t *testing.T, identityDir, server string) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	client, err := session.Dial(ctx, []string{server}, session.Config{
-		Host: credentials.Name().Host, OpTimeout: testWait, Logger: quietLogger(), Security: keeper.Security(), Heard: keeper.Heard, Roster: keeper.RosterVersion,
+		Host: credentials.Name().Host, OpTimeout: testWait, Logger: quietLogger(), Security: keeper.Security(), Heard: keeper.Update, Roster: keeper.RosterVersion,
 	})
 	if err == nil {
 		_ = client.Close(ctx)
@@ -170,7 +170,7 @@ func TestAHostAsksNoRemovedServer(t *testing.T) {
 	removed, stay := removeServer(t, nodes)
 	stolen := removed.security.credentials
 	require.Eventually(t, func() bool {
-		return web.Judge(nil).Standing(stolen.Name(), stolen.Key().Hash()) == identity.Revoked
+		return web.Verifier(nil).Status(stolen.Name(), stolen.Key().Hash()) == identity.Revoked
 	}, testWait, time.Millisecond, "the mount is told by a keepalive")
 	require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"))
 
@@ -206,7 +206,7 @@ func TestAHostAsksNoRemovedServer(t *testing.T) {
 	require.NoError(t, dialOnly(t, awayDir, stay[1].cfg.Advertise))
 	late, err := identity.Load(awayDir)
 	require.NoError(t, err)
-	require.Equal(t, identity.Revoked, late.Judge(nil).Standing(stolen.Name(), stolen.Key().Hash()), "and has kept what it was told there")
+	require.Equal(t, identity.Revoked, late.Verifier(nil).Status(stolen.Name(), stolen.Key().Hash()), "and has kept what it was told there")
 
 	// The HTTP endpoint of a mount lets in servers of the cluster, and not this one.
 	for credentials, want := range map[*identity.Credentials]bool{stolen: false, stay[0].security.credentials: true} {
@@ -272,7 +272,7 @@ func TestARotationShutsOutTheDiskOfARemovedServer(t *testing.T) {
 	// Before the rotation: neither with the key of the server, nor for a token that was made since.
 	fake := startImpostor(t, stolen, forgesProofs(t, authority, stolen))
 	require.Eventually(t, func() bool {
-		return web.Judge(nil).Standing(stolen.Name(), stolen.Key().Hash()) == identity.Revoked
+		return web.Verifier(nil).Status(stolen.Name(), stolen.Key().Hash()) == identity.Revoked
 	}, testWait, time.Millisecond)
 	require.ErrorContains(t, dialOnly(t, webDir, fake.address), "revoked")
 	posing := startImpostor(t, forged, forgesProofs(t, authority, forged))
@@ -326,8 +326,8 @@ func TestARotationShutsOutTheDiskOfARemovedServer(t *testing.T) {
 	var record *storepb.AuthorityRecord
 	stay[0].fsm.View(func(ns *namespace.Namespace) { record = ns.SigningAuthority() })
 	newest := stay[0].security.verifier.Authorities()[0]
-	_, err = identity.Unseal(newest, record.GetSealedKey(), sealBefore)
-	require.ErrorIs(t, err, identity.ErrSeal)
+	_, err = identity.Decrypt(newest, record.GetSealedKey(), sealBefore)
+	require.ErrorIs(t, err, identity.ErrWrongSealKey)
 	require.Len(t, record.GetShares(), 2)
 	for _, share := range record.GetShares() {
 		_, err = stolen.Key().OpenShare(share.GetShare(), identity.FingerprintOf(newest))

@@ -84,13 +84,13 @@ func (k *leaseRenewals) take(r *renewal, req *clusterpb.LeaseRequest) {
 		r.answer(nil, err)
 		return
 	}
-	k.table.Heard(r.of)
+	k.table.NoteContact(r.of)
 	if req.GetRelease() {
 		k.table.Release(r.of, r.generation)
 		r.answer(new(clusterpb.LeaseReply), nil)
 		return
 	}
-	k.table.Dropped(r.of, r.generation, req.GetDropped())
+	k.table.Acknowledge(r.of, r.generation, req.GetDropped())
 	k.keep(r)
 }
 
@@ -106,7 +106,7 @@ func (k *leaseRenewals) keep(r *renewal) {
 	if before != nil {
 		before.answer(droppedReply(), nil)
 	}
-	inodes, _, due, known := k.table.Drops(r.of, r.generation)
+	inodes, _, due, known := k.table.Revocations(r.of, r.generation)
 	switch {
 	case k.ctx.Err() != nil:
 		k.answer(r, droppedReply())
@@ -198,7 +198,7 @@ func (k *leaseRenewals) notify() {
 		select {
 		case <-changed:
 		case <-k.table.News():
-			for _, of := range k.table.Told() {
+			for _, of := range k.table.NotifiedHolders() {
 				k.mu.Lock()
 				r := k.kept[of]
 				k.mu.Unlock()
@@ -215,7 +215,7 @@ func (k *leaseRenewals) notify() {
 
 // reply is what there is to say of a lease now.
 func (k *leaseRenewals) reply(r *renewal) *clusterpb.LeaseReply {
-	inodes, number, _, known := k.table.Drops(r.of, r.generation)
+	inodes, number, _, known := k.table.Revocations(r.of, r.generation)
 	reply := &clusterpb.LeaseReply{Known: known, Number: number}
 	for _, ino := range inodes {
 		reply.Drop = append(reply.Drop, uint64(ino))

@@ -188,12 +188,12 @@ func TestAChangeWhileRenewalsAreConfirmed(t *testing.T) {
 	node.leaseRenewals.readIndex = own
 	answered := renewing(t.Context(), node, req)
 	<-asking
-	over := node.leaseGate.table.Foretell([]ids.Inode{namespace.RootIno})
+	over := node.leaseGate.table.RevokeAhead([]ids.Inode{namespace.RootIno})
 	reply := <-answered
 	require.False(t, reply.GetExtended())
 	require.NotEmpty(t, reply.GetDrop())
 	over()
-	node.leaseGate.table.Dropped(of, req.GetGeneration(), reply.GetNumber()) // so that nothing else is in the way of an extension
+	node.leaseGate.table.Acknowledge(of, req.GetGeneration(), reply.GetNumber()) // so that nothing else is in the way of an extension
 	close(asked)
 	req.Left = 0
 	require.True(t, (<-renewing(t.Context(), node, req)).GetExtended())

@@ -30,7 +30,7 @@ type Restoration struct {
 	PastClock bool
 }
 
-// Do makes the data directory, or leaves it empty. The state is then the one that is in it. The error is identity.ErrSeal if the seal key is of
+// Do makes the data directory, or leaves it empty. The state is then the one that is in it. The error is identity.ErrWrongSealKey if the seal key is of
 // another cluster, and namespace.ErrClockBehind if the clock of this host is behind the numbers of the state.
 func (r *Restoration) Do(now time.Time) error {
 	secure := !r.Insecure && r.Claim.Address != ""
@@ -52,7 +52,7 @@ func (r *Restoration) Do(now time.Time) error {
 	if !secure {
 		furnish = nil
 	}
-	return consensus.Found(r.Dir, r.Claim, r.State, r.Term, furnish, slog.New(slog.DiscardHandler))
+	return consensus.Create(r.Dir, r.Claim, r.State, r.Term, furnish, slog.New(slog.DiscardHandler))
 }
 
 // secure gives the server its identity and the state what it has to know of it.
@@ -68,7 +68,7 @@ func (r *Restoration) secure() error {
 	if err := seal.Save(filepath.Join(r.Dir, consensus.SealKeyFile)); err != nil {
 		return err
 	}
-	grant := identity.Grant{Servers: []string{r.Claim.Address}}
+	grant := identity.IssuedCert{Servers: []string{r.Claim.Address}}
 	for _, known := range r.State.Authorities() {
 		grant.Authorities = append(grant.Authorities, known.GetCertificate())
 		if cross := known.GetCrossCertificate(); len(cross) > 0 {
@@ -90,7 +90,7 @@ func (r *Restoration) authority() (*identity.Authority, identity.SealKey, error)
 		if err != nil {
 			return nil, identity.SealKey{}, fmt.Errorf("the certificate of the authority: %w", err)
 		}
-		authority, err := identity.Unseal(certificate, record.GetSealedKey(), *r.Seal)
+		authority, err := identity.Decrypt(certificate, record.GetSealedKey(), *r.Seal)
 		return authority, *r.Seal, err
 	}
 	seal := identity.NewSealKey()

@@ -179,7 +179,7 @@ func TestASecureClusterIsRestored(t *testing.T) {
 
 	other := identity.NewSealKey()
 	cfg, err = restore("n0", &other, false)
-	require.ErrorIs(t, err, identity.ErrSeal)
+	require.ErrorIs(t, err, identity.ErrWrongSealKey)
 	left, err := os.ReadDir(cfg.DataDir)
 	require.NoError(t, err)
 	require.Empty(t, left, "it can be tried again")

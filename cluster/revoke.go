@@ -28,7 +28,7 @@ func (n *Node) watchRevocations() {
 			return
 		}
 		n.fsm.View(func(ns *namespace.Namespace) { signing = ns.SigningAuthority() })
-		n.security.keeper.Signs(signing.GetAuthority().GetFingerprint())
+		n.security.keeper.SetSigner(signing.GetAuthority().GetFingerprint())
 		if signing != nil {
 			if _, err := n.certIssuer.signer.current(); err != nil {
 				n.logger.Warn("the key of the authority is not read: this server can issue no certificates", "error", err)

@@ -111,7 +111,7 @@ func change(t testing.TB, via *Node, op *storepb.Op) *storepb.Result {
 type testMount struct {
 	*session.Client
 	credentials *identity.Credentials
-	keeper      *enrolment.MountKeeper
+	keeper      *enrolment.MountRenewer
 }
 
 // join has a host come in by a token.
@@ -139,7 +139,7 @@ func mountAt(t testing.TB, credentials *identity.Credentials, over ...rpc.Networ
 		security.Network = network
 	}
 	client, err := session.Dial(ctx, credentials.Servers(), session.Config{
-		Host: credentials.Name().Host, OpTimeout: testWait, Logger: quietLogger(), Security: security, Heard: m.keeper.Heard, Roster: m.keeper.RosterVersion,
+		Host: credentials.Name().Host, OpTimeout: testWait, Logger: quietLogger(), Security: security, Heard: m.keeper.Update, Roster: m.keeper.RosterVersion,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -154,8 +154,10 @@ func mountAt(t testing.TB, credentials *identity.Credentials, over ...rpc.Networ
 // callerAs calls a node with credentials.
 func callerAs(t testing.TB, node *Node, credentials *identity.Credentials) rpc.Node {
 	t.Helper()
-	security := &rpc.Security{Client: func(protocol string) *tls.Config { return credentials.ClientConfig(credentials.Judge(nil), protocol) }}
-	remote := rpc.NewRemote(node.cfg.Advertise, security)
+	security := &rpc.Security{Client: func(protocol string) *tls.Config {
+		return credentials.ClientConfig(credentials.Verifier(nil), protocol)
+	}}
+	remote := rpc.NewClient(node.cfg.Advertise, security)
 	t.Cleanup(remote.Close)
 	return remote
 }

@@ -52,8 +52,8 @@ func TestAnInterruptedBootstrapContinues(t *testing.T) {
 		{"lock"},
 		{"node.json"},
 		{"node.json", consensus.SealKeyFile},
-		{"node.json", consensus.SealKeyFile, consensus.FoundingFile},
-		{"node.json", consensus.SealKeyFile, consensus.FoundingFile, consensus.CredentialsDir},
+		{"node.json", consensus.SealKeyFile, consensus.BootstrapCAFile},
+		{"node.json", consensus.SealKeyFile, consensus.BootstrapCAFile, consensus.CredentialsDir},
 	} {
 		cfg := whole
 		cfg.Metrics, cfg.DataDir = nil, filepath.Join(t.TempDir(), "n0")
@@ -77,7 +77,7 @@ func TestAnInterruptedBootstrapContinues(t *testing.T) {
 		cfg.Metrics = nil
 		again := startNode(t, cfg) // and goes on with it
 		join(t, again, "web2")
-		require.NoFileExists(t, filepath.Join(cfg.DataDir, consensus.FoundingFile))
+		require.NoFileExists(t, filepath.Join(cfg.DataDir, consensus.BootstrapCAFile))
 		require.NoError(t, again.Close())
 	}
 }
@@ -118,17 +118,17 @@ func TestAStrangerIsToldNothing(t *testing.T) {
 	node := bootstrapSecure(t)
 	other := bootstrapSecure(t)
 	theirs, _ := join(t, other, "web1")
-	plain := rpc.NewRemote(node.cfg.Advertise, nil)
+	plain := rpc.NewClient(node.cfg.Advertise, nil)
 	defer plain.Close()
 	refusedCall(t, plain)
-	anybody := rpc.NewRemote(node.cfg.Advertise, &rpc.Security{Client: func(protocol string) *tls.Config {
+	anybody := rpc.NewClient(node.cfg.Advertise, &rpc.Security{Client: func(protocol string) *tls.Config {
 		return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, InsecureSkipVerify: true}
 	}})
 	defer anybody.Close()
 	refusedCall(t, anybody)
 	leaf := theirs.Leaf()
-	foreign := rpc.NewRemote(node.cfg.Advertise, &rpc.Security{Client: func(protocol string) *tls.Config {
-		config := theirs.ClientConfig(theirs.Judge(nil), protocol)
+	foreign := rpc.NewClient(node.cfg.Advertise, &rpc.Security{Client: func(protocol string) *tls.Config {
+		config := theirs.ClientConfig(theirs.Verifier(nil), protocol)
 		config.VerifyConnection, config.InsecureSkipVerify = nil, true // he does not mind
 		return config
 	}})
@@ -137,7 +137,7 @@ func TestAStrangerIsToldNothing(t *testing.T) {
 	require.NotNil(t, leaf)
 
 	mount, _ := join(t, node, "web1")
-	conn, err := tls.Dial("tcp", node.cfg.Advertise, mount.ClientConfig(mount.Judge(nil), identity.ProtocolRaft))
+	conn, err := tls.Dial("tcp", node.cfg.Advertise, mount.ClientConfig(mount.Verifier(nil), identity.ProtocolRaft))
 	if err == nil { // in TLS 1.3 the client is done before the server looks at his certificate
 		require.NoError(t, conn.SetDeadline(time.Now().Add(testWait)))
 		_, err = conn.Read(make([]byte, 1))
@@ -342,9 +342,9 @@ func TestAMemberIsRemovedBeforeItIsRevoked(t *testing.T) {
 		require.NoError(t, node.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Admission(leader.dir.Name).GetRevoked() != 0 }))
 		refusedCall(t, callerAs(t, node, leader.security.credentials))
 		gone := leader.security.credentials
-		require.Equal(t, identity.Revoked, node.security.verifier.Standing(gone.Name(), gone.Key().Hash()))
+		require.Equal(t, identity.Revoked, node.security.verifier.Status(gone.Name(), gone.Key().Hash()))
 		// Were this node behind, the cluster might know it again, and be led by it.
-		require.Equal(t, identity.Unknown, node.security.verifier.Standing(gone.Name(), identity.KeyHash{}), "with another key it is heard")
+		require.Equal(t, identity.Unknown, node.security.verifier.Status(gone.Name(), identity.KeyHash{}), "with another key it is heard")
 	}
 }
 
@@ -556,11 +556,11 @@ func TestRootOfASquashedHostIsNobody(t *testing.T) {
 	require.True(t, joined.SquashRoot)
 	mount := mountAt(t, joined.Credentials)
 	require.NoError(t, mount.Await(ctx, mount.keeper.Known()))
-	require.True(t, mount.keeper.RootIsNobody())
+	require.True(t, mount.keeper.RootSquashed())
 	trusted, _ := join(t, node, "web1")
 	other := mountAt(t, trusted)
 	require.NoError(t, other.Await(ctx, other.keeper.Known()))
-	require.False(t, other.keeper.RootIsNobody())
+	require.False(t, other.keeper.RootSquashed())
 	ended, end := context.WithCancel(ctx)
 	end()
 	require.ErrorIs(t, other.Await(ended, make(chan struct{})), context.Canceled)

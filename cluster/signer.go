@@ -57,7 +57,7 @@ func (s *caSigner) current() (*identity.Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	authority, err := identity.Unseal(certificate, record.GetSealedKey(), seal)
+	authority, err := identity.Decrypt(certificate, record.GetSealedKey(), seal)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *caSigner) sealKeyFor(record *storepb.AuthorityRecord, authority identit
 func addAuthorityOp(next, before *identity.Authority, seal identity.SealKey, shares []*storepb.SealShare) (*storepb.Op, error) {
 	op := &storepb.AddAuthority{Certificate: next.Certificate().Raw, Shares: shares}
 	var err error
-	if op.SealedKey, err = next.Seal(seal); err != nil {
+	if op.SealedKey, err = next.Encrypt(seal); err != nil {
 		return nil, err
 	}
 	if before != nil {

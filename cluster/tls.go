@@ -22,7 +22,7 @@ import (
 type security struct {
 	credentials *identity.Credentials
 	verifier    *certVerifier
-	keeper      *enrolment.Keeper
+	keeper      *enrolment.Renewer
 	seal        identity.SealKey
 	bootstrapCA atomic.Pointer[bootstrapCA] // nil: the state has the authority
 	connections *rpc.Security

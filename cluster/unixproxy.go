@@ -195,12 +195,12 @@ func (p *Proxy) askAny(ctx context.Context, req *clusterpb.StatusRequest) (*clus
 		return p.local.Status(ctx, req)
 	}
 	var failed error
-	for _, node := range append([]rpc.Node{p.router.Entrance()}, p.router.Entries()...) {
+	for _, node := range append([]rpc.Node{p.router.AnyNode()}, p.router.Entries()...) {
 		attempt, cancel := context.WithTimeout(ctx, connectWait)
 		reply, err := node.Status(attempt, req)
 		cancel()
 		if err == nil {
-			p.router.Meet(addressesOf(reply))
+			p.router.SetMembers(addressesOf(reply))
 			return reply, nil
 		}
 		failed = err

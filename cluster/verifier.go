@@ -16,7 +16,7 @@ import (
 	"lockfs/raftstore/trust"
 )
 
-var _ identity.Judge = (*certVerifier)(nil)
+var _ identity.Verifier = (*certVerifier)(nil)
 
 // certVerifier judges certificates of others by this node's state. While the node has just begun and has none, it believes servers that
 // have a certificate of the authorities that came with its own.
@@ -39,7 +39,7 @@ func (v *certVerifier) view(look func(*namespace.Namespace)) {
 	}
 }
 
-// Authorities is part of identity.Judge. A state from before this node's certificate was given may not have those that sign now: then those count
+// Authorities is part of identity.Verifier. A state from before this node's certificate was given may not have those that sign now: then those count
 // too that came with the certificate.
 func (v *certVerifier) Authorities() []*x509.Certificate {
 	var known []*storepb.Authority
@@ -69,7 +69,7 @@ func (v *certVerifier) parse(der []byte) *x509.Certificate {
 	return certificate
 }
 
-// Now is part of identity.Judge.
+// Now is part of identity.Verifier.
 func (v *certVerifier) Now() time.Time {
 	now := v.now()
 	if issued := v.credentials.Issued(); issued.After(now) {
@@ -78,8 +78,8 @@ func (v *certVerifier) Now() time.Time {
 	return now
 }
 
-// Standing is part of identity.Judge.
-func (v *certVerifier) Standing(name identity.Name, key identity.KeyHash) identity.Standing {
+// Status is part of identity.Verifier.
+func (v *certVerifier) Status(name identity.Name, key identity.KeyHash) identity.Status {
 	standing := identity.Unknown
 	begun := false
 	v.view(func(ns *namespace.Namespace) {
@@ -92,7 +92,7 @@ func (v *certVerifier) Standing(name identity.Name, key identity.KeyHash) identi
 		}
 	})
 	if !begun && name.Role == identity.Server {
-		return identity.NotAsked
+		return identity.CertificateOnly
 	}
 	return standing
 }
@@ -120,7 +120,7 @@ func (v *certVerifier) caller(state *tls.ConnectionState) (rpc.Caller, error) {
 // isRejected tells whether somebody was let in who would not be any more.
 func (v *certVerifier) isRejected(caller rpc.Caller) bool {
 	standing, has := v.statusOf(caller)
-	return has && standing != identity.Admitted && standing != identity.NotAsked
+	return has && standing != identity.Admitted && standing != identity.CertificateOnly
 }
 
 // isRevoked is isRejected for connections of raft, which servers have that are not known here yet.
@@ -130,12 +130,12 @@ func (v *certVerifier) isRevoked(caller rpc.Caller) bool {
 }
 
 // statusOf is false for a caller without a certificate.
-func (v *certVerifier) statusOf(caller rpc.Caller) (identity.Standing, bool) {
+func (v *certVerifier) statusOf(caller rpc.Caller) (identity.Status, bool) {
 	switch caller.Role {
 	case rpc.RoleServer:
-		return v.Standing(identity.Name{Role: identity.Server, Host: caller.Host}, caller.Key), true
+		return v.Status(identity.Name{Role: identity.Server, Host: caller.Host}, caller.Key), true
 	case rpc.RoleClient:
-		return v.Standing(identity.Name{Role: identity.Client, Host: caller.Host}, caller.Key), true
+		return v.Status(identity.Name{Role: identity.Client, Host: caller.Host}, caller.Key), true
 	}
 	return 0, false
 }

@@ -6,8 +6,8 @@ import "github.com/hashicorp/raft"
 // may be 16 MiB: too much for the time that a slow line has, and for the memory of both sides.
 const maxBatch = 2 << 20
 
-// shorten leaves out of a request what is too much for one. Raft goes on behind the last entry that the request has.
-func shorten(req *raft.AppendEntriesRequest) {
+// limitBatch leaves out of a request what is too much for one. Raft goes on behind the last entry that the request has.
+func limitBatch(req *raft.AppendEntriesRequest) {
 	bytes := uint64(0)
 	for i, entry := range req.Entries {
 		if bytes += entrySize(entry); bytes > maxBatch && i > 0 {

@@ -27,7 +27,7 @@ func TestAnInterruptedBootstrapIsRepeated(t *testing.T) {
 			d, err := OpenDirectory(s.path, s.claim)
 			require.NoError(t, err)
 			cluster := d.ClusterID()
-			files, _, err := openStorage(d, &Config{Logger: quietLogger(), Silence: NewWithdrawal(), Fail: func(error) {}})
+			files, _, err := openStorage(d, &Config{Logger: quietLogger(), StepDown: NewStepDown(), Fail: func(error) {}})
 			require.NoError(t, err)
 			write(t, d, files)
 			require.NoError(t, files.close())

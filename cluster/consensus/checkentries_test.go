@@ -50,14 +50,14 @@ func TestEachEntryIsChecked(t *testing.T) {
 // TestTheFirstEntryMayBeAnEarlyOne only if there is no other.
 func TestTheFirstEntryMayBeAnEarlyOne(t *testing.T) {
 	log := raft.NewInmemStore()
-	early := &earlyLog{LogStore: log}
+	early := &parallelLog{LogStore: log}
 	first := func() uint64 {
 		index, err := early.FirstIndex()
 		require.NoError(t, err)
 		return index
 	}
 	require.Zero(t, first())
-	early.early = []*raft.Log{{Index: 5}}
+	early.unwritten = []*raft.Log{{Index: 5}}
 	require.EqualValues(t, 5, first())
 	require.NoError(t, log.StoreLogs([]*raft.Log{{Index: 3}, {Index: 4}}))
 	require.EqualValues(t, 3, first())

@@ -12,7 +12,7 @@ type Config struct {
 	// Network is how the other voters are reached, and reach this one at its Addr; nil: a single node without network.
 	Network raft.StreamLayer
 	// Addresses are where they were met; nil: where the configuration has them.
-	Addresses *Addresses
+	Addresses *LearnedAddresses
 	// Instances says which process of each server counts; nil: every one does.
 	Instances Instances
 	Logger    *slog.Logger
@@ -20,8 +20,8 @@ type Config struct {
 	SnapshotEntries uint64
 	// Elected is told true when this node has won an election, and false when it leads no more. Raft waits for its reader.
 	Elected chan<- bool
-	// Silence begins when the disk fails or hangs; from then on nothing is said to other nodes.
-	Silence *Withdrawal
+	// StepDown begins when the disk fails or hangs; from then on nothing is said to other nodes.
+	StepDown *StepDown
 	// OnStore is called before entries are stored; nil: nobody wants to know.
 	OnStore func()
 	// Wrote is told how long each write of the log and of votes took until it was on disk; nil: nobody wants to know.

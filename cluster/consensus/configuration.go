@@ -77,22 +77,22 @@ func Await(ctx context.Context, future raft.Future) error {
 	}
 }
 
-// GiveVote makes a server a voter at an address, and waits until that is committed. Its errors are those of Await. timeout bounds the
+// AddVoterAndWait makes a server a voter at an address, and waits until that is committed. Its errors are those of Await. timeout bounds the
 // wait for a place in raft's queue.
 //
 // Another entry follows the change. Raft sends the change before it begins to count what the server has, and passes over an answer that
 // comes between the two: if the change needs that server, it is not committed until the server answers to something later.
-func (r *Raft) GiveVote(ctx context.Context, id raft.ServerID, address raft.ServerAddress, timeout time.Duration) error {
+func (r *Raft) AddVoterAndWait(ctx context.Context, id raft.ServerID, address raft.ServerAddress, timeout time.Duration) error {
 	change := r.AddVoter(id, address, 0, timeout)
 	_ = r.Barrier(timeout)
 	return Await(ctx, change)
 }
 
-// Call asks at a raft address who is there, and is nil if it is the server with that id.
-func (r *Raft) Call(id raft.ServerID, address raft.ServerAddress) error {
+// Identify asks at a raft address who is there, and is nil if it is the server with that id.
+func (r *Raft) Identify(id raft.ServerID, address raft.ServerAddress) error {
 	over, ok := r.Transport.(transport)
 	if !ok {
 		return errors.New("this node cannot call others")
 	}
-	return over.call(id, address)
+	return over.identify(id, address)
 }

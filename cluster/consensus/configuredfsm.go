@@ -5,7 +5,7 @@ import "github.com/hashicorp/raft"
 // configuredFSM tells of each configuration that is committed, in the order of the log.
 type configuredFSM struct {
 	raft.ConfigurationStore
-	addresses *Addresses
+	addresses *LearnedAddresses
 }
 
 // StoreConfiguration is part of raft.ConfigurationStore.

@@ -27,9 +27,9 @@ const (
 	RefusalsAuditFile = "audit-refusals.jsonl"
 
 	// What a node may have of a secure cluster before it has raft's files.
-	CredentialsDir = "identity"     // key and certificate
-	SealKeyFile    = "ca.key"       // what the authority's key is sealed with
-	FoundingFile   = "founding.pem" // the authority of a cluster that begins, until the state has it
+	CredentialsDir  = "identity"     // key and certificate
+	SealKeyFile     = "ca.key"       // what the authority's key is sealed with
+	BootstrapCAFile = "founding.pem" // the authority of a cluster that begins, until the state has it
 )
 
 // Directory is the data directory of a node. No other process uses it while it is open.

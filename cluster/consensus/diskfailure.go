@@ -21,12 +21,12 @@ const LeaderDiskLimit = leaderDiskTicks * diskTick
 // disk watches what a node writes before it answers anybody. Time is counted in ticks of its own: a process that was stopped
 // goes on with a tick or two, and a wall clock that is set means nothing.
 type disk struct {
-	path    string
-	fatal   func(error)              // is told that this process cannot go on
-	silence *Withdrawal              // begins then, too: others need not wait for the end of the process
-	writing func(func() error) error // does each write; nil: the write is all
-	wrote   func(time.Duration)      // is told how long each write took; nil: nobody wants to know
-	space   *space
+	path     string
+	fatal    func(error)              // is told that this process cannot go on
+	stepDown *StepDown                // begins then, too: others need not wait for the end of the process
+	writing  func(func() error) error // does each write; nil: the write is all
+	wrote    func(time.Duration)      // is told how long each write took; nil: nobody wants to know
+	space    *diskReserve
 
 	mu      sync.Mutex
 	waiting map[*diskWrite]struct{}
@@ -36,16 +36,16 @@ type disk struct {
 
 type diskWrite struct{ ticks int } // for how many ticks it has been under way
 
-func newDisk(path string, fatal func(error), silence *Withdrawal, space *space) *disk {
+func newDisk(path string, fatal func(error), silence *StepDown, space *diskReserve) *disk {
 	return &disk{
-		path: path, fatal: fatal, silence: silence, space: space, waiting: make(map[*diskWrite]struct{}), stopped: make(chan struct{}),
+		path: path, fatal: fatal, stepDown: silence, space: space, waiting: make(map[*diskWrite]struct{}), stopped: make(chan struct{}),
 	}
 }
 
 // do writes something, and waits for that while the disk is full. That it fails otherwise is the end: a voter that cannot write
 // exits rather than lead.
 func (d *disk) do(write func() error) error {
-	err := d.space.persist(func() error { return d.timed(write) })
+	err := d.space.retryWhenFull(func() error { return d.timed(write) })
 	if err != nil && !d.closed() && !d.space.closed() {
 		d.fail(fmt.Errorf("write %s: %w", d.path, err))
 	}
@@ -74,7 +74,7 @@ func (d *disk) timed(write func() error) error {
 
 func (d *disk) fail(err error) {
 	d.fatal(err)
-	d.silence.Begin()
+	d.stepDown.Begin()
 }
 
 // watch goes on until the disk is closed, or fails. leads tells whether others wait for this node.

@@ -15,7 +15,7 @@ import (
 // testDisk is one that nobody watches.
 func testDisk() (d *disk, failed chan error) {
 	failed = make(chan error, 1)
-	return newDisk("data", func(err error) { failed <- err }, NewWithdrawal(), newSpace("data", 0, quietLogger())), failed
+	return newDisk("data", func(err error) { failed <- err }, NewStepDown(), newDiskReserve("data", 0, quietLogger())), failed
 }
 
 // TestADiskHangsForAsManyTicks has a write take long, while clocks may show what they like.
@@ -45,7 +45,7 @@ func TestADiskHangsForAsManyTicks(t *testing.T) {
 				return nil
 			})
 			require.ErrorContains(t, <-failed, "the disk has not answered")
-			require.True(t, d.silence.Begun())
+			require.True(t, d.stepDown.Begun())
 		})
 	}
 }
@@ -58,15 +58,15 @@ func (fullDisk) StoreLogs([]*raft.Log) error { return errors.New("no space left 
 func (fullDisk) DeleteRange(uint64, uint64) error { return errors.New("input/output error") }
 
 func TestLogOnAFailingDiskEndsTheNode(t *testing.T) {
-	for want, write := range map[string]func(*guardedLog) error{
-		"no space left":      func(log *guardedLog) error { return log.StoreLog(&raft.Log{}) },
-		"input/output error": func(log *guardedLog) error { return log.DeleteRange(1, 2) },
+	for want, write := range map[string]func(*watchedLog) error{
+		"no space left":      func(log *watchedLog) error { return log.StoreLog(&raft.Log{}) },
+		"input/output error": func(log *watchedLog) error { return log.DeleteRange(1, 2) },
 	} {
 		disk, failed := testDisk()
-		require.Error(t, write(&guardedLog{fullDisk{}, disk}))
+		require.Error(t, write(&watchedLog{fullDisk{}, disk}))
 		require.NotEmpty(t, failed, want)
 		require.ErrorContains(t, <-failed, want)
-		require.True(t, disk.silence.Begun())
+		require.True(t, disk.stepDown.Begun())
 	}
 }
 

@@ -76,7 +76,7 @@ type voter struct {
 func (s setup) open(ctx context.Context) (*voter, error) {
 	v := &voter{failed: make(chan error, 10), session: rand.Uint64()}
 	ctx, v.cancel = context.WithCancel(ctx)
-	s.Silence = NewWithdrawal()
+	s.StepDown = NewStepDown()
 	s.Fail = func(err error) {
 		v.failed <- err
 		v.cancel()

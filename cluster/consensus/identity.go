@@ -41,7 +41,7 @@ type Identity struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Joined is set once the node is known to be in the cluster's configuration.
 	Joined bool `json:"joined"`
-	// Starts are the instances of the processes that have used the directory, the present one last, and the oldest left out (MostStarts).
+	// Starts are the instances of the processes that have used the directory, the present one last, and the oldest left out (MaxStarts).
 	Starts []ids.Instance `json:"starts,omitempty"`
 	// Bootstrapping is set from the first file of a new cluster's first node until Joined is: the rest is then made by the next attempt.
 	Bootstrapping bool `json:"bootstrapping,omitempty"`

@@ -21,9 +21,9 @@ type Instances interface {
 	Follow(id raft.ServerID, at raft.ServerAddress, instance ids.Instance) error
 }
 
-// MostStarts bounds the starts that a data directory keeps. It keeps all of the newest: a server that is far behind may know an early one
+// MaxStarts bounds the starts that a data directory keeps. It keeps all of the newest: a server that is far behind may know an early one
 // only, and has to follow the present one to learn of those between.
-const MostStarts = 1000
+const MaxStarts = 1000
 
 // Instance is the number of this process. It is drawn when raft starts.
 func (d *Directory) Instance() ids.Instance {
@@ -38,13 +38,13 @@ func (d *Directory) Before() []ids.Instance { return d.Starts[:max(len(d.Starts)
 
 // Continues reports whether a process of this directory has, or had, an instance. A directory that has had very many may have forgotten it.
 func (d *Directory) Continues(instance ids.Instance) bool {
-	return slices.Contains(d.Starts, instance) || len(d.Starts) >= MostStarts
+	return slices.Contains(d.Starts, instance) || len(d.Starts) >= MaxStarts
 }
 
 // drawInstance draws the number of this process and returns an identity that has it.
 func (d *Directory) drawInstance() Identity {
 	next := d.Identity
-	kept := d.Starts[max(len(d.Starts)-(MostStarts-1), 0):]
+	kept := d.Starts[max(len(d.Starts)-(MaxStarts-1), 0):]
 	next.Starts = append(slices.Clone(kept), newInstance())
 	return next
 }

@@ -27,8 +27,8 @@ func (onlyInstance) Follow(raft.ServerID, raft.ServerAddress, ids.Instance) erro
 
 // instanceTransport is that of a process of the server b, which follows one process of every other.
 func instanceTransport(t *testing.T, own, follows ids.Instance) transport {
-	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger()), snapshots: new(snapshotStore)}
-	cfg := &Config{Network: listen(t), Addresses: NewAddresses(), Instances: onlyInstance(follows), Silence: NewWithdrawal(), Logger: quietLogger()}
+	files := &storage{logs: newParallelLog(raft.NewInmemStore()), space: newDiskReserve("", 0, quietLogger()), snapshots: new(snapshotStore)}
+	cfg := &Config{Network: listen(t), Addresses: NewLearnedAddresses(), Instances: onlyInstance(follows), StepDown: NewStepDown(), Logger: quietLogger()}
 	opened := newTransport(cfg, &Directory{Identity: Identity{ID: "b", Starts: []ids.Instance{own}}}, files).(transport)
 	t.Cleanup(func() { _ = opened.Close() })
 	return opened
@@ -58,7 +58,7 @@ func TestOnlyOneProcessOfAServerCounts(t *testing.T) {
 			"vote":     a.RequestVote("b", at, &raft.RequestVoteRequest{RPCHeader: a.header()}, new(raft.RequestVoteResponse)),
 			"pre-vote": a.RequestPreVote("b", at, &raft.RequestPreVoteRequest{RPCHeader: a.header()}, new(raft.RequestPreVoteResponse)),
 			"entries":  a.AppendEntries("b", at, &raft.AppendEntriesRequest{RPCHeader: a.header()}, new(raft.AppendEntriesResponse)),
-			"call":     a.call("b", at),
+			"call":     a.identify("b", at),
 		} {
 			if counts {
 				require.NoError(t, err, what)
@@ -100,17 +100,17 @@ func TestStartsOfADataDirectory(t *testing.T) {
 	require.Zero(t, d.Instance())
 	d.Identity = d.drawInstance()
 	first := d.Instance()
-	for range MostStarts - 2 {
+	for range MaxStarts - 2 {
 		d.Identity = d.drawInstance()
 	}
 	require.True(t, d.Continues(first), "a server that is far behind knows this one only")
 	require.True(t, d.Continues(d.Instance()))
 	require.False(t, d.Continues(first+1))
-	for range MostStarts {
+	for range MaxStarts {
 		d.Identity = d.drawInstance()
 	}
-	require.Len(t, d.Starts, MostStarts)
-	require.Len(t, d.Before(), MostStarts-1)
+	require.Len(t, d.Starts, MaxStarts)
+	require.Len(t, d.Before(), MaxStarts-1)
 	require.True(t, d.Continues(first), "it may have forgotten that")
 }
 

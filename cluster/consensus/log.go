@@ -12,9 +12,9 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-func openLog(path string, snapshot position, used bool, logger *slog.Logger, space *space) (*wal.Log, entrySizes, error) {
+func openLog(path string, snapshot position, used bool, logger *slog.Logger, space *diskReserve) (*wal.Log, entrySizes, error) {
 	var sizes entrySizes
-	log, err := wal.Open(path, used, raftLogger(logger, slog.LevelDebug), space.persist)
+	log, err := wal.Open(path, used, raftLogger(logger, slog.LevelDebug), space.retryWhenFull)
 	if damage := new(wal.Damage); errors.As(err, &damage) {
 		return nil, sizes, &DamagedError{Path: damage.Path, Err: damage.Err}
 	}

@@ -44,16 +44,16 @@ func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
 	if err != nil {
 		return fmt.Errorf("note the version of the cluster: %w", err)
 	}
-	if err := dir.startInstance(r.files.space.persist); err != nil {
+	if err := dir.startInstance(r.files.space.retryWhenFull); err != nil {
 		return err
 	}
 	if r.cfg.Addresses == nil {
-		r.cfg.Addresses = NewAddresses()
+		r.cfg.Addresses = NewLearnedAddresses()
 	}
 	r.Transport = newTransport(&r.cfg, dir, r.files)
 	r.FSM = raftstore.NewFSM(state, string(r.id), r.cfg.CannotApply)
-	r.FSM.Versions(dir.versions, r.noteVersion(dir.enter))
-	logs, fsm := logCache(r.files.logs), configuredFSM{earlyFSM{r.FSM, r.files.logs}, r.cfg.Addresses}
+	r.FSM.Versions(dir.versions, r.recordVersion(dir.enter))
+	logs, fsm := logCache(r.files.logs), configuredFSM{parallelFSM{r.FSM, r.files.logs}, r.cfg.Addresses}
 	if r.Raft, err = r.newRaft(fsm, logs); err != nil {
 		return fmt.Errorf("start raft: %w", err)
 	}
@@ -65,7 +65,7 @@ func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
 	r.files.space.waits.Store(true)
 	if over, ok := r.Transport.(transport); ok {
 		r.files.logs.raft.Store(r.Raft)
-		over.incoming.begin(r.Raft)
+		over.gate.start(r.Raft)
 	}
 	return nil
 }
@@ -84,10 +84,10 @@ func (r *Raft) newRaft(fsm raft.FSM, logs raft.LogStore) (begun *raft.Raft, err 
 	return begun, err
 }
 
-// noteVersion is how a new version of the cluster is noted. That waits for space as the log does: a full disk is no reason to end.
-func (r *Raft) noteVersion(enter func(to uint32) error) func(to uint32) error {
+// recordVersion is how a new version of the cluster is noted. That waits for space as the log does: a full disk is no reason to end.
+func (r *Raft) recordVersion(enter func(to uint32) error) func(to uint32) error {
 	return func(to uint32) error {
-		err := r.files.space.persist(func() error { return enter(to) })
+		err := r.files.space.retryWhenFull(func() error { return enter(to) })
 		if err != nil {
 			err = fmt.Errorf("note the version of the cluster: %w", err)
 			if !r.files.space.closed() {

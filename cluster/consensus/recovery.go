@@ -21,7 +21,7 @@ import (
 // Recovery makes a cluster of one of a voter that is left of a cluster without a majority.
 //
 // It takes all entries of its log for committed. Those that a majority had are among them if this voter's log is the newest of
-// enough voters ([Recovery.Misses]); others were never acknowledged, or were by voters that are lost.
+// enough voters ([Recovery.MissingVoters]); others were never acknowledged, or were by voters that are lost.
 type Recovery struct {
 	// State is all that this voter has.
 	State *namespace.Namespace
@@ -70,7 +70,7 @@ func OpenRecovery(path string, logger *slog.Logger) (*Recovery, error) {
 		return nil, err
 	}
 	r := &Recovery{dir: &Directory{Path: path, Identity: *id, lock: lock, versions: version.Own()}}
-	cfg := &Config{Logger: logger, Silence: NewWithdrawal(), Fail: func(error) {}} // whoever writes is told of errors
+	cfg := &Config{Logger: logger, StepDown: NewStepDown(), Fail: func(error) {}} // whoever writes is told of errors
 	if r.files, r.State, err = openStorage(r.dir, cfg); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -94,10 +94,10 @@ func (r *Recovery) Voters() []raft.Server {
 	return slices.DeleteFunc(slices.Clone(r.configurations[0].Servers), func(s raft.Server) bool { return s.Suffrage != raft.Voter })
 }
 
-// Misses tells how many voters more have to be compared, none of which may have a newer log, until it is sure that this voter
+// MissingVoters tells how many voters more have to be compared, none of which may have a newer log, until it is sure that this voter
 // has all that was ever acknowledged. compared are the ids of those that have been, without its own. Every majority has one of
 // such voters: of the newest configuration, and of the one before, since the newest may never have been committed.
-func (r *Recovery) Misses(compared []string) (misses int) {
+func (r *Recovery) MissingVoters(compared []string) (misses int) {
 	for _, configuration := range r.configurations {
 		voters, known := 0, 0
 		for _, server := range configuration.Servers {
@@ -123,7 +123,7 @@ func (r *Recovery) Do(now time.Time, pastClock bool) (ids.Index, error) {
 	if err := r.State.BeginAnew(now, namespace.Anew{Cluster: cluster, Survivor: r.dir.Name, PastClock: pastClock}); err != nil {
 		return 0, err
 	}
-	if err := r.dir.begin(r.files.votes, r.files.snapshots, r.State, r.Last.Term); err != nil {
+	if err := r.dir.restart(r.files.votes, r.files.snapshots, r.State, r.Last.Term); err != nil {
 		return 0, fmt.Errorf("recover %s: %w", r.dir.Path, err)
 	}
 	// Were it cut off here, the next start would do it (Directory.followState).

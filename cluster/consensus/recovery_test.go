@@ -41,7 +41,7 @@ func TestARecoveredVoterHasAllOfItsLog(t *testing.T) {
 	require.Equal(t, before.LastTerm, r.Last.Term)
 	require.WithinDuration(t, time.Now(), r.LastAppended, testWait)
 	require.Len(t, r.Voters(), 1)
-	require.Zero(t, r.Misses(nil))
+	require.Zero(t, r.MissingVoters(nil))
 	_, err = cfg.open(t.Context())
 	require.ErrorContains(t, err, "in use by another process")
 	from, err := r.Do(time.Now(), false)
@@ -108,21 +108,21 @@ func TestFoundedDirectoryIsANodes(t *testing.T) {
 		}
 		cfg.claim.Bootstrap = false
 		ns := state()
-		require.NoError(t, Found(cfg.path, cfg.claim, ns, 7, nil, quietLogger()))
+		require.NoError(t, Create(cfg.path, cfg.claim, ns, 7, nil, quietLogger()))
 		v := cfg.start(t)
 		require.Equal(t, v.Transport.LocalAddr(), v.Servers()[0].Address)
 		require.Greater(t, v.CurrentTerm(), uint64(7))
 		v.mustCreate(t, "a")
 		require.Greater(t, v.index(), ns.Index())
 		require.NoError(t, v.close())
-		require.ErrorContains(t, Found(cfg.path, cfg.claim, ns, 7, nil, quietLogger()), "is not empty")
+		require.ErrorContains(t, Create(cfg.path, cfg.claim, ns, 7, nil, quietLogger()), "is not empty")
 		v = cfg.start(t)
 		require.True(t, v.has(t, "a"))
 	}
 	dir := t.TempDir()
-	require.ErrorContains(t, Found(dir, Claim{Name: "-"}, state(), 7, nil, quietLogger()), "node name")
+	require.ErrorContains(t, Create(dir, Claim{Name: "-"}, state(), 7, nil, quietLogger()), "node name")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600))
-	require.ErrorContains(t, Found(dir, Claim{Name: "a"}, state(), 7, nil, quietLogger()), `"mine"`)
+	require.ErrorContains(t, Create(dir, Claim{Name: "a"}, state(), 7, nil, quietLogger()), `"mine"`)
 	_, err := OpenRecovery(dir, quietLogger())
 	require.ErrorContains(t, err, "is no data directory")
 }
@@ -151,7 +151,7 @@ func TestHowManyVotersAreToBeCompared(t *testing.T) {
 		{[]raft.Configuration{of("b", "c", "d"), of("a", "b", "c")}, []string{"b"}, 1},
 	} {
 		r := &Recovery{dir: &Directory{Identity: Identity{ID: "a"}}, configurations: c.configurations}
-		require.Equal(t, c.misses, r.Misses(c.compared), "%v", c)
+		require.Equal(t, c.misses, r.MissingVoters(c.compared), "%v", c)
 	}
 	require.True(t, Position{2, 5}.Newer(Position{1, 9}))
 	require.True(t, Position{2, 5}.Newer(Position{2, 4}))

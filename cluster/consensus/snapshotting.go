@@ -110,12 +110,12 @@ func (r *Raft) trailingEntries() uint64 {
 
 // logShare is after how many bytes of the log a snapshot is taken at the earliest: less on a small disk, which has to hold
 // them twice, and three states, and less while it is short of space.
-func (s *space) logShare() uint64 {
-	if s.short.Load() {
+func (r *diskReserve) logShare() uint64 {
+	if r.short.Load() {
 		return shortSnapshotBytes
 	}
 	var fs unix.Statfs_t
-	if unix.Statfs(s.dir, &fs) != nil {
+	if unix.Statfs(r.dir, &fs) != nil {
 		return defaultSnapshotBytes
 	}
 	return min(defaultSnapshotBytes, max(shortSnapshotBytes, fs.Blocks*uint64(fs.Bsize)/16))

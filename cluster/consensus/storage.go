@@ -14,10 +14,10 @@ import (
 // storage is all that raft has on disk.
 type storage struct {
 	disk      *disk
-	space     *space
+	space     *diskReserve
 	log       *wal.Log
-	logs      *earlyLog
-	sizes     *sizedLog
+	logs      *parallelLog
+	sizes     *meteredLog
 	votes     *voteStore
 	snapshots *snapshotStore
 	snapshot  position // the last entry of the newest when it was opened; index 0: there was none
@@ -46,7 +46,7 @@ func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, e
 	if err != nil {
 		return nil, nil, err
 	}
-	space := newSpace(dir.Path, cfg.MinFree, cfg.Logger)
+	space := newDiskReserve(dir.Path, cfg.MinFree, cfg.Logger)
 	log, sizes, err := openLog(filepath.Join(dir.Path, logDir), newest, dir.Joined, cfg.Logger, space)
 	if err != nil {
 		return nil, nil, errors.Join(err, votes.Close())
@@ -55,10 +55,10 @@ func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, e
 	if cfg.Entries != nil {
 		entries = cfg.Entries(log)
 	}
-	disk := newDisk(dir.Path, cfg.Fail, cfg.Silence, space)
+	disk := newDisk(dir.Path, cfg.Fail, cfg.StepDown, space)
 	disk.writing, disk.wrote = cfg.Writing, cfg.Wrote
-	sized := newSizedLog(&guardedLog{entries, disk}, sizes)
-	logs := newEarlyLog(sized)
+	sized := newMeteredLog(&watchedLog{entries, disk}, sizes)
+	logs := newParallelLog(sized)
 	logs.onStore = cfg.OnStore
 	votes.log, votes.disk = logs, disk
 	return &storage{disk: disk, space: space, log: log, logs: logs, sizes: sized, votes: votes, snapshots: snapshots, snapshot: newest}, state, nil

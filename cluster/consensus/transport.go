@@ -15,31 +15,31 @@ import (
 )
 
 // transport is raft's network transport without the heartbeat fast path (hashicorp/raft#695). It tells followers only what
-// earlyLog lets it, and says nothing to anybody once it is to be silent. It finds a server where that was met last, and takes no
+// parallelLog lets it, and says nothing to anybody once it is to be silent. It finds a server where that was met last, and takes no
 // answer for a server's that is another's: addresses change, and one vote or one copy must not count for two.
 type transport struct {
 	network
 	self      raft.ServerID
 	instance  ids.Instance // of this process
-	addresses *Addresses
+	addresses *LearnedAddresses
 	instances Instances // nil: every process counts
-	log       *earlyLog
-	silence   *Withdrawal
-	space     *space
-	incoming  *incoming
+	log       *parallelLog
+	stepDown  *StepDown
+	space     *diskReserve
+	gate      *appendGate
 }
 
 // Why a node does not speak for the cluster.
 var (
-	errSilent = errors.New("this node is to be silent")
-	errFull   = errors.New("the disk of this node is full")
+	errSteppedDown = errors.New("this node is to be silent")
+	errFull        = errors.New("the disk of this node is full")
 )
 
-// maySpeak is nil unless nothing may be said to others. A leader whose disk is full says nothing as such, and so it leads no more
+// maySend is nil unless nothing may be said to others. A leader whose disk is full says nothing as such, and so it leads no more
 // within a lease, and another one can be elected, whatever is only in its memory.
-func (t transport) maySpeak() error {
-	if t.silence.Begun() {
-		return errSilent
+func (t transport) maySend() error {
+	if t.stepDown.Begun() {
+		return errSteppedDown
 	}
 	if t.space.isFull() {
 		return errFull
@@ -54,11 +54,11 @@ type network interface {
 }
 
 // Consumer is part of raft.Transport.
-func (t transport) Consumer() <-chan raft.RPC { return t.incoming.requests }
+func (t transport) Consumer() <-chan raft.RPC { return t.gate.requests }
 
 // Close is part of raft.WithClose.
 func (t transport) Close() error {
-	t.incoming.end()
+	t.gate.close()
 	return t.network.Close()
 }
 
@@ -114,13 +114,13 @@ func (t transport) AppendEntries(
 
 // AppendEntriesPipeline is part of raft.Transport.
 func (t transport) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress) (raft.AppendPipeline, error) {
-	if err := t.maySpeak(); err != nil {
+	if err := t.maySend(); err != nil {
 		return nil, err
 	}
 	at := t.addresses.Of(id, to)
 	pipeline, err := t.network.AppendEntriesPipeline(id, at)
 	if err != nil {
-		t.addresses.missed(id, at)
+		t.addresses.forget(id, at)
 		return nil, err
 	}
 	return newAppendPipeline(pipeline, t.prepare, func(answer raft.WithRPCHeader) error { return t.accept(id, at, answer) }), nil
@@ -128,10 +128,10 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress
 
 // prepare makes of a message what may be sent.
 func (t transport) prepare(req *raft.AppendEntriesRequest) error {
-	if err := t.maySpeak(); err != nil {
+	if err := t.maySend(); err != nil {
 		return err
 	}
-	shorten(req)
+	limitBatch(req)
 	req.LeaderCommitIndex = uint64(t.log.committed(ids.Index(req.LeaderCommitIndex)))
 	return nil
 }
@@ -140,7 +140,7 @@ func (t transport) prepare(req *raft.AppendEntriesRequest) error {
 func (t transport) RequestPreVote(
 	id raft.ServerID, to raft.ServerAddress, req *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
 ) error {
-	if err := t.maySpeak(); err != nil {
+	if err := t.maySend(); err != nil {
 		return err
 	}
 	return t.reach(id, to, resp, func(at raft.ServerAddress) error { return t.network.RequestPreVote(id, at, req, resp) })
@@ -150,7 +150,7 @@ func (t transport) RequestPreVote(
 func (t transport) RequestVote(
 	id raft.ServerID, to raft.ServerAddress, req *raft.RequestVoteRequest, resp *raft.RequestVoteResponse,
 ) error {
-	if err := t.maySpeak(); err != nil {
+	if err := t.maySend(); err != nil {
 		return err
 	}
 	return t.reach(id, to, resp, func(at raft.ServerAddress) error { return t.network.RequestVote(id, at, req, resp) })
@@ -162,12 +162,12 @@ func (t transport) InstallSnapshot(
 	id raft.ServerID, to raft.ServerAddress, req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
 	at := t.addresses.Of(id, to)
-	err := t.call(id, at)
+	err := t.identify(id, at)
 	if err == nil {
-		err = t.network.InstallSnapshot(id, at, req, resp, untilSilent{data, t})
+		err = t.network.InstallSnapshot(id, at, req, resp, untilStepDown{data, t})
 	}
 	if err != nil {
-		t.addresses.missed(id, at)
+		t.addresses.forget(id, at)
 	}
 	return err
 }
@@ -181,7 +181,7 @@ func (t transport) TimeoutNow(id raft.ServerID, to raft.ServerAddress, req *raft
 func (t transport) reach(id raft.ServerID, configured raft.ServerAddress, answer raft.WithRPCHeader, call func(raft.ServerAddress) error) error {
 	at := t.addresses.Of(id, configured)
 	if err := call(at); err != nil {
-		t.addresses.missed(id, at)
+		t.addresses.forget(id, at)
 		return err
 	}
 	return t.accept(id, at, answer)
@@ -194,7 +194,7 @@ func (t transport) accept(id raft.ServerID, at raft.ServerAddress, answer raft.W
 		err = t.follow(id, at, answer)
 	}
 	if err != nil {
-		t.addresses.missed(id, at)
+		t.addresses.forget(id, at)
 	}
 	return err
 }
@@ -207,9 +207,9 @@ func (t transport) follow(id raft.ServerID, at raft.ServerAddress, answer raft.W
 	return t.instances.Follow(id, at, instance)
 }
 
-// call returns nil if the server itself answers at an address. It asks for a pre-vote in term 0, in which raft never asks (incoming.identify).
-func (t transport) call(id raft.ServerID, at raft.ServerAddress) error {
-	if err := t.maySpeak(); err != nil {
+// identify returns nil if the server itself answers at an address. It asks for a pre-vote in term 0, in which raft never asks (appendGate.identify).
+func (t transport) identify(id raft.ServerID, at raft.ServerAddress) error {
+	if err := t.maySend(); err != nil {
 		return err
 	}
 	request := &raft.RequestPreVoteRequest{RPCHeader: t.header()}
@@ -236,14 +236,14 @@ func ofServer(id raft.ServerID, at raft.ServerAddress, answer raft.WithRPCHeader
 	return nil
 }
 
-// untilSilent ends with an error once this node may not speak.
-type untilSilent struct {
+// untilStepDown ends with an error once this node may not speak.
+type untilStepDown struct {
 	io.Reader
 	transport transport
 }
 
-func (r untilSilent) Read(b []byte) (int, error) {
-	if err := r.transport.maySpeak(); err != nil {
+func (r untilStepDown) Read(b []byte) (int, error) {
+	if err := r.transport.maySend(); err != nil {
 		return 0, err
 	}
 	return r.Reader.Read(b)
@@ -264,13 +264,13 @@ func newTransport(cfg *Config, dir *Directory, files *storage) raft.Transport {
 	}
 	over := raft.NewNetworkTransportWithLogger(cfg.Network, transportPool, transportTimeout, raftLogger(cfg.Logger, slog.LevelDebug))
 	fail := func(err error) {
-		cfg.Silence.Begin()
+		cfg.StepDown.Begin()
 		cfg.Fail(err)
 	}
-	incoming := newIncoming(over.Consumer(), files.logs, files.snapshots.last, fail)
+	incoming := newAppendGate(over.Consumer(), files.logs, files.snapshots.last, fail)
 	incoming.instances = cfg.Instances
 	t := transport{
-		over, raft.ServerID(dir.ID), dir.Instance(), cfg.Addresses, cfg.Instances, files.logs, cfg.Silence, files.space, incoming,
+		over, raft.ServerID(dir.ID), dir.Instance(), cfg.Addresses, cfg.Instances, files.logs, cfg.StepDown, files.space, incoming,
 	}
 	incoming.header = t.header()
 	return t

@@ -12,10 +12,10 @@ import (
 // TestASnapshotOnItsWayEndsWithSilence has a follower be in the middle of one, when it can do nothing else.
 func TestASnapshotOnItsWayEndsWithSilence(t *testing.T) {
 	logger := quietLogger()
-	silence := NewWithdrawal()
-	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, logger), snapshots: new(snapshotStore)}
+	silence := NewStepDown()
+	files := &storage{logs: newParallelLog(raft.NewInmemStore()), space: newDiskReserve("", 0, logger), snapshots: new(snapshotStore)}
 	open := func() raft.Transport {
-		opened := newTransport(&Config{Network: listen(t), Addresses: NewAddresses(), Silence: silence, Logger: logger}, directoryOf(""), files)
+		opened := newTransport(&Config{Network: listen(t), Addresses: NewLearnedAddresses(), StepDown: silence, Logger: logger}, directoryOf(""), files)
 		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
 		return opened
 	}
@@ -35,7 +35,7 @@ func TestASnapshotOnItsWayEndsWithSilence(t *testing.T) {
 	received, err := io.Copy(io.Discard, rpc.Reader)
 	require.Less(t, received, int64(size-1<<20), err)
 	rpc.Respond(new(raft.InstallSnapshotResponse), nil)
-	require.ErrorIs(t, <-sent, errSilent)
+	require.ErrorIs(t, <-sent, errSteppedDown)
 }
 
 func answerOf(id string) *raft.RequestPreVoteResponse {
@@ -44,10 +44,10 @@ func answerOf(id string) *raft.RequestPreVoteResponse {
 
 // TestAnotherServersAnswersCountForNothing has "c" answer where "b" was.
 func TestAnotherServersAnswersCountForNothing(t *testing.T) {
-	addresses := NewAddresses()
-	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger()), snapshots: new(snapshotStore)}
+	addresses := NewLearnedAddresses()
+	files := &storage{logs: newParallelLog(raft.NewInmemStore()), space: newDiskReserve("", 0, quietLogger()), snapshots: new(snapshotStore)}
 	open := func() raft.Transport {
-		opened := newTransport(&Config{Network: listen(t), Addresses: addresses, Silence: NewWithdrawal(), Logger: quietLogger()}, directoryOf("a"), files)
+		opened := newTransport(&Config{Network: listen(t), Addresses: addresses, StepDown: NewStepDown(), Logger: quietLogger()}, directoryOf("a"), files)
 		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
 		return opened
 	}
@@ -90,9 +90,9 @@ func TestAnotherServersAnswersCountForNothing(t *testing.T) {
 		require.Empty(t, pipeline.Consumer(), "any answer would count as having heard b")
 	}
 
-	addresses.Meet(raft.Server{ID: "c", Address: "127.0.0.1:1"}, at)
+	addresses.Learn(raft.Server{ID: "c", Address: "127.0.0.1:1"}, at)
 	require.NoError(t, a.RequestVote("c", "127.0.0.1:1", vote, new(raft.RequestVoteResponse)), "where it was met")
-	addresses.Meet(raft.Server{ID: "b", Address: "127.0.0.1:1"}, at)
+	addresses.Learn(raft.Server{ID: "b", Address: "127.0.0.1:1"}, at)
 	require.ErrorContains(t, a.RequestVote("b", "127.0.0.1:1", vote, new(raft.RequestVoteResponse)), other)
 	require.Equal(t, raft.ServerAddress("127.0.0.1:1"), addresses.Of("b", "127.0.0.1:1"), "it was not met there again")
 	require.Equal(t, at, addresses.Of("c", "127.0.0.1:1"))
@@ -101,19 +101,19 @@ func TestAnotherServersAnswersCountForNothing(t *testing.T) {
 
 // TestAServerThatGoesBackIsNotLookedForWhereItWas has one move and go back, as the configuration says, while nobody looks for it.
 func TestAServerThatGoesBackIsNotLookedForWhereItWas(t *testing.T) {
-	addresses := NewAddresses()
+	addresses := NewLearnedAddresses()
 	configure := func(at raft.ServerAddress) {
 		addresses.follow(raft.Configuration{Servers: []raft.Server{{ID: "a", Address: "a:1"}, {ID: "b", Address: at}}})
 	}
 	configure("b:1")
-	addresses.Meet(raft.Server{ID: "b", Address: "b:1"}, "b:2")
+	addresses.Learn(raft.Server{ID: "b", Address: "b:1"}, "b:2")
 	configure("b:1")
 	require.Equal(t, raft.ServerAddress("b:2"), addresses.Of("b", "b:1"), "others have changed")
 	configure("b:2")
 	configure("b:1")
 	require.Equal(t, raft.ServerAddress("b:1"), addresses.Of("b", "b:1"))
 
-	addresses.Meet(raft.Server{ID: "b", Address: "unknown-b"}, "b:3") // before that is written down
+	addresses.Learn(raft.Server{ID: "b", Address: "unknown-b"}, "b:3") // before that is written down
 	configure("unknown-b")
 	require.Equal(t, raft.ServerAddress("b:3"), addresses.Of("b", "unknown-b"))
 }

@@ -52,9 +52,9 @@ func ReplaceWith(path string, write func(*os.File) error) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// Settle has a file that may have been left by a process that was killed, or by a sync that failed, be read as the disk has it: what was
+// Sync has a file that may have been left by a process that was killed, or by a sync that failed, be read as the disk has it: what was
 // written and not synced is on the disk when it returns, or, where that could not be done, is no longer taken from memory.
-func Settle(path string) error {
+func Sync(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err

@@ -34,13 +34,13 @@ func Join(ctx context.Context, token *identity.Token, host, dir string, keep fun
 	if err != nil {
 		return nil, err
 	}
-	key, err := identity.Prepare(dir)
+	key, err := identity.Stage(dir)
 	if err != nil {
 		return nil, err
 	}
 	security := &rpc.Security{
 		Client: func(string) *tls.Config { return identity.JoinConfig(authority, token.Made) },
-		Vet:    (&vetter{newest: func() *x509.Certificate { return authority }, token: token}).of,
+		Vet:    (&proofChecker{newest: func() *x509.Certificate { return authority }, token: token}).of,
 	}
 	reply, err := ask(ctx, nil, rpc.NewJoinPeers(security), token.Addresses, key, name, token)
 	if err != nil {
@@ -55,11 +55,11 @@ func Join(ctx context.Context, token *identity.Token, host, dir string, keep fun
 			return nil, err
 		}
 	}
-	grant, err := grantOf(reply)
+	grant, err := issuedCertOf(reply)
 	if err != nil {
 		return nil, err
 	}
-	credentials, err := identity.Install(dir, grant)
+	credentials, err := identity.Commit(dir, grant)
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +110,8 @@ func ask(
 	return reply, err
 }
 
-func grantOf(reply *clusterpb.EnrollReply) (identity.Grant, error) {
-	grant := identity.Grant{
+func issuedCertOf(reply *clusterpb.EnrollReply) (identity.IssuedCert, error) {
+	grant := identity.IssuedCert{
 		Leaf: reply.GetCertificate(), Chain: reply.GetChain(), Authorities: reply.GetAuthorities(), Servers: reply.GetServers(),
 	}
 	var err error

@@ -63,7 +63,7 @@ func TestAClusterBeginsAtAnyTime(t *testing.T) {
 		authority, err := NewAuthority(at)
 		require.NoError(t, err)
 		key := newKey(t)
-		credentials, err := NewCredentials(key, Grant{
+		credentials, err := NewCredentials(key, IssuedCert{
 			Leaf: issue(t, authority, key, Name{Server, "s1"}, at), Authorities: [][]byte{authority.Certificate().Raw},
 		})
 		require.NoError(t, err, at)

@@ -35,7 +35,7 @@ func secured(b *testing.B) (string, *tls.Config) {
 	server, client := host(b, authority, Server, "s1", now), host(b, authority, Client, "m1", now)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", server.ServerConfig(stateOf(now, authority).admit(client), allProtocols...))
 	require.NoError(b, err)
-	return echoing(b, listener), client.ClientConfig(client.Judge(nil), ProtocolRPC)
+	return echoing(b, listener), client.ClientConfig(client.Verifier(nil), ProtocolRPC)
 }
 
 // Both sides' work of one connection with both certificates, from dialing to the first answer.

@@ -15,12 +15,12 @@ type Credentials struct {
 	dir string // empty: in memory only
 
 	writing sync.Mutex
-	current atomic.Pointer[material]
+	current atomic.Pointer[bundle]
 }
 
 // NewCredentials are kept in memory only. The leaf must be for the key, and from one of the authorities.
-func NewCredentials(key *Key, grant Grant) (*Credentials, error) {
-	granted, err := parseGrant(grant)
+func NewCredentials(key *Key, grant IssuedCert) (*Credentials, error) {
+	granted, err := parseIssuedCert(grant)
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +74,11 @@ func (c *Credentials) Expired(now time.Time) bool { return now.After(c.Leaf().No
 
 // Renew takes up what the cluster granted for the key that the credentials have, and keeps it in their directory first. If that
 // fails, what was stays in use. Where another process has enrolled this host with another key meanwhile, that is taken up instead.
-func (c *Credentials) Renew(grant Grant) error {
+func (c *Credentials) Renew(grant IssuedCert) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	was := c.current.Load()
-	granted, err := parseGrant(grant)
+	granted, err := parseIssuedCert(grant)
 	if err != nil {
 		return err
 	}
@@ -100,11 +100,11 @@ func (c *Credentials) Renew(grant Grant) error {
 			return err
 		}
 	}
-	return c.take(granted)
+	return c.replace(granted)
 }
 
-// take goes on with other material of the same host.
-func (c *Credentials) take(m *material) error {
+// replace goes on with other material of the same host.
+func (c *Credentials) replace(m *bundle) error {
 	if err := c.current.Load().sameHost(m); err != nil {
 		return err
 	}
@@ -142,5 +142,5 @@ func (c *Credentials) Reload() error {
 	if err != nil {
 		return err
 	}
-	return c.take(loaded)
+	return c.replace(loaded)
 }

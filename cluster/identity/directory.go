@@ -21,16 +21,16 @@ func Load(dir string) (*Credentials, error) {
 	return c, nil
 }
 
-// Prepare is the key to enrol with: a new one, or that of an enrolment which was cut short, so that it can be asked for again. It is on
-// disk when Prepare returns, and takes the place of the key that is in use only when [Install] has its leaf. The
+// Stage is the key to enrol with: a new one, or that of an enrolment which was cut short, so that it can be asked for again. It is on
+// disk when Prepare returns, and takes the place of the key that is in use only when [Commit] has its leaf. The
 // directory is made if it is not there, and for its owner only; it is an error if it has other things in it and others may enter it.
-func Prepare(dir string) (*Key, error) {
+func Stage(dir string) (*Key, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, err
 	}
 	var key *Key
 	err := locked(dir, func() error {
-		if err := settle(dir); err != nil {
+		if err := promoteKey(dir); err != nil {
 			return err
 		}
 		path := filepath.Join(dir, nextKeyFile)
@@ -50,11 +50,11 @@ func Prepare(dir string) (*Key, error) {
 	return key, err
 }
 
-// Discard gives up an enrolment that was cut short, so that [Prepare] draws another key: a cluster that has revoked the key never takes
+// Rollback gives up an enrolment that was cut short, so that [Stage] draws another key: a cluster that has revoked the key never takes
 // it again. The identity that is in use stays.
-func Discard(dir string) error {
+func Rollback(dir string) error {
 	err := locked(dir, func() error {
-		if err := settle(dir); err != nil {
+		if err := promoteKey(dir); err != nil {
 			return err
 		}
 		if err := os.Remove(filepath.Join(dir, nextKeyFile)); err != nil {
@@ -68,12 +68,12 @@ func Discard(dir string) error {
 	return err
 }
 
-// Install keeps what the cluster granted for the key that [Prepare] gave, in place of the identity that was there. To do it twice does
+// Commit keeps what the cluster granted for the key that [Stage] gave, in place of the identity that was there. To do it twice does
 // no harm.
-func Install(dir string, grant Grant) (*Credentials, error) {
+func Commit(dir string, grant IssuedCert) (*Credentials, error) {
 	c := &Credentials{dir: dir}
 	err := locked(dir, func() error {
-		granted, err := parseGrant(grant)
+		granted, err := parseIssuedCert(grant)
 		if err != nil {
 			return err
 		}

@@ -12,9 +12,9 @@ import (
 )
 
 // grant is what a cluster of one authority gives to a key.
-func grant(t testing.TB, authority *Authority, key *Key, called Name, servers ...string) Grant {
+func grant(t testing.TB, authority *Authority, key *Key, called Name, servers ...string) IssuedCert {
 	t.Helper()
-	return Grant{
+	return IssuedCert{
 		Leaf:        issue(t, authority, key, called, now),
 		Authorities: [][]byte{authority.Certificate().Raw},
 		Servers:     servers,
@@ -24,9 +24,9 @@ func grant(t testing.TB, authority *Authority, key *Key, called Name, servers ..
 // enrolled is the identity of a host in a directory.
 func enrolled(t testing.TB, dir string, authority *Authority, called Name, servers ...string) *Credentials {
 	t.Helper()
-	key, err := Prepare(dir)
+	key, err := Stage(dir)
 	require.NoError(t, err)
-	credentials, err := Install(dir, grant(t, authority, key, called, servers...))
+	credentials, err := Commit(dir, grant(t, authority, key, called, servers...))
 	require.NoError(t, err)
 	return credentials
 }
@@ -47,7 +47,7 @@ func TestOtherDirectoriesAreLeftAlone(t *testing.T) {
 	require.NoError(t, os.Chmod(dir, 0o755))
 	other := filepath.Join(dir, "passwd")
 	require.NoError(t, os.WriteFile(other, nil, 0o644))
-	_, err := Prepare(dir)
+	_, err := Stage(dir)
 	require.ErrorContains(t, err, "directory of its own")
 	info, err := os.Stat(dir)
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestOtherDirectoriesAreLeftAlone(t *testing.T) {
 	require.NoError(t, os.Remove(other))
 	for range 2 { // empty, and with a key of ours
 		require.NoError(t, os.Chmod(dir, 0o755))
-		_, err = Prepare(dir)
+		_, err = Stage(dir)
 		require.NoError(t, err)
 		info, err = os.Stat(dir)
 		require.NoError(t, err)
@@ -69,9 +69,9 @@ func TestDirectory(t *testing.T) {
 	_, err := Load(dir)
 	require.ErrorIs(t, err, ErrNone)
 
-	key, err := Prepare(dir)
+	key, err := Stage(dir)
 	require.NoError(t, err)
-	again, err := Prepare(dir)
+	again, err := Stage(dir)
 	require.NoError(t, err)
 	require.Equal(t, key.Hash(), again.Hash(), "an enrolment that was cut short is asked for with the same key")
 	_, err = Load(dir)
@@ -79,7 +79,7 @@ func TestDirectory(t *testing.T) {
 
 	authority := newAuthority(t)
 	granted := grant(t, authority, key, Name{Client, "m1"}, "a:1", "b:2")
-	credentials, err := Install(dir, granted)
+	credentials, err := Commit(dir, granted)
 	require.NoError(t, err)
 	require.Equal(t, Name{Client, "m1"}, credentials.Name())
 	require.Equal(t, authority.Fingerprint(), credentials.Signer())
@@ -87,7 +87,7 @@ func TestDirectory(t *testing.T) {
 	loaded, err := Load(dir)
 	require.NoError(t, err)
 	requireSame(t, credentials, loaded)
-	_, err = Install(dir, granted)
+	_, err = Commit(dir, granted)
 	require.NoError(t, err, "twice does no harm")
 
 	info, err := os.Stat(dir)
@@ -110,35 +110,35 @@ func TestDirectory(t *testing.T) {
 	require.NoError(t, Remove(dir), "it is gone")
 }
 
-func TestDiscard(t *testing.T) {
+func TestRollback(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, Discard(filepath.Join(dir, "none")))
-	first, err := Prepare(dir)
+	require.NoError(t, Rollback(filepath.Join(dir, "none")))
+	first, err := Stage(dir)
 	require.NoError(t, err)
-	require.NoError(t, Discard(dir))
-	require.NoError(t, Discard(dir))
-	second, err := Prepare(dir)
+	require.NoError(t, Rollback(dir))
+	require.NoError(t, Rollback(dir))
+	second, err := Stage(dir)
 	require.NoError(t, err)
 	require.NotEqual(t, first.Hash(), second.Hash())
 
 	// Cut just before the end: the key is in use.
-	granted, err := parseGrant(grant(t, newAuthority(t), second, Name{Client, "m1"}))
+	granted, err := parseIssuedCert(grant(t, newAuthority(t), second, Name{Client, "m1"}))
 	require.NoError(t, err)
 	require.NoError(t, run(writeSteps(dir, granted.with(second))[:3]))
-	require.NoError(t, Discard(dir))
+	require.NoError(t, Rollback(dir))
 	loaded, err := Load(dir)
 	require.NoError(t, err)
 	require.Equal(t, second.Hash(), loaded.Key().Hash())
 }
 
-func TestInstallRefusesWhatDoesNotFit(t *testing.T) {
+func TestCommitRefusesAnotherKey(t *testing.T) {
 	dir := t.TempDir()
 	authority, other := newAuthority(t), newAuthority(t)
-	key, err := Prepare(dir)
+	key, err := Stage(dir)
 	require.NoError(t, err)
 	good := grant(t, authority, key, Name{Client, "m1"})
 
-	for what, bad := range map[string]Grant{
+	for what, bad := range map[string]IssuedCert{
 		"for another key":      grant(t, authority, newKey(t), Name{Client, "m1"}),
 		"of another authority": {Leaf: good.Leaf, Authorities: [][]byte{other.Certificate().Raw}},
 		"no authority":         {Leaf: good.Leaf},
@@ -147,14 +147,14 @@ func TestInstallRefusesWhatDoesNotFit(t *testing.T) {
 		"a bad chain":          {Leaf: good.Leaf, Authorities: good.Authorities, Chain: [][]byte{{1}}},
 		"a bad authority":      {Leaf: good.Leaf, Authorities: [][]byte{{1}}},
 	} {
-		_, err := Install(dir, bad)
+		_, err := Commit(dir, bad)
 		require.Error(t, err, what)
 		_, err = Load(dir)
 		require.ErrorIs(t, err, ErrNone, what)
 		_, err = NewCredentials(key, bad)
 		require.Error(t, err, what)
 	}
-	_, err = Install(dir, good)
+	_, err = Commit(dir, good)
 	require.NoError(t, err)
 }
 
@@ -210,7 +210,7 @@ func TestWritingIsCutAnywhere(t *testing.T) {
 	called := Name{Server, "a"}
 	rapid.Check(t, func(r *rapid.T) {
 		dir := t.TempDir()
-		var inForce *material // nil: none
+		var inForce *bundle // nil: none
 		for range rapid.IntRange(1, 8).Draw(r, "times") {
 			authority := rapid.SampledFrom(authorities).Draw(r, "authority")
 			key := (*Key)(nil)
@@ -218,13 +218,13 @@ func TestWritingIsCutAnywhere(t *testing.T) {
 				key = inForce.key
 			} else {
 				var err error
-				key, err = Prepare(dir)
+				key, err = Stage(dir)
 				require.NoError(t, err)
 				if inForce != nil {
 					require.NotEqual(t, inForce.key.Hash(), key.Hash(), "an enrolment has a key of its own")
 				}
 			}
-			granted, err := parseGrant(grant(t, authority, key, called, "a:1"))
+			granted, err := parseIssuedCert(grant(t, authority, key, called, "a:1"))
 			require.NoError(t, err)
 			granted = granted.with(key)
 			steps := writeSteps(dir, granted)
@@ -246,9 +246,9 @@ func TestWritingIsCutAnywhere(t *testing.T) {
 			require.Equal(t, inForce.leaf, loaded.Leaf())
 			require.Equal(t, inForce.key.Hash(), loaded.Key().Hash())
 		}
-		key, err := Prepare(dir)
+		key, err := Stage(dir)
 		require.NoError(t, err)
-		credentials, err := Install(dir, grant(t, authorities[0], key, called, "b:2"))
+		credentials, err := Commit(dir, grant(t, authorities[0], key, called, "b:2"))
 		require.NoError(t, err)
 		loaded, err := Load(dir)
 		require.NoError(t, err)
@@ -292,7 +292,7 @@ func TestProcessesShareADirectory(t *testing.T) {
 				return
 			}
 			for range 5 {
-				renewal := Grant{Leaf: loaded.Leaf().Raw, Authorities: [][]byte{authority.Certificate().Raw}}
+				renewal := IssuedCert{Leaf: loaded.Leaf().Raw, Authorities: [][]byte{authority.Certificate().Raw}}
 				if err := loaded.Renew(renewal); err != nil {
 					t.Error(err)
 				}
@@ -312,7 +312,7 @@ func TestRenewThatCannotBeKept(t *testing.T) {
 	was := credentials.Leaf()
 	require.Error(t, credentials.Renew(grant(t, authority, newKey(t), Name{Client, "m1"})), "another key")
 	require.Error(t, credentials.Renew(grant(t, authority, credentials.Key(), Name{Client, "m2"})), "another name")
-	require.Error(t, credentials.Renew(Grant{}))
+	require.Error(t, credentials.Renew(IssuedCert{}))
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, leafFile+".tmp", "in the way"), 0o700))
 	require.Error(t, credentials.Renew(grant(t, authority, credentials.Key(), Name{Client, "m1"})))
 	require.Equal(t, was, credentials.Leaf())

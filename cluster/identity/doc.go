@@ -2,7 +2,7 @@
 // token lets a new one in, and TLS is set up so that nobody else is.
 //
 // It does what is to be done with keys and certificates, and keeps those of one host in a directory. Who is admitted is in the
-// cluster's state, which this package is told of through a [Judge].
+// cluster's state, which this package is told of through a [Verifier].
 //
 // # Certificates
 //
@@ -11,7 +11,7 @@
 // ([Authority.CrossSign]), and dropped from the state once nobody needs it.
 //
 // Clocks of hosts may be wrong, and that must neither let anybody in nor keep anybody out. So a chain is verified as of the leaf's own time, and
-// the leaf's end is compared with the time of the cluster as the verifier knows it (Judge.Now). That a leaf is not valid
+// the leaf's end is compared with the time of the cluster as the verifier knows it (Verifier.Now). That a leaf is not valid
 // yet is nobody's concern: the authority has signed it.
 //
 // # Letting in

@@ -76,7 +76,7 @@ func locked(dir string, do func() error) error {
 }
 
 // loadDir is [ErrNone] without a directory, or without a leaf in it.
-func loadDir(dir string) (loaded *material, err error) {
+func loadDir(dir string) (loaded *bundle, err error) {
 	var damage error
 	err = locked(dir, func() error {
 		loaded, damage = readDir(dir)
@@ -88,7 +88,7 @@ func loadDir(dir string) (loaded *material, err error) {
 	return loaded, errors.Join(err, damage)
 }
 
-func readDir(dir string) (*material, error) {
+func readDir(dir string) (*bundle, error) {
 	certificates, err := readCertificates(filepath.Join(dir, leafFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrNone)
@@ -108,7 +108,7 @@ func readDir(dir string) (*material, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := newMaterial(certificates[0], certificates[1:], authorities, servers)
+	m, err := newBundle(certificates[0], certificates[1:], authorities, servers)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, leafFile), err)
 	}
@@ -135,8 +135,8 @@ func keyOfLeaf(dir string, leaf *x509.Certificate) (*Key, error) {
 	return nil, fmt.Errorf("there is no key for the certificate of %q", leaf.DNSNames)
 }
 
-// settle makes the next key the key where its leaf is there already.
-func settle(dir string) error {
+// promoteKey makes the next key the key where its leaf is there already.
+func promoteKey(dir string) error {
 	certificates, err := readCertificates(filepath.Join(dir, leafFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -160,7 +160,7 @@ func settle(dir string) error {
 
 // writeSteps write what was granted. It is in force after the step that writes the leaf; each of those before leaves the identity that
 // was there in force.
-func writeSteps(dir string, m *material) []func() error {
+func writeSteps(dir string, m *bundle) []func() error {
 	leaf := append([]*x509.Certificate{m.leaf}, m.chain...)
 	return []func() error{
 		func() error {
@@ -168,7 +168,7 @@ func writeSteps(dir string, m *material) []func() error {
 		},
 		func() error { return writeCertificates(filepath.Join(dir, authoritiesFile), m.authorities) },
 		func() error { return writeCertificates(filepath.Join(dir, leafFile), leaf) },
-		func() error { return settle(dir) },
+		func() error { return promoteKey(dir) },
 	}
 }
 
@@ -183,7 +183,7 @@ func run(steps []func() error) error {
 
 // renewDir writes what was granted for the key in use, and answers what is in the directory now: another process may have enrolled
 // with a new key meanwhile, and that stays.
-func renewDir(dir string, m *material) (*material, error) {
+func renewDir(dir string, m *bundle) (*bundle, error) {
 	err := locked(dir, func() error {
 		there, err := readDir(dir)
 		if err != nil {

@@ -57,7 +57,7 @@ func parsed(t testing.TB, der []byte) *x509.Certificate {
 func host(t testing.TB, authority *Authority, role Role, called string, at time.Time) *Credentials {
 	t.Helper()
 	key := newKey(t)
-	credentials, err := NewCredentials(key, Grant{
+	credentials, err := NewCredentials(key, IssuedCert{
 		Leaf:        issue(t, authority, key, name(t, role, called), at),
 		Authorities: [][]byte{authority.Certificate().Raw},
 	})
@@ -91,7 +91,7 @@ func (s *state) admit(hosts ...*Credentials) *state {
 func (s *state) Authorities() []*x509.Certificate { return s.authorities }
 func (s *state) Now() time.Time                   { return s.now }
 
-func (s *state) Standing(name Name, key KeyHash) Standing {
+func (s *state) Status(name Name, key KeyHash) Status {
 	if s.revoked[key] {
 		return Revoked
 	}

@@ -29,7 +29,7 @@ func Discover(ctx context.Context, address string, fingerprint Fingerprint, floo
 		if authority == nil {
 			return otherAuthority(&state)
 		}
-		return verifyPeer(&joinJudge{authority: authority, floor: floor}, &state, serverDialed)
+		return verifyPeer(&joinVerifier{authority: authority, floor: floor}, &state, serverDialed)
 	}
 	dialer := tls.Dialer{Config: config}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
@@ -65,17 +65,17 @@ func explainDial(address string, err error) error {
 // JoinConfig is for connections of a host that has no certificate yet to servers that the authority, found by [Discover], vouches for. The
 // floor is as there.
 func JoinConfig(authority *x509.Certificate, floor time.Time) *tls.Config {
-	return clientConfig(&joinJudge{authority: authority, floor: floor}, ProtocolJoin)
+	return clientConfig(&joinVerifier{authority: authority, floor: floor}, ProtocolJoin)
 }
 
-// joinJudge is what a token tells.
-type joinJudge struct {
+// joinVerifier is what a token tells.
+type joinVerifier struct {
 	authority *x509.Certificate
 	floor     time.Time
 }
 
-func (j *joinJudge) Authorities() []*x509.Certificate { return []*x509.Certificate{j.authority} }
+func (v *joinVerifier) Authorities() []*x509.Certificate { return []*x509.Certificate{v.authority} }
 
-func (j *joinJudge) Now() time.Time { return j.floor }
+func (v *joinVerifier) Now() time.Time { return v.floor }
 
-func (*joinJudge) Standing(Name, KeyHash) Standing { return NotAsked }
+func (*joinVerifier) Status(Name, KeyHash) Status { return CertificateOnly }

@@ -88,7 +88,7 @@ func TestManInTheMiddle(t *testing.T) {
 	require.ErrorContains(t, err, his.Fingerprint().Short())
 }
 
-func TestDiscoverWhatIsNoServer(t *testing.T) {
+func TestDiscoverRefusesNonServers(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
@@ -133,7 +133,7 @@ func TestDiscoverWhatIsNoServer(t *testing.T) {
 
 	// A server whose policy is not ours: it speaks TLS, and nothing of lockfs.
 	server := host(t, newAuthority(t), Server, "s1", now)
-	other := &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return server.current.Load().shown, nil }}
+	other := &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return server.current.Load().presented, nil }}
 	address, served := serveOnce(t, other)
 	_, err = Discover(t.Context(), address, server.Signer(), now)
 	requireRefused(t, err, OtherCluster)

@@ -57,7 +57,7 @@ func TestARosterIsKept(t *testing.T) {
 	first, second := newAuthority(t), newAuthority(t)
 	credentials := enrolled(t, dir, first, Name{Client, "m1"})
 	member, gone := KeyHash{1}, KeyHash{2}
-	require.Equal(t, Unproven, credentials.Judge(nil).Standing(Name{Server, "a"}, member), "nothing was heard yet")
+	require.Equal(t, Unproven, credentials.Verifier(nil).Status(Name{Server, "a"}, member), "nothing was heard yet")
 	roster := &Roster{Version: 7, Members: []Member{{"a", member}}, Revoked: []KeyHash{gone}}
 	require.NoError(t, credentials.SetRoster(roster, [][]byte{second.Certificate().Raw, first.Certificate().Raw}))
 	loaded, err := Load(dir)
@@ -65,19 +65,19 @@ func TestARosterIsKept(t *testing.T) {
 	for _, c := range []*Credentials{credentials, loaded} {
 		require.EqualValues(t, 7, c.RosterVersion())
 		require.Equal(t, []*x509.Certificate{second.Certificate(), first.Certificate()}, c.Authorities())
-		judge := c.Judge(nil)
-		require.Equal(t, NotAsked, judge.Standing(Name{Server, "a"}, member))
-		require.Equal(t, Revoked, judge.Standing(Name{Server, "c"}, gone))
-		require.Equal(t, Unproven, judge.Standing(Name{Server, "d"}, KeyHash{3}))
-		require.Equal(t, NotAsked, judge.Standing(Name{Client, "m2"}, KeyHash{4}), "a certificate is enough for a client")
-		require.Equal(t, Revoked, judge.Standing(Name{Client, "m3"}, gone))
+		judge := c.Verifier(nil)
+		require.Equal(t, CertificateOnly, judge.Status(Name{Server, "a"}, member))
+		require.Equal(t, Revoked, judge.Status(Name{Server, "c"}, gone))
+		require.Equal(t, Unproven, judge.Status(Name{Server, "d"}, KeyHash{3}))
+		require.Equal(t, CertificateOnly, judge.Status(Name{Client, "m2"}, KeyHash{4}), "a certificate is enough for a client")
+		require.Equal(t, Revoked, judge.Status(Name{Client, "m3"}, gone))
 	}
 	require.NoError(t, loaded.Renew(grant(t, second, loaded.Key(), loaded.Name())))
 	require.EqualValues(t, 7, loaded.RosterVersion(), "a renewal that brings none leaves it")
 
 	credentials.dir = filepath.Join(dir, "gone") // cannot be written
 	require.Error(t, credentials.SetRoster(&Roster{Version: 8, Revoked: []KeyHash{member}}, [][]byte{second.Certificate().Raw}))
-	require.Equal(t, Revoked, credentials.Judge(nil).Standing(Name{Server, "a"}, member), "it holds all the same")
+	require.Equal(t, Revoked, credentials.Verifier(nil).Status(Name{Server, "a"}, member), "it holds all the same")
 	require.Zero(t, credentials.RosterVersion(), "and is told again")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, rosterFile), []byte("member a\n"), 0o600))

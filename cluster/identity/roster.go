@@ -26,11 +26,11 @@ type Member struct {
 	Key  KeyHash
 }
 
-// judged returns the standing of each key in the roster.
-func (r *Roster) judged() map[KeyHash]Standing {
-	judged := make(map[KeyHash]Standing, len(r.Members)+len(r.Revoked))
+// statuses returns the standing of each key in the roster.
+func (r *Roster) statuses() map[KeyHash]Status {
+	judged := make(map[KeyHash]Status, len(r.Members)+len(r.Revoked))
 	for _, member := range r.Members {
-		judged[member.Key] = NotAsked
+		judged[member.Key] = CertificateOnly
 	}
 	for _, key := range r.Revoked {
 		judged[key] = Revoked

@@ -16,8 +16,8 @@ func TestRotation(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, second.Fingerprint(), FingerprintOf(parsed(t, secondByFirst)))
 
-	of := func(key *Key, called Name, by *Authority, chain [][]byte, trusted ...*Authority) Grant {
-		grant := Grant{Leaf: issue(t, by, key, called, now), Chain: chain}
+	of := func(key *Key, called Name, by *Authority, chain [][]byte, trusted ...*Authority) IssuedCert {
+		grant := IssuedCert{Leaf: issue(t, by, key, called, now), Chain: chain}
 		for _, authority := range trusted {
 			grant.Authorities = append(grant.Authorities, authority.Certificate().Raw)
 		}
@@ -29,9 +29,9 @@ func TestRotation(t *testing.T) {
 	server, err := NewCredentials(key, of(key, Name{Server, "s1"}, first, nil, first))
 	require.NoError(t, err)
 
-	meets := func(judge Judge, client *Credentials) {
+	meets := func(judge Verifier, client *Credentials) {
 		t.Helper()
-		met := connect(t, server.ServerConfig(judge, allProtocols...), client.ClientConfig(client.Judge(nil), ProtocolRPC))
+		met := connect(t, server.ServerConfig(judge, allProtocols...), client.ClientConfig(client.Verifier(nil), ProtocolRPC))
 		met.requireLetIn(t)
 	}
 	meets(stateOf(now, first).admit(behind), behind)
@@ -46,7 +46,7 @@ func TestRotation(t *testing.T) {
 	meets(stateOf(now, first, second).admit(behind), behind)
 	meets(stateOf(now, first, second).admit(ahead), ahead)
 	meets(stateOf(now, first).admit(ahead), ahead) // a server whose state is behind
-	met := connect(t, oldServer.ServerConfig(stateOf(now, first, second).admit(ahead), ProtocolRPC), ahead.ClientConfig(ahead.Judge(nil), ProtocolRPC))
+	met := connect(t, oldServer.ServerConfig(stateOf(now, first, second).admit(ahead), ProtocolRPC), ahead.ClientConfig(ahead.Verifier(nil), ProtocolRPC))
 	require.NoError(t, met.client)
 
 	// Tokens of any time.
@@ -61,8 +61,8 @@ func TestRotation(t *testing.T) {
 	all := [][]byte{thirdBySecond, secondByFirst}
 	require.NoError(t, server.Renew(of(key, server.Name(), third, all, second, third)))
 	requireRefused(t, connect(t, server.ServerConfig(stateOf(now, second, third).admit(behind), ProtocolRPC),
-		behind.ClientConfig(behind.Judge(nil), ProtocolRPC)).server, OtherCluster)
-	met = connect(t, server.ServerConfig(stateOf(now, second, third), ProtocolJoin), behind.ClientConfig(behind.Judge(nil), ProtocolJoin))
+		behind.ClientConfig(behind.Verifier(nil), ProtocolRPC)).server, OtherCluster)
+	met = connect(t, server.ServerConfig(stateOf(now, second, third), ProtocolJoin), behind.ClientConfig(behind.Verifier(nil), ProtocolJoin))
 	require.NoError(t, met.server, "it can ask for a renewal")
 	require.NoError(t, met.client, "and knows whom it asks")
 	require.NoError(t, behind.Renew(of(behind.Key(), behind.Name(), third, all, second, third)))
@@ -78,7 +78,7 @@ func TestRotationIsCut(t *testing.T) {
 	dir := t.TempDir()
 	first, second := newAuthority(t), newAuthority(t)
 	credentials := enrolled(t, dir, first, Name{Client, "m1"})
-	renewed, err := parseGrant(grant(t, second, credentials.Key(), credentials.Name()))
+	renewed, err := parseIssuedCert(grant(t, second, credentials.Key(), credentials.Name()))
 	require.NoError(t, err)
 	steps := writeSteps(dir, renewed.with(credentials.Key()))
 	require.NoError(t, run(steps[:2]))

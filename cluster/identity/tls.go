@@ -12,7 +12,7 @@ import (
 //
 // Only who is a server is let in to [ProtocolRaft]. There Unknown is enough, since a server whose state is behind must be told what
 // it lacks by leaders that it has not heard of; Revoked is refused.
-func (c *Credentials) ServerConfig(judge Judge, protocols ...string) *tls.Config {
+func (c *Credentials) ServerConfig(judge Verifier, protocols ...string) *tls.Config {
 	configs := make(map[string]*tls.Config)
 	for _, protocol := range protocols {
 		configs[protocol] = c.serverConfig(judge, protocol)
@@ -40,13 +40,13 @@ func baseConfig(protocols ...string) *tls.Config {
 	}
 }
 
-func (c *Credentials) serverConfig(judge Judge, protocol string) *tls.Config {
+func (c *Credentials) serverConfig(judge Verifier, protocol string) *tls.Config {
 	config := baseConfig(protocol)
 	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if protocol == ProtocolJoin {
 			return c.current.Load().withRoots, nil
 		}
-		return c.current.Load().shown, nil
+		return c.current.Load().presented, nil
 	}
 	if protocol != ProtocolJoin {
 		config.ClientAuth = tls.RequestClientCert // and VerifyConnection refuses none, with words
@@ -63,17 +63,17 @@ func (c *Credentials) serverConfig(judge Judge, protocol string) *tls.Config {
 
 // ClientConfig is for the side that dials a server. The handshake fails with a [*Refused] if that is none of the cluster. It shows the certificate
 // of that moment, but with [ProtocolJoin] none.
-func (c *Credentials) ClientConfig(judge Judge, protocol string) *tls.Config {
+func (c *Credentials) ClientConfig(judge Verifier, protocol string) *tls.Config {
 	config := clientConfig(judge, protocol)
 	if protocol != ProtocolJoin {
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			return c.current.Load().shown, nil
+			return c.current.Load().presented, nil
 		}
 	}
 	return config
 }
 
-func clientConfig(judge Judge, protocol string) *tls.Config {
+func clientConfig(judge Verifier, protocol string) *tls.Config {
 	config := baseConfig(protocol)
 	config.ServerName = ServerName
 	config.InsecureSkipVerify = true // verifyPeer does it, with the cluster's time

@@ -25,7 +25,7 @@ func forged(private any, chain ...*x509.Certificate) *Credentials {
 		shown.Certificate = append(shown.Certificate, certificate.Raw)
 	}
 	c := new(Credentials)
-	c.current.Store(&material{shown: shown, withRoots: shown})
+	c.current.Store(&bundle{presented: shown, withRoots: shown})
 	return c
 }
 
@@ -36,7 +36,7 @@ func withKey(certificate *x509.Certificate, private *ecdsa.PrivateKey) *x509.Cer
 	return &alike
 }
 
-func TestWhoIsLetIn(t *testing.T) {
+func TestAdmittedPeers(t *testing.T) {
 	authority, stranger := newAuthority(t), newAuthority(t)
 	server := host(t, authority, Server, "s1", now)
 	other := host(t, authority, Server, "s2", now)
@@ -74,7 +74,7 @@ func TestWhoIsLetIn(t *testing.T) {
 	} {
 		for protocol, want := range map[string]Reason{ProtocolRPC: test.onRPC, ProtocolRaft: test.onRaft} {
 			t.Run(test.what+" on "+protocol, func(t *testing.T) {
-				clients := test.who.ClientConfig(server.Judge(nil), protocol)
+				clients := test.who.ClientConfig(server.Verifier(nil), protocol)
 				met := connect(t, server.ServerConfig(judge, allProtocols...), clients)
 				if want == letIn {
 					met.requireLetIn(t)
@@ -94,7 +94,7 @@ func TestWhoIsLetIn(t *testing.T) {
 	}
 }
 
-func TestWhatNoAuthorityMakes(t *testing.T) {
+func TestForgedCertificates(t *testing.T) {
 	authority := newAuthority(t)
 	server := host(t, authority, Server, "s1", now)
 	client := host(t, authority, Client, "m1", now)
@@ -135,7 +135,7 @@ func TestWhatNoAuthorityMakes(t *testing.T) {
 		"through an authority's RSA": {throughRSA(t, authority), OtherCluster},
 	} {
 		t.Run(what, func(t *testing.T) {
-			met := connect(t, server.ServerConfig(judge, allProtocols...), test.who.ClientConfig(server.Judge(nil), ProtocolRPC))
+			met := connect(t, server.ServerConfig(judge, allProtocols...), test.who.ClientConfig(server.Verifier(nil), ProtocolRPC))
 			requireRefused(t, met.server, test.want)
 			requireTurnedAway(t, met.client)
 		})
@@ -143,7 +143,7 @@ func TestWhatNoAuthorityMakes(t *testing.T) {
 
 	// Somebody shows the certificate of a host that is admitted, and has not its key.
 	thief := forged(key, leaf)
-	met := connect(t, server.ServerConfig(judge, ProtocolRPC), thief.ClientConfig(server.Judge(nil), ProtocolRPC))
+	met := connect(t, server.ServerConfig(judge, ProtocolRPC), thief.ClientConfig(server.Verifier(nil), ProtocolRPC))
 	require.Error(t, met.server)
 }
 
@@ -166,12 +166,12 @@ func throughRSA(t testing.TB, authority *Authority) *Credentials {
 	return forged(key.private, parsed(t, der), intermediate)
 }
 
-func TestWhatIsSpoken(t *testing.T) {
+func TestProtocols(t *testing.T) {
 	authority := newAuthority(t)
 	server, client := host(t, authority, Server, "s1", now), host(t, authority, Client, "m1", now)
 	judge := stateOf(now, authority).admit(server, client)
 	config := func(protocols ...string) *tls.Config {
-		config := client.ClientConfig(client.Judge(nil), ProtocolRPC)
+		config := client.ClientConfig(client.Verifier(nil), ProtocolRPC)
 		config.NextProtos = protocols
 		return config
 	}
@@ -184,7 +184,7 @@ func TestWhatIsSpoken(t *testing.T) {
 	}
 	other := server.ServerConfig(judge, ProtocolRPC)
 	other.GetConfigForClient = nil
-	other.NextProtos, other.Certificates = nil, []tls.Certificate{*server.current.Load().shown}
+	other.NextProtos, other.Certificates = nil, []tls.Certificate{*server.current.Load().presented}
 	require.ErrorIs(t, connect(t, other, config(ProtocolRPC)).client, errProtocol, "a service that knows no protocols")
 	old := config(ProtocolRPC)
 	old.MaxVersion, old.MinVersion = tls.VersionTLS12, tls.VersionTLS12
@@ -196,7 +196,7 @@ func TestWhatIsSpoken(t *testing.T) {
 	stranger := forged(nil)
 	for _, offer := range [][]string{{ProtocolJoin, ProtocolRPC}, {ProtocolRPC, ProtocolJoin}} {
 		for _, serves := range [][]string{{ProtocolJoin, ProtocolRPC}, {ProtocolRPC, ProtocolJoin}} {
-			config := stranger.ClientConfig(client.Judge(nil), ProtocolRPC)
+			config := stranger.ClientConfig(client.Verifier(nil), ProtocolRPC)
 			config.NextProtos, config.VerifyConnection = offer, nil
 			met := connect(t, server.ServerConfig(judge, serves...), config)
 			if met.server == nil {
@@ -210,11 +210,11 @@ func TestWhatIsSpoken(t *testing.T) {
 }
 
 // A connection is never taken up again without a look at who it is.
-func TestNothingIsResumed(t *testing.T) {
+func TestNoSessionIsResumed(t *testing.T) {
 	authority := newAuthority(t)
 	server, client := host(t, authority, Server, "s1", now), host(t, authority, Client, "m1", now)
 	serverConfig := server.ServerConfig(stateOf(now, authority).admit(client), allProtocols...)
-	clientConfig := client.ClientConfig(client.Judge(nil), ProtocolRPC)
+	clientConfig := client.ClientConfig(client.Verifier(nil), ProtocolRPC)
 	clientConfig.SessionTicketsDisabled = false
 	clientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 	for range 2 {
@@ -231,7 +231,7 @@ func TestOtherProgramsKnowAServer(t *testing.T) {
 	client := host(t, authority, Client, "m1", time.Now())
 	config := &tls.Config{
 		RootCAs: x509.NewCertPool(), ServerName: ServerName, NextProtos: []string{"h2", "http/1.1"},
-		Certificates: []tls.Certificate{*client.current.Load().shown},
+		Certificates: []tls.Certificate{*client.current.Load().presented},
 	}
 	config.RootCAs.AddCert(authority.Certificate())
 	judge := stateOf(time.Now(), authority).admit(client)
@@ -244,14 +244,14 @@ func TestJoiningNeedsNoCertificate(t *testing.T) {
 	authority := newAuthority(t)
 	server, client := host(t, authority, Server, "s1", now), host(t, authority, Client, "m1", now.Add(-2*Validity))
 	judge := stateOf(now, authority).admit(server)
-	met := connect(t, server.ServerConfig(judge, allProtocols...), client.ClientConfig(client.Judge(nil), ProtocolJoin))
+	met := connect(t, server.ServerConfig(judge, allProtocols...), client.ClientConfig(client.Verifier(nil), ProtocolJoin))
 	met.requireLetIn(t)
 	require.Empty(t, met.state.PeerCertificates, "an expired one is not shown")
 	_, _, err := Peer(&met.state)
 	requireRefused(t, err, NoCertificate)
 }
 
-func TestWhoIsTakenForAServer(t *testing.T) {
+func TestServerNames(t *testing.T) {
 	authority := newAuthority(t)
 	client := host(t, authority, Client, "m1", now)
 	clock := func() time.Time { return now.Add(40 * 24 * time.Hour) }
@@ -269,12 +269,12 @@ func TestWhoIsTakenForAServer(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			config := test.server.ServerConfig(stateOf(now, authority).admit(client), allProtocols...)
 			for _, protocol := range allProtocols {
-				met := connect(t, config, client.ClientConfig(client.Judge(test.now), protocol))
+				met := connect(t, config, client.ClientConfig(client.Verifier(test.now), protocol))
 				requireRefused(t, met.client, test.want)
 			}
 		})
 	}
-	met := connect(t, fresh.ServerConfig(stateOf(now, authority).admit(client), allProtocols...), client.ClientConfig(client.Judge(clock), ProtocolRPC))
+	met := connect(t, fresh.ServerConfig(stateOf(now, authority).admit(client), allProtocols...), client.ClientConfig(client.Verifier(clock), ProtocolRPC))
 	require.NoError(t, met.client)
 }
 
@@ -288,7 +288,7 @@ func TestWrongClocks(t *testing.T) {
 		for _, issuedAt := range []time.Time{now, now.Add(year)} {
 			server, client := host(t, authority, Server, "s1", issuedAt), host(t, authority, Client, "m1", issuedAt)
 			serverConfig := server.ServerConfig(stateOf(now, authority).admit(client), allProtocols...)
-			clientConfig := client.ClientConfig(client.Judge(func() time.Time { return now }), ProtocolRPC)
+			clientConfig := client.ClientConfig(client.Verifier(func() time.Time { return now }), ProtocolRPC)
 			local := func() time.Time { return now.Add(wrong) }
 			serverConfig.Time, clientConfig.Time = local, func() time.Time { return now.Add(-wrong) }
 			met := connect(t, serverConfig, clientConfig)
@@ -301,7 +301,7 @@ func TestWrongClocks(t *testing.T) {
 	}
 }
 
-func TestWhenToRenew(t *testing.T) {
+func TestRenewalTime(t *testing.T) {
 	client := host(t, newAuthority(t), Client, "m1", now)
 	day := 24 * time.Hour
 	require.Equal(t, now, client.Issued())
@@ -310,9 +310,9 @@ func TestWhenToRenew(t *testing.T) {
 	require.True(t, client.NeedsRenewal(now.Add(20*day)))
 	require.False(t, client.Expired(now.Add(30*day)))
 	require.True(t, client.Expired(now.Add(30*day+time.Second)))
-	require.Equal(t, now, client.Judge(nil).Now())
-	require.Equal(t, now, client.Judge(func() time.Time { return now.Add(-day) }).Now(), "its own certificate says that it is later")
-	require.Equal(t, now.Add(day), client.Judge(func() time.Time { return now.Add(day) }).Now())
+	require.Equal(t, now, client.Verifier(nil).Now())
+	require.Equal(t, now, client.Verifier(func() time.Time { return now.Add(-day) }).Now(), "its own certificate says that it is later")
+	require.Equal(t, now.Add(day), client.Verifier(func() time.Time { return now.Add(day) }).Now())
 }
 
 // A cluster was off for a year: its servers connect, and one that leads gives itself and the others new certificates. A mount that knows
@@ -327,10 +327,10 @@ func TestAllServersWereOff(t *testing.T) {
 		connect(t, one.ServerConfig(judge, allProtocols...), two.ClientConfig(judge, protocol)).requireLetIn(t)
 		connect(t, one.ServerConfig(judge, allProtocols...), one.ClientConfig(judge, protocol)).requireLetIn(t)
 	}
-	clientJudge := client.Judge(func() time.Time { return later })
+	clientJudge := client.Verifier(func() time.Time { return later })
 	met := connect(t, one.ServerConfig(judge, allProtocols...), client.ClientConfig(clientJudge, ProtocolJoin))
 	requireRefused(t, met.client, Expired)
-	require.NoError(t, one.Renew(Grant{
+	require.NoError(t, one.Renew(IssuedCert{
 		Leaf: issue(t, authority, one.Key(), one.Name(), later), Authorities: [][]byte{authority.Certificate().Raw},
 	}))
 	connect(t, one.ServerConfig(judge, allProtocols...), client.ClientConfig(clientJudge, ProtocolJoin)).requireLetIn(t)
@@ -359,7 +359,7 @@ func TestRenewalWhileConnectionsAreOpen(t *testing.T) {
 			})
 		}
 	})
-	config := client.ClientConfig(client.Judge(nil), ProtocolRPC)
+	config := client.ClientConfig(client.Verifier(nil), ProtocolRPC)
 	echo := func(conn *tls.Conn) {
 		t.Helper()
 		_, err := conn.Write([]byte("ping"))
@@ -381,7 +381,7 @@ func TestRenewalWhileConnectionsAreOpen(t *testing.T) {
 	for turn := range 3 {
 		at := now.Add(time.Duration(turn+1) * 24 * time.Hour)
 		for _, renewing := range []*Credentials{server, client} {
-			require.NoError(t, renewing.Renew(Grant{
+			require.NoError(t, renewing.Renew(IssuedCert{
 				Leaf:        issue(t, authority, renewing.Key(), renewing.Name(), at),
 				Authorities: [][]byte{authority.Certificate().Raw},
 			}))

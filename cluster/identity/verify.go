@@ -25,7 +25,7 @@ const (
 )
 
 // verifyPeer is the one place that says which hosts are let in.
-func verifyPeer(judge Judge, state *tls.ConnectionState, needed need) error {
+func verifyPeer(judge Verifier, state *tls.ConnectionState, needed need) error {
 	if len(state.PeerCertificates) == 0 {
 		return &Refused{Reason: NoCertificate}
 	}
@@ -37,10 +37,10 @@ func verifyPeer(judge Judge, state *tls.ConnectionState, needed need) error {
 	if needed != anyHost && name.Role != Server {
 		return &Refused{Reason: WrongRole, Name: name}
 	}
-	standing := judge.Standing(name, KeyHashOf(leaf))
+	standing := judge.Status(name, KeyHashOf(leaf))
 	for waited := time.Duration(0); standing == Unknown && state.NegotiatedProtocol != ProtocolRaft && waited < learnTime; waited += learnPause {
 		time.Sleep(learnPause)
-		standing = judge.Standing(name, KeyHashOf(leaf))
+		standing = judge.Status(name, KeyHashOf(leaf))
 	}
 	switch standing {
 	case Revoked:

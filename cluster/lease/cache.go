@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	mostAnswers = 2048            // that a mount keeps
-	mostAsked   = 4096            // questions that it remembers
-	useAge      = 3 * Duration    // for which what was used is not given back
-	sequelAge   = Duration / 2    // likewise what came with a command, and was not asked for
-	askedAge    = 5 * time.Second // within which a question that comes again is one that was asked for twice
+	maxAnswers   = 2048            // that a mount keeps
+	maxQuestions = 4096            // questions that it remembers
+	useAge       = 3 * Duration    // for which what was used is not given back
+	prefetchAge  = Duration / 2    // likewise what came with a command, and was not asked for
+	askedAge     = 5 * time.Second // within which a question that comes again is one that was asked for twice
 )
 
 // Cache is what a mount keeps of answers. Times are those of its CLOCK_BOOTTIME.
 type Cache struct {
 	mu         sync.Mutex
 	holder     Holder          // whose promises these are
-	left       map[Holder]bool // whose they were before: what comes for these is too late
+	former     map[Holder]bool // whose they were before: what comes for these is too late
 	generation uint64
-	spent      uint64 // no generation up to this one counts any more
+	retired    uint64 // no generation up to this one counts any more
 	until      time.Duration
 	answers    map[string]*answer
-	about      map[ids.Inode]map[string]bool // which answers say something of an inode
+	byInode    map[ids.Inode]map[string]bool // which answers say something of an inode
 	drops      dropLog
 	changing   int                      // how many commands are on their way (Change)
 	asked      map[string]time.Duration // when each question was asked last
@@ -41,13 +41,13 @@ type answer struct {
 
 // NewCache makes an empty one.
 func NewCache() *Cache {
-	c := &Cache{left: make(map[Holder]bool), asked: make(map[string]time.Duration)}
+	c := &Cache{former: make(map[Holder]bool), asked: make(map[string]time.Duration)}
 	c.clear()
 	return c
 }
 
 func (c *Cache) clear() {
-	c.answers, c.about = make(map[string]*answer), make(map[ids.Inode]map[string]bool)
+	c.answers, c.byInode = make(map[string]*answer), make(map[ids.Inode]map[string]bool)
 	c.until = 0
 }
 
@@ -71,13 +71,13 @@ func (c *Cache) Get(question string, now func() time.Duration) *storepb.Result {
 	defer c.mu.Unlock()
 	c.idle = max(c.idle, at+useAge)
 	a.isUsed = true
-	c.note(question, at) // if the lease lapses, the next one is to come with the next answer
+	c.noteQuestion(question, at) // if the lease lapses, the next one is to come with the next answer
 	return a.result
 }
 
-// note notes when a question was put.
-func (c *Cache) note(question string, at time.Duration) {
-	if _, found := c.asked[question]; !found && len(c.asked) >= mostAsked {
+// noteQuestion notes when a question was put.
+func (c *Cache) noteQuestion(question string, at time.Duration) {
+	if _, found := c.asked[question]; !found && len(c.asked) >= maxQuestions {
 		clear(c.asked)
 	}
 	c.asked[question] = at
@@ -89,15 +89,15 @@ func (c *Cache) note(question string, at time.Duration) {
 func (c *Cache) Keep(t Ticket, generation uint64, result *storepb.Result, inodes []ids.Inode, lasts, now time.Duration) (begun bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left[t.holder] {
+	if c.former[t.holder] {
 		return false
 	}
 	if t.holder != c.holder { // of another session, and perhaps of another cluster, whose generations are its own
 		c.clear()
-		c.left[c.holder] = true
-		c.holder, c.generation, c.spent = t.holder, 0, 0
+		c.former[c.holder] = true
+		c.holder, c.generation, c.retired = t.holder, 0, 0
 	}
-	if generation <= c.spent || generation < c.generation {
+	if generation <= c.retired || generation < c.generation {
 		return false
 	}
 	before := c.generation
@@ -105,7 +105,7 @@ func (c *Cache) Keep(t Ticket, generation uint64, result *storepb.Result, inodes
 		c.clear()
 		c.generation, begun = generation, true
 	}
-	if c.drops.hasAny(inodes, t.Position) || len(c.answers) >= mostAnswers {
+	if c.drops.hasAny(inodes, t.Position) || len(c.answers) >= maxAnswers {
 		return generation != before
 	}
 	a := &answer{result: result, inodes: inodes}
@@ -115,16 +115,16 @@ func (c *Cache) Keep(t Ticket, generation uint64, result *storepb.Result, inodes
 	c.forget(t.question)
 	c.answers[t.question] = a
 	for _, ino := range inodes {
-		if c.about[ino] == nil {
-			c.about[ino] = make(map[string]bool)
+		if c.byInode[ino] == nil {
+			c.byInode[ino] = make(map[string]bool)
 		}
-		c.about[ino][t.question] = true
+		c.byInode[ino][t.question] = true
 	}
 	age := useAge
 	if t.isCommand {
-		age = sequelAge
+		age = prefetchAge
 	}
-	c.until, c.idle = max(c.until, t.Sent+atLeast(Duration)), max(c.idle, now+age)
+	c.until, c.idle = max(c.until, t.Sent+minElapsed(Duration)), max(c.idle, now+age)
 	return begun
 }
 
@@ -135,8 +135,8 @@ func (c *Cache) forget(question string) {
 	}
 	delete(c.answers, question)
 	for _, ino := range a.inodes {
-		if delete(c.about[ino], question); len(c.about[ino]) == 0 {
-			delete(c.about, ino)
+		if delete(c.byInode[ino], question); len(c.byInode[ino]) == 0 {
+			delete(c.byInode, ino)
 		}
 	}
 }
@@ -151,14 +151,14 @@ func (c *Cache) Drop(inodes ...ids.Inode) {
 func (c *Cache) drop(inodes []ids.Inode) {
 	c.drops.add(inodes)
 	for _, ino := range inodes {
-		for question := range c.about[ino] {
+		for question := range c.byInode[ino] {
 			c.forget(question)
 		}
 	}
 }
 
-// Left is for how long the lease of a generation lasts yet; 0: it is over, or does not count.
-func (c *Cache) Left(holder Holder, generation uint64, now time.Duration) time.Duration {
+// Remaining is for how long the lease of a generation lasts yet; 0: it is over, or does not count.
+func (c *Cache) Remaining(holder Holder, generation uint64, now time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if holder != c.holder || generation != c.generation {
@@ -172,8 +172,8 @@ func (c *Cache) Left(holder Holder, generation uint64, now time.Duration) time.D
 func (c *Cache) Extend(holder Holder, generation uint64, sent, held, now time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if holder == c.holder && generation == c.generation && generation > c.spent {
-		c.until = max(c.until, sent+min(atLeast(held), now-sent)+atLeast(Duration))
+	if holder == c.holder && generation == c.generation && generation > c.retired {
+		c.until = max(c.until, sent+min(minElapsed(held), now-sent)+minElapsed(Duration))
 	}
 }
 
@@ -181,20 +181,20 @@ func (c *Cache) Extend(holder Holder, generation uint64, sent, held, now time.Du
 func (c *Cache) Clear() (holder Holder, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.generation > c.spent {
+	if c.generation > c.retired {
 		generation = c.generation
 	}
-	c.spent = max(c.spent, c.generation)
+	c.retired = max(c.retired, c.generation)
 	c.clear()
 	return c.holder, generation
 }
 
-// Lose is Clear for a generation, of which the leader knows nothing any more.
-func (c *Cache) Lose(holder Holder, generation uint64) {
+// Invalidate is Clear for a generation, of which the leader knows nothing any more.
+func (c *Cache) Invalidate(holder Holder, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if holder == c.holder && generation == c.generation {
-		c.spent = max(c.spent, generation)
+		c.retired = max(c.retired, generation)
 		c.clear()
 	}
 }
@@ -205,5 +205,5 @@ func (c *Cache) Lease(now time.Duration) (holder Holder, generation uint64, isUs
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	isUsed = c.changing > 0 || len(c.answers) > 0 && now < c.idle
-	return c.holder, c.generation, isUsed && c.generation > c.spent && len(c.answers) < mostAnswers
+	return c.holder, c.generation, isUsed && c.generation > c.retired && len(c.answers) < maxAnswers
 }

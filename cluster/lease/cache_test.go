@@ -26,7 +26,7 @@ func held(c *Cache, question string, at time.Duration) bool {
 // lasts is for how long what was asked at 0 is held.
 const lasts = 4 * Duration / 5
 
-func TestWhatIsAskedTwiceIsLeased(t *testing.T) {
+func TestAQuestionThatIsAskedTwiceIsLeased(t *testing.T) {
 	c := NewCache()
 	_, wants := c.Ask(here, "a", 0)
 	require.False(t, wants, "for the first time")
@@ -44,12 +44,12 @@ func TestWhatIsAskedTwiceIsLeased(t *testing.T) {
 	require.True(t, held(c, "a", 2*askedAge+lasts-1))
 	_, wants = c.Ask(here, "a", 3*askedAge+lasts-2)
 	require.True(t, wants, "it was asked for while it was held, and that has lapsed")
-	for i := range mostAsked {
+	for i := range maxQuestions {
 		c.Ask(here, fmt.Sprint(i), 0)
 	}
 	_, wants = c.Ask(here, "a", 2*askedAge)
 	require.False(t, wants, "it does not remember all that was ever asked")
-	require.LessOrEqual(t, len(c.asked), mostAsked)
+	require.LessOrEqual(t, len(c.asked), maxQuestions)
 }
 
 func TestAnAnswerIsHeldForALease(t *testing.T) {
@@ -71,30 +71,30 @@ func TestAnAnswerIsHeldForALease(t *testing.T) {
 	require.False(t, held(c, "a", lasts+200), "other leases")
 }
 
-// TestNoMoreIsCountedOfAHoldThanWaited has the leader say that it has held a request for longer than the mount's clock has gone on: that has stood
+// TestAHoldCountsNoMoreThanTheWait has the leader say that it has held a request for longer than the mount's clock has gone on: that has stood
 // still, or what is said is wrong.
-func TestNoMoreIsCountedOfAHoldThanWaited(t *testing.T) {
+func TestAHoldCountsNoMoreThanTheWait(t *testing.T) {
 	for _, said := range []time.Duration{0, Duration / 2, time.Hour, math.MaxInt64, -time.Hour, math.MinInt64} {
 		c := NewCache()
 		c.Keep(asked(c, "a", 0), 1, new(storepb.Result), file, 0, 0)
 		c.Extend(here, 1, 100, said, 110)
-		require.GreaterOrEqual(t, c.Left(here, 1, 110), lasts-110)
-		require.LessOrEqual(t, c.Left(here, 1, 110), lasts)
+		require.GreaterOrEqual(t, c.Remaining(here, 1, 110), lasts-110)
+		require.LessOrEqual(t, c.Remaining(here, 1, 110), lasts)
 		require.Equal(t, said >= Duration/2, held(c, "a", 110+lasts-1))
 	}
 }
 
-func TestWhatIsLeftOfALease(t *testing.T) {
+func TestRemainingTimeOfALease(t *testing.T) {
 	c := NewCache()
-	require.Zero(t, c.Left(here, 0, 0))
+	require.Zero(t, c.Remaining(here, 0, 0))
 	c.Keep(asked(c, "a", 100), 1, new(storepb.Result), file, 0, 0)
-	require.Equal(t, lasts, c.Left(here, 1, 100))
-	require.Equal(t, 1*time.Nanosecond, c.Left(here, 1, 99+lasts))
-	require.Zero(t, c.Left(here, 1, 101+lasts))
-	require.Zero(t, c.Left(there, 1, 100), "another's")
-	require.Zero(t, c.Left(here, 2, 100), "another one")
+	require.Equal(t, lasts, c.Remaining(here, 1, 100))
+	require.Equal(t, 1*time.Nanosecond, c.Remaining(here, 1, 99+lasts))
+	require.Zero(t, c.Remaining(here, 1, 101+lasts))
+	require.Zero(t, c.Remaining(there, 1, 100), "another's")
+	require.Zero(t, c.Remaining(here, 2, 100), "another one")
 	c.Clear()
-	require.Zero(t, c.Left(here, 1, 100))
+	require.Zero(t, c.Remaining(here, 1, 100))
 }
 
 func TestAnAnswerMayEndBeforeItsLease(t *testing.T) {
@@ -107,7 +107,7 @@ func TestAnAnswerMayEndBeforeItsLease(t *testing.T) {
 	require.False(t, held(c, "long", lasts+100))
 }
 
-func TestWhatIsDroppedIsNotHeld(t *testing.T) {
+func TestADroppedAnswerIsNotHeld(t *testing.T) {
 	c := NewCache()
 	c.Keep(asked(c, "a", 0), 1, new(storepb.Result), []ids.Inode{7, 8}, 0, 0)
 	c.Keep(asked(c, "b", 0), 1, new(storepb.Result), []ids.Inode{8}, 0, 0)
@@ -124,7 +124,7 @@ func TestWhatIsDroppedIsNotHeld(t *testing.T) {
 	require.True(t, held(c, "b", 1), "what is kept now says nothing of that")
 	c.Drop(9)
 	require.False(t, held(c, "b", 1))
-	require.Empty(t, c.about)
+	require.Empty(t, c.byInode)
 }
 
 func TestGenerations(t *testing.T) {
@@ -148,10 +148,10 @@ func TestGenerations(t *testing.T) {
 	keep(c, here, "b", 3)
 	require.False(t, held(c, "b", 1), "one that was given back does not count any more")
 	require.True(t, keep(c, here, "b", 4))
-	c.Lose(here, 3)
-	c.Lose(there, 4)
+	c.Invalidate(here, 3)
+	c.Invalidate(there, 4)
 	require.True(t, held(c, "b", 1), "it has lost others")
-	c.Lose(here, 4)
+	c.Invalidate(here, 4)
 	require.False(t, held(c, "b", 1))
 	c.Extend(here, 4, 0, 0, 0)
 	keep(c, here, "b", 4)
@@ -169,7 +169,7 @@ func TestGenerations(t *testing.T) {
 	require.True(t, isUsed)
 }
 
-func TestALeaseIsGivenBackThatNobodyUses(t *testing.T) {
+func TestAnUnusedLeaseIsReleased(t *testing.T) {
 	c := NewCache()
 	_, _, isUsed := c.Lease(0)
 	require.False(t, isUsed, "there is none")
@@ -190,12 +190,12 @@ func TestALeaseIsGivenBackThatNobodyUses(t *testing.T) {
 
 func TestTheCacheIsBounded(t *testing.T) {
 	c := NewCache()
-	for i := range mostAnswers {
+	for i := range maxAnswers {
 		c.Keep(asked(c, fmt.Sprint(i), 0), 1, new(storepb.Result), file, 0, 0)
 		_, _, isUsed := c.Lease(0)
-		require.Equal(t, i < mostAnswers-1, isUsed, "one that is full is given back, to begin anew")
+		require.Equal(t, i < maxAnswers-1, isUsed, "one that is full is given back, to begin anew")
 	}
-	require.True(t, held(c, fmt.Sprint(mostAnswers-1), 1))
+	require.True(t, held(c, fmt.Sprint(maxAnswers-1), 1))
 	c.Keep(asked(c, "more", 0), 1, new(storepb.Result), file, 0, 0)
 	require.False(t, held(c, "more", 1))
 }

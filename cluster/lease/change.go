@@ -13,7 +13,7 @@ import (
 func (t *Table) Applied(index ids.Index, touched []ids.Inode, now time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now-t.looked >= Duration {
+	if now-t.lastExpiry >= Duration {
 		t.expire(now)
 	}
 	var waits map[*holder]uint64
@@ -22,7 +22,7 @@ func (t *Table) Applied(index ids.Index, touched []ids.Inode, now time.Duration)
 			if waits == nil {
 				waits = make(map[*holder]uint64)
 			}
-			waits[h] = max(waits[h], t.ask(h, ino))
+			waits[h] = max(waits[h], t.revoke(h, ino))
 		}
 	}
 	if waits != nil {

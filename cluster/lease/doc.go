@@ -23,7 +23,7 @@
 //
 // A request for an extension the leader holds, so that these need not come often, until [Hold] after what backs the lease so far; then it has
 // it confirmed, for all at once that are due by then, and answers for how long it had held the request when that began: H, on its own
-// clock. The lease is over at H + Duration after the request came, which the mount counts as four fifths of that after S (atLeast). It was
+// clock. The lease is over at H + Duration after the request came, which the mount counts as four fifths of that after S (minElapsed). It was
 // sent before it came, and if a mount's clock is slower than the leader's by less than a fifth, four fifths of a time have passed on it before
 // that time has on the leader's: so the mount's end is before the leader's, whatever their wall clocks say. It is
 // before that of a successor's wait, too: that counts Duration from an election, or from the last word that a voter gave to another leader, which
@@ -43,7 +43,7 @@
 // words), and no lease lasts for longer than a Duration after that. To store an entry is such a word, as a commit backs the leases that
 // come with the answer to a command: these count from when the command came, before any voter had it.
 //
-// The leader of the term before, if it answers, can say for how long its leases last ([Table.Resign]), as it had waited for all that was
+// The leader of the term before, if it answers, can say for how long its leases last ([Table.Stop]), as it had waited for all that was
 // promised before. From then on it promises nothing in its term, though it may not know yet that that is over: an answer that was
 // confirmed before and comes to the table later gets no lease, and one that came to it sooner is counted.
 //
@@ -58,7 +58,7 @@
 // may show a change a moment early.
 //
 // The mount that sends a command drops before that what it foresees the command to change, and says so with it ([Cache.Change],
-// [Table.GivenUp]): it need not be asked to, so nothing of it is waited for.
+// [Table.Dropped]): it need not be asked to, so nothing of it is waited for.
 //
 // A holder that does not drop in time has lost its lease with all that it holds: when the leader hears of it again it begins with
 // nothing, and before that it gets nothing. That costs whoever waits at most one Duration, once, for while a mount

@@ -11,7 +11,7 @@ import (
 func (c *Cache) ticket(holder Holder, question string, now time.Duration) Ticket {
 	t := Ticket{question: question, holder: holder, Position: c.drops.position, Sent: now}
 	if holder == c.holder {
-		t.Spent = c.spent
+		t.Retired = c.retired
 	}
 	return t
 }
@@ -21,7 +21,7 @@ func (c *Cache) Ask(holder Holder, question string, now time.Duration) (ticket T
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, found := c.asked[question]
-	c.note(question, now)
+	c.noteQuestion(question, now)
 	return c.ticket(holder, question, now), holder.Session != 0 && found && now-before < askedAge
 }
 
@@ -31,7 +31,7 @@ func (c *Cache) Change(holder Holder, now time.Duration, inodes ...ids.Inode) (t
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, ino := range inodes {
-		for question := range c.about[ino] {
+		for question := range c.byInode[ino] {
 			if c.answers[question].isUsed && !slices.Contains(again, question) {
 				again = append(again, question)
 			}

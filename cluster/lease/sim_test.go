@@ -39,7 +39,7 @@ type simMount struct {
 	speed   time.Duration // of its clock, in hundredths of the leaders'
 	stood   time.Duration // for how long that did not go on
 	holder  Holder
-	dropped uint64 // see Table.Dropped
+	dropped uint64 // see Table.Acknowledge
 	of      uint64 // the generation in which it was
 }
 
@@ -93,7 +93,7 @@ func (w *world) read(m *simMount, ino ids.Inode) {
 			return // a deposed leader is confirmed by nobody, and a new one answers nothing yet
 		}
 		inodes := []ids.Inode{ino}
-		generation, granted := table.Grant(Request{Holder: holder, Spent: ticket.Spent, Asked: ticket.Position}, inodes, w.now)
+		generation, granted := table.Grant(Request{Holder: holder, Retired: ticket.Retired, Asked: ticket.Position}, inodes, w.now)
 		w.word = w.now
 		value := w.values[ino]
 		w.answer(table.Of(w.index, inodes), func() {
@@ -112,7 +112,7 @@ func (w *world) write(ino ids.Inode, foretold bool) {
 	over := func() {}
 	table := w.table
 	if foretold {
-		over = table.Foretell([]ids.Inode{ino})
+		over = table.RevokeAhead([]ids.Inode{ino})
 	}
 	w.post(func() {
 		defer over()
@@ -138,8 +138,8 @@ func (w *world) renew(m *simMount) {
 		if table != w.table || !w.isOpen {
 			return
 		}
-		table.Heard(holder)
-		table.Dropped(holder, generation, number)
+		table.NoteContact(holder)
+		table.Acknowledge(holder, generation, number)
 		w.release()
 		came := w.now
 		w.post(func() {
@@ -151,7 +151,7 @@ func (w *world) renew(m *simMount) {
 				}
 				w.post(func() { // what is deposed after that goes by it all the same
 					extended := confirmed && table.Extend(holder, generation, began)
-					inodes, number, _, known := table.Drops(holder, generation)
+					inodes, number, _, known := table.Revocations(holder, generation)
 					w.post(func() {
 						if cache == m.Cache {
 							m.renewed(holder, generation, sent, began-came, known, extended, inodes, number)
@@ -166,7 +166,7 @@ func (w *world) renew(m *simMount) {
 // renewed is the answer to a renewal.
 func (m *simMount) renewed(holder Holder, generation uint64, sent, held time.Duration, known, extended bool, inodes []ids.Inode, number uint64) {
 	if !known {
-		m.Lose(holder, generation)
+		m.Invalidate(holder, generation)
 		return
 	}
 	m.Drop(inodes...)
@@ -238,9 +238,9 @@ func (w *world) misfortune(m *simMount) {
 	}
 }
 
-// TestNobodyReadsWhatOthersKnowToHaveChanged plays mounts, writers and leaders against each other, with messages that arrive in any
+// TestNoReadIsOlderThanAnAcknowledgedChange plays mounts, writers and leaders against each other, with messages that arrive in any
 // order, late or never.
-func TestNobodyReadsWhatOthersKnowToHaveChanged(t *testing.T) { play(t, false) }
+func TestNoReadIsOlderThanAnAcknowledgedChange(t *testing.T) { play(t, false) }
 
 // TestAClockThatStoodStill is the same with mounts whose clocks do. None may answer by itself for longer than for 4/5 of a lease after that.
 func TestAClockThatStoodStill(t *testing.T) { play(t, true) }

@@ -36,7 +36,7 @@ func (w *world) command(m *simMount, ino ids.Inode, times int) {
 	ticket, _ := m.Change(m.holder, m.clock(), ino)
 	c := &simCommand{
 		world: w, table: w.table, cache: m.Cache, ticket: ticket, clock: m.clock, ino: ino,
-		by: Request{Holder: m.holder, Spent: ticket.Spent, Asked: ticket.Position},
+		by: Request{Holder: m.holder, Retired: ticket.Retired, Asked: ticket.Position},
 	}
 	for range times {
 		w.post(c.come)
@@ -51,9 +51,9 @@ func (c *simCommand) come() {
 		return
 	}
 	w, came := c.world, c.world.now
-	c.table.GivenUp(c.by.Holder, c.by.Asked, []ids.Inode{c.ino}, came)
+	c.table.Dropped(c.by.Holder, c.by.Asked, []ids.Inode{c.ino}, came)
 	w.release()
-	over := c.table.Foretell([]ids.Inode{c.ino})
+	over := c.table.RevokeAhead([]ids.Inode{c.ino})
 	w.post(func() {
 		defer over()
 		if !c.leads() {
@@ -100,9 +100,9 @@ func (c *simCommand) follow(came time.Duration) {
 	})
 }
 
-// TestAChangeWaitsForNobodyWhoAnswers plays without losses: once all messages have come, and each mount was asked what it has dropped, nobody is
+// TestAChangeDoesNotWaitForMountsThatAnswer plays without losses: once all messages have come, and each mount was asked what it has dropped, nobody is
 // waited for.
-func TestAChangeWaitsForNobodyWhoAnswers(t *testing.T) {
+func TestAChangeDoesNotWaitForMountsThatAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{t: t, values: make(map[ids.Inode]uint64), told: make(map[ids.Inode]uint64)}
 		w.elect()
@@ -145,6 +145,6 @@ func TestAChangeWaitsForNobodyWhoAnswers(t *testing.T) {
 		}
 		require.Empty(t, w.table.changes)
 		require.Empty(t, w.held)
-		require.Empty(t, w.table.foretold)
+		require.Empty(t, w.table.revokedAhead)
 	})
 }

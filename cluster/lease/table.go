@@ -10,21 +10,21 @@ import (
 
 // Table is what a leader has promised. Times are those of its monotonic clock.
 type Table struct {
-	mu         sync.Mutex
-	open       bool     // it leads, and nothing that others have promised counts any more
-	term       ids.Term // in which it was begun; 0: none
-	resigned   bool     // see Resign
-	generation uint64
-	byID       map[Holder]*holder
-	holders    map[ids.Inode]map[*holder]bool
-	foretold   map[ids.Inode]int        // how many commands are on their way that touch it
-	changers   map[ids.Inode]changer    // who has said last that it would change something
-	interests  map[asker]interest       // who has asked how often about what has changed just now
-	changes    []*change                // that wait for somebody, in the order of their indexes
-	looked     time.Duration            // when leases were last looked for that are over
-	silent     map[Holder]time.Duration // until when one gets nothing that did not drop what it was asked to
-	told       []Holder                 // see Told
-	news       chan struct{}            // holds one
+	mu           sync.Mutex
+	open         bool     // it leads, and nothing that others have promised counts any more
+	term         ids.Term // in which it was begun; 0: none
+	stopped      bool     // see Resign
+	generation   uint64
+	byID         map[Holder]*holder
+	holders      map[ids.Inode]map[*holder]bool
+	revokedAhead map[ids.Inode]int        // how many commands are on their way that touch it
+	changers     map[ids.Inode]changer    // who has said last that it would change something
+	readCounts   map[reader]readCount     // who has asked how often about what has changed just now
+	changes      []*change                // that wait for somebody, in the order of their indexes
+	lastExpiry   time.Duration            // when leases were last looked for that are over
+	blocked      map[Holder]time.Duration // until when one gets nothing that did not drop what it was asked to
+	notified     []Holder                 // see Told
+	news         chan struct{}            // holds one
 }
 
 // NewTable makes a table of a node that does not lead.
@@ -37,10 +37,10 @@ func NewTable() *Table {
 func (t *Table) clear() {
 	t.byID = make(map[Holder]*holder)
 	t.holders = make(map[ids.Inode]map[*holder]bool)
-	t.foretold = make(map[ids.Inode]int)
+	t.revokedAhead = make(map[ids.Inode]int)
 	t.changers = make(map[ids.Inode]changer)
-	t.silent = make(map[Holder]time.Duration)
-	t.interests = make(map[asker]interest)
+	t.blocked = make(map[Holder]time.Duration)
+	t.readCounts = make(map[reader]readCount)
 }
 
 // Begin is called when a node leads in a term, and all promises of others, and its own of earlier terms, are over.
@@ -51,7 +51,7 @@ func (t *Table) Begin(term ids.Term) {
 		t.lose(h)
 	}
 	t.clear()
-	t.open, t.resigned, t.term, t.generation = true, false, term, uint64(term)<<32
+	t.open, t.stopped, t.term, t.generation = true, false, term, uint64(term)<<32
 }
 
 // Term returns the last term in which the table was begun; 0: none.
@@ -79,18 +79,18 @@ func (t *Table) Grant(to Request, inodes []ids.Inode, now time.Duration) (genera
 	h := t.byID[to.Holder]
 	switch { // what is over is not gone on with, or the mount would be given what it does not keep
 	case h == nil:
-	case h.generation <= to.Spent:
+	case h.generation <= to.Retired:
 		t.lose(h)
 		h = nil
 	case now >= h.until:
 		t.end(h, now)
 		h = nil
 	}
-	if now < t.silent[to.Holder] {
+	if now < t.blocked[to.Holder] {
 		return 0, false
 	}
 	for _, ino := range inodes {
-		if t.foretold[ino] > 0 {
+		if t.revokedAhead[ino] > 0 {
 			return 0, false
 		}
 	}
@@ -99,7 +99,7 @@ func (t *Table) Grant(to Request, inodes []ids.Inode, now time.Duration) (genera
 		t.generation++
 		h = &holder{id: to.Holder, generation: t.generation, holds: make(map[ids.Inode]holding)}
 		t.byID[to.Holder] = h
-	case h.isAsked() || len(h.holds) >= mostHeld:
+	case h.mustDrop() || len(h.holds) >= maxHeld:
 		return 0, false
 	}
 	h.until = max(h.until, now+Duration)
@@ -119,7 +119,7 @@ func (t *Table) Extend(of Holder, generation uint64, confirmed time.Duration) bo
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.get(of, generation)
-	if h == nil || h.isAsked() || !t.open {
+	if h == nil || h.mustDrop() || !t.open {
 		return false
 	}
 	h.until = max(h.until, confirmed+Duration)
@@ -151,17 +151,17 @@ func (t *Table) lose(h *holder) {
 	if t.byID[h.id] == h {
 		delete(t.byID, h.id)
 	}
-	h.dropped = h.asked
-	t.tell(h)
-	t.settle(h)
+	h.dropped = h.revokes
+	t.notify(h)
+	t.acknowledge(h)
 }
 
-func (t *Table) tell(h *holder) {
-	if h.isTold {
+func (t *Table) notify(h *holder) {
+	if h.isNotified {
 		return
 	}
-	h.isTold = true
-	t.told = append(t.told, h.id)
+	h.isNotified = true
+	t.notified = append(t.notified, h.id)
 	select {
 	case t.news <- struct{}{}:
 	default:
@@ -184,32 +184,32 @@ func (t *Table) Expire(now time.Duration) {
 }
 
 func (t *Table) expire(now time.Duration) {
-	t.looked = now
+	t.lastExpiry = now
 	for _, h := range t.byID {
 		if now >= h.until {
 			t.end(h, now)
 		}
 	}
-	for id, until := range t.silent {
+	for id, until := range t.blocked {
 		if now >= until {
-			delete(t.silent, id)
+			delete(t.blocked, id)
 		}
 	}
 }
 
 // end loses a lease that is over.
 func (t *Table) end(h *holder, now time.Duration) {
-	if h.isAsked() {
-		t.silent[h.id] = now + silence
+	if h.mustDrop() {
+		t.blocked[h.id] = now + blockTime
 	}
 	t.lose(h)
 }
 
-// Heard is told that a mount asks about its lease.
-func (t *Table) Heard(of Holder) {
+// NoteContact is told that a mount asks about its lease.
+func (t *Table) NoteContact(of Holder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.silent, of)
+	delete(t.blocked, of)
 }
 
 // IsIdle tells whether nobody holds anything, and nothing waits for anybody.
@@ -234,8 +234,8 @@ type change struct {
 	done    chan struct{}      // closed when it waits for nobody
 }
 
-// settle is called when a mount has dropped something.
-func (t *Table) settle(h *holder) {
+// acknowledge is called when a mount has dropped something.
+func (t *Table) acknowledge(h *holder) {
 	t.changes = slices.DeleteFunc(t.changes, func(c *change) bool {
 		if number, waits := c.waits[h]; waits && number <= h.dropped {
 			delete(c.waits, h)

@@ -46,10 +46,10 @@ func TestAChangeIsPendingUntilAllHoldersHaveDropped(t *testing.T) {
 	require.Empty(t, table.All(0), "what was applied before goes on")
 	for holder, generation := range generations {
 		require.False(t, pending.IsOver())
-		inodes, number, _, known := table.Drops(holder, generation)
+		inodes, number, _, known := table.Revocations(holder, generation)
 		require.True(t, known)
 		require.Equal(t, file, inodes)
-		table.Dropped(holder, generation, number)
+		table.Acknowledge(holder, generation, number)
 	}
 	require.True(t, pending.IsOver())
 	require.Empty(t, table.All(1))
@@ -87,35 +87,35 @@ func TestAMountsLeaseIsOverBeforeTheLeaders(t *testing.T) {
 	}
 }
 
-func TestWhoDidNotDropGetsNothingUntilHeIsHeardOf(t *testing.T) {
+func TestAMountThatDidNotDropGetsNothingUntilItsNextContact(t *testing.T) {
 	table := leading()
 	generation := give(t, table, here, 0)
 	table.Applied(1, file, 0)
 	table.Expire(Duration)
 	_, ok := table.Grant(Request{Holder: here}, file, Duration)
 	require.False(t, ok)
-	_, _, _, known := table.Drops(here, generation)
+	_, _, _, known := table.Revocations(here, generation)
 	require.False(t, known)
-	table.Heard(here)
+	table.NoteContact(here)
 	require.Greater(t, give(t, table, here, Duration), generation)
 }
 
-func TestWhatIsForetoldIsDroppedBeforeAndGrantedAfter(t *testing.T) {
+func TestRevokeAheadDropsBeforeAndGrantsAfter(t *testing.T) {
 	table := leading()
 	generation := give(t, table, here, 0)
-	over := table.Foretell(file)
+	over := table.RevokeAhead(file)
 	_, ok := table.Grant(Request{Holder: there}, file, 0)
 	require.False(t, ok)
-	inodes, number, _, _ := table.Drops(here, generation)
+	inodes, number, _, _ := table.Revocations(here, generation)
 	require.Equal(t, file, inodes)
-	table.Dropped(here, generation, number)
+	table.Acknowledge(here, generation, number)
 	table.Applied(1, file, 0)
 	require.Empty(t, table.All(1), "nobody holds it any more")
 	over()
 	give(t, table, there, 0)
 }
 
-func TestAnExtensionDoesNotReviveWhatWasGivenBack(t *testing.T) {
+func TestAnExtensionDoesNotReviveAReleasedLease(t *testing.T) {
 	table := leading()
 	generation := give(t, table, here, 0)
 	table.Release(here, generation)
@@ -146,7 +146,7 @@ func TestAMountThatGaveALeaseUpGetsAnother(t *testing.T) {
 	table, cache := leading(), NewCache()
 	keep := func(at time.Duration) (held bool) {
 		ticket := asked(cache, "7", at)
-		generation, granted := table.Grant(Request{Holder: here, Spent: ticket.Spent}, file, at)
+		generation, granted := table.Grant(Request{Holder: here, Retired: ticket.Retired}, file, at)
 		require.True(t, granted)
 		cache.Keep(ticket, generation, new(storepb.Result), file, 0, 0)
 		return cache.Get("7", func() time.Duration { return at }) != nil
@@ -159,7 +159,7 @@ func TestAMountThatGaveALeaseUpGetsAnother(t *testing.T) {
 	cache.Clear()
 	require.True(t, keep(2), "what it was asked to drop it holds no more")
 	require.Empty(t, table.All(2))
-	require.Zero(t, mustAsk(cache, there).Spent, "another holder's generations are its own")
+	require.Zero(t, mustAsk(cache, there).Retired, "another holder's generations are its own")
 }
 
 func mustAsk(c *Cache, holder Holder) Ticket {
@@ -167,7 +167,7 @@ func mustAsk(c *Cache, holder Holder) Ticket {
 	return ticket
 }
 
-func TestALeaseThatIsOverIsNotGoneOnWith(t *testing.T) {
+func TestAnExpiredLeaseIsNotContinued(t *testing.T) {
 	table := leading()
 	first := give(t, table, here, 0)
 	require.Equal(t, first, give(t, table, here, Duration-1))
@@ -182,8 +182,8 @@ func TestALeaseThatIsOverIsNotGoneOnWith(t *testing.T) {
 	require.Empty(t, table.All(1), "and nobody waits for it any more")
 }
 
-// TestWhoIsToldOnceIsToldAgain has a mount lose its lease and get another one before somebody looks who is to be told.
-func TestWhoIsToldOnceIsToldAgain(t *testing.T) {
+// TestANotifiedHolderIsNotifiedAgain has a mount lose its lease and get another one before somebody looks who is to be told.
+func TestANotifiedHolderIsNotifiedAgain(t *testing.T) {
 	table := leading()
 	first := give(t, table, here, 0)
 	table.Applied(1, file, 0)
@@ -191,15 +191,15 @@ func TestWhoIsToldOnceIsToldAgain(t *testing.T) {
 	second := give(t, table, here, 0)
 	table.Applied(2, file, 0)
 	require.Len(t, table.News(), 1)
-	require.Contains(t, table.Told(), here)
-	require.Empty(t, table.Told())
-	inodes, number, _, known := table.Drops(here, second)
+	require.Contains(t, table.NotifiedHolders(), here)
+	require.Empty(t, table.NotifiedHolders())
+	inodes, number, _, known := table.Revocations(here, second)
 	require.True(t, known)
 	require.Equal(t, file, inodes)
-	table.Dropped(here, second, number)
+	table.Acknowledge(here, second, number)
 	give(t, table, here, 0)
 	<-table.News()
 	table.Applied(3, file, 0)
 	require.Len(t, table.News(), 1)
-	require.Equal(t, []Holder{here}, table.Told())
+	require.Equal(t, []Holder{here}, table.NotifiedHolders())
 }

@@ -38,11 +38,11 @@ func TestACommandDropsWhatItChanges(t *testing.T) {
 	require.True(t, held(c, "a", 3))
 }
 
-// TestWhatIsNotRememberedCountsAsDropped has more be dropped than a cache remembers.
-func TestWhatIsNotRememberedCountsAsDropped(t *testing.T) {
+// TestAForgottenInodeCountsAsDropped has more be dropped than a cache remembers.
+func TestAForgottenInodeCountsAsDropped(t *testing.T) {
 	c := NewCache()
 	ticket := asked(c, "a", 0)
-	c.Drop(make([]ids.Inode, mostDrops)...)
+	c.Drop(make([]ids.Inode, maxDropsLogged)...)
 	c.Keep(ticket, 1, new(storepb.Result), file, 0, 0)
 	require.True(t, held(c, "a", 1))
 	c.Drop(8)
@@ -50,8 +50,8 @@ func TestWhatIsNotRememberedCountsAsDropped(t *testing.T) {
 	require.False(t, held(c, "b", 1))
 }
 
-// TestAGenerationIsKnownOfWhichNothingIsKept as the leader waits for it, too.
-func TestAGenerationIsKnownOfWhichNothingIsKept(t *testing.T) {
+// TestAGenerationIsKnownWithoutAnswers as the leader waits for it, too.
+func TestAGenerationIsKnownWithoutAnswers(t *testing.T) {
 	c := NewCache()
 	ticket := asked(c, "a", 0)
 	c.Drop(7)
@@ -80,7 +80,7 @@ func TestACommandOnItsWayUsesTheLease(t *testing.T) {
 	c.Changing()
 	require.True(t, isUsed(0), "though nothing is held")
 	require.True(t, isUsed(time.Hour))
-	c.Lose(here, 1)
+	c.Invalidate(here, 1)
 	require.False(t, isUsed(0), "there is none to extend any more")
 	c.Changed()
 	c.Keep(asked(c, "a", 0), 2, new(storepb.Result), file, 0, 0)
@@ -88,22 +88,22 @@ func TestACommandOnItsWayUsesTheLease(t *testing.T) {
 	require.False(t, isUsed(0))
 }
 
-// TestWhatNobodyAsksForAfterACommandIsGivenBack soon, or each command would have a lease be extended several times.
-func TestWhatNobodyAsksForAfterACommandIsGivenBack(t *testing.T) {
+// TestAnUnusedPrefetchIsReleased soon, or each command would have a lease be extended several times.
+func TestAnUnusedPrefetchIsReleased(t *testing.T) {
 	const came = time.Hour
 	c := NewCache()
 	ticket, _ := c.Change(here, came, 7)
 	require.True(t, c.Keep(ticket.For("a"), 1, new(storepb.Result), file, 0, came))
-	_, _, isUsed := c.Lease(came + sequelAge - 1)
+	_, _, isUsed := c.Lease(came + prefetchAge - 1)
 	require.True(t, isUsed)
-	_, _, isUsed = c.Lease(came + sequelAge)
+	_, _, isUsed = c.Lease(came + prefetchAge)
 	require.False(t, isUsed)
 	require.True(t, held(c, "a", came+1))
 	_, _, isUsed = c.Lease(came + useAge)
 	require.True(t, isUsed, "somebody has asked for it")
 }
 
-func TestWhatIsGivenUpIsNotWaitedFor(t *testing.T) {
+func TestADroppedInodeIsNotWaitedFor(t *testing.T) {
 	table := leading()
 	grant := func(position uint64) (generation uint64) {
 		generation, granted := table.Grant(Request{Holder: here, Asked: position}, file, 0)
@@ -115,64 +115,64 @@ func TestWhatIsGivenUpIsNotWaitedFor(t *testing.T) {
 		return len(table.All(index)) > 0
 	}
 	grant(4)
-	table.GivenUp(here, 5, file, 0)
+	table.Dropped(here, 5, file, 0)
 	require.False(t, waits(1))
 
 	grant(5)
-	table.GivenUp(here, 5, file, 0)
+	table.Dropped(here, 5, file, 0)
 	require.True(t, waits(2), "it was asked for after that")
-	table.GivenUp(here, 6, file, 0)
+	table.Dropped(here, 6, file, 0)
 	require.Len(t, table.All(2), 1, "what it is asked to drop it says itself")
 	generation := table.byID[here].generation
-	_, number, _, _ := table.Drops(here, generation)
-	table.Dropped(here, generation, number)
+	_, number, _, _ := table.Revocations(here, generation)
+	table.Acknowledge(here, generation, number)
 	require.Empty(t, table.All(2))
 
 	grant(7)
 	grant(6)
-	table.GivenUp(here, 7, file, 0)
+	table.Dropped(here, 7, file, 0)
 	require.True(t, waits(3), "what was asked for last counts, whichever came last")
 }
 
-func TestWhoIsAlone(t *testing.T) {
+func TestSoleHolder(t *testing.T) {
 	table := leading()
-	table.GivenUp(here, 1, file, 1)
-	table.GivenUp(here, 2, file, 2)
-	require.True(t, table.IsAlone(here, file, 2))
-	require.False(t, table.IsAlone(there, file, 1+Quiet), "another one has just changed it")
-	require.True(t, table.IsAlone(there, file, 2+Quiet))
-	require.True(t, table.IsAlone(there, []ids.Inode{8}, 2))
-	table.GivenUp(there, 1, file, 3)
-	require.False(t, table.IsAlone(there, file, 1+Quiet), "another one had")
-	table.GivenUp(here, 3, file, 4)
-	require.False(t, table.IsAlone(here, file, 2+Quiet), "they take turns")
-	require.True(t, table.IsAlone(here, file, 3+Quiet))
+	table.Dropped(here, 1, file, 1)
+	table.Dropped(here, 2, file, 2)
+	require.True(t, table.IsSoleHolder(here, file, 2))
+	require.False(t, table.IsSoleHolder(there, file, 1+QuietPeriod), "another one has just changed it")
+	require.True(t, table.IsSoleHolder(there, file, 2+QuietPeriod))
+	require.True(t, table.IsSoleHolder(there, []ids.Inode{8}, 2))
+	table.Dropped(there, 1, file, 3)
+	require.False(t, table.IsSoleHolder(there, file, 1+QuietPeriod), "another one had")
+	table.Dropped(here, 3, file, 4)
+	require.False(t, table.IsSoleHolder(here, file, 2+QuietPeriod), "they take turns")
+	require.True(t, table.IsSoleHolder(here, file, 3+QuietPeriod))
 
 	generation := give(t, table, there, Duration)
-	require.False(t, table.IsAlone(here, file, Duration))
-	require.True(t, table.IsAlone(there, file, Duration))
-	table.GivenUp(here, 3, file, Duration)
+	require.False(t, table.IsSoleHolder(here, file, Duration))
+	require.True(t, table.IsSoleHolder(there, file, Duration))
+	table.Dropped(here, 3, file, Duration)
 	table.Release(there, generation)
-	require.False(t, table.IsAlone(here, file, Duration+Quiet-1), "another one has held it")
-	require.True(t, table.IsAlone(here, file, Duration+Quiet))
-	for ino := range ids.Inode(2 * mostChangers) {
-		table.GivenUp(here, 0, []ids.Inode{ino}, 0)
+	require.False(t, table.IsSoleHolder(here, file, Duration+QuietPeriod-1), "another one has held it")
+	require.True(t, table.IsSoleHolder(here, file, Duration+QuietPeriod))
+	for ino := range ids.Inode(2 * maxChangers) {
+		table.Dropped(here, 0, []ids.Inode{ino}, 0)
 	}
-	require.LessOrEqual(t, len(table.changers), mostChangers)
+	require.LessOrEqual(t, len(table.changers), maxChangers)
 }
 
-func TestQuestionsAboutWhatWasMade(t *testing.T) {
+func TestQuestionsAboutACreatedInode(t *testing.T) {
 	name := &storepb.Observation{Parent: 1, Name: []byte("lock"), Token: 3}
 	result := &storepb.Result{Attr: &storepb.Attr{Ino: 9}, Observations: []*storepb.Observation{name, {Parent: 1}}}
 	getAttr := func(ino uint64) *storepb.Query {
 		return &storepb.Query{Query: &storepb.Query_GetAttr{GetAttr: &storepb.GetAttr{Ino: ino}}}
 	}
-	require.EqualValues(t, 9, OfMade(getAttr(0), result).GetGetAttr().GetIno())
-	require.EqualValues(t, 8, OfMade(getAttr(8), result).GetGetAttr().GetIno())
+	require.EqualValues(t, 9, ForCreated(getAttr(0), result).GetGetAttr().GetIno())
+	require.EqualValues(t, 8, ForCreated(getAttr(8), result).GetGetAttr().GetIno())
 	question := &storepb.Query{Query: &storepb.Query_Read{Read: new(storepb.Read)}}
-	read := OfMade(question, result).GetRead()
+	read := ForCreated(question, result).GetRead()
 	require.EqualValues(t, 9, read.GetIno())
 	require.Same(t, name, read.GetName())
 	require.Zero(t, question.GetRead().GetIno(), "who has asked it has it still")
-	require.Nil(t, OfMade(question, new(storepb.Result)).GetRead().GetName())
+	require.Nil(t, ForCreated(question, new(storepb.Result)).GetRead().GetName())
 }

@@ -36,10 +36,10 @@ func BenchmarkOf(b *testing.B) {
 
 func BenchmarkLineage(b *testing.B) {
 	cat := onlyChild(b, start(b, exec.Command("sh", "-c", "cat; true")).pid())
-	lineage, err := Lineage(cat)
+	lineage, err := Ancestors(cat)
 	require.NoError(b, err)
 	benchmark(b, fmt.Sprintf("of_%d", len(lineage)), func() error {
-		_, err := Lineage(cat)
+		_, err := Ancestors(cat)
 		return err
 	})
 }
@@ -60,7 +60,7 @@ func BenchmarkFind(b *testing.B) {
 			return err
 		})
 		benchmark(b, row.name+"_kin", func() error {
-			_, err := FindKin(row.caller, row.pid)
+			_, err := FindRelative(row.caller, row.pid)
 			return err
 		})
 	}

@@ -206,11 +206,11 @@ func TestIsRelease(t *testing.T) {
 
 func TestOnlyTheLastEndsAreRemembered(t *testing.T) {
 	var recent recentEnds
-	for pid := range 2*mostRecentEnds + 1 {
+	for pid := range 2*maxRecentEnds + 1 {
 		recent.add(ID{PID: pid + 1}, End{Known: true})
 		recent.add(ID{PID: pid + 1}, End{Known: true, Status: 9})
 	}
-	require.Len(t, recent.ends, mostRecentEnds)
-	require.Equal(t, End{Known: true}, recent.of(ID{PID: 2*mostRecentEnds + 1}))
+	require.Len(t, recent.ends, maxRecentEnds)
+	require.Equal(t, End{Known: true}, recent.of(ID{PID: 2*maxRecentEnds + 1}))
 	require.Equal(t, End{}, recent.of(ID{PID: 1}))
 }

@@ -29,7 +29,7 @@ func Namespace() (uint64, error) {
 // NamespaceOf answers the inode number of the pid namespace that a thread is in. It is ErrUnknown if the thread cannot
 // be seen, or its namespace cannot be looked at.
 func NamespaceOf(thread int) (uint64, error) {
-	return lasting(thread, func(r *record) *atomic.Pointer[uint64] { return &r.namespace }, readNamespace)
+	return cached(thread, func(r *procEntry) *atomic.Pointer[uint64] { return &r.namespace }, readNamespace)
 }
 
 func readNamespace(thread int) (uint64, error) {
@@ -51,7 +51,7 @@ func readNamespace(thread int) (uint64, error) {
 // Namespaces answers the inode numbers of the pid namespaces that a thread is in: its own first, and then each that the
 // one before is nested in, as far up as can be seen, which is up to ours. Its errors are those of NamespaceOf.
 func Namespaces(thread int) ([]uint64, error) {
-	inodes, err := lasting(thread, func(r *record) *atomic.Pointer[[]uint64] { return &r.namespaces }, readNamespaces)
+	inodes, err := cached(thread, func(r *procEntry) *atomic.Pointer[[]uint64] { return &r.namespaces }, readNamespaces)
 	return slices.Clone(inodes), err
 }
 
@@ -78,14 +78,14 @@ func find(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID, erro
 	if caller <= 0 || pid <= 0 || pid > math.MaxInt32 {
 		return ID{}, ErrUnknown
 	}
-	depth, err := lasting(caller, func(r *record) *atomic.Pointer[int] { return &r.depth }, readDepth)
+	depth, err := cached(caller, func(r *procEntry) *atomic.Pointer[int] { return &r.depth }, readDepth)
 	if err != nil {
 		return ID{}, err
 	}
 	if depth > 1 {
 		return findNested(caller, pid, candidates)
 	}
-	_, s, err := known.find(pid)
+	_, s, err := table.find(pid)
 	return s.ID, err
 }
 
@@ -146,7 +146,7 @@ func findNested(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID
 // them, and then all processes.
 func candidates(caller stat) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for relative := range caller.lineage() {
+		for relative := range caller.ancestors() {
 			if !yield(relative.PID) {
 				return
 			}

@@ -13,7 +13,7 @@ import (
 // stat is what /proc says of a process.
 type stat struct {
 	Relative
-	parent int // 0 if it has none that can be seen
+	ppid int // 0 if it has none that can be seen
 }
 
 // statusField answers a field of proc_pid_status(5). The one before them all, the name, has no newlines.
@@ -50,7 +50,7 @@ func parseStat(line []byte) (s stat, err error) {
 		value, rest, _ = bytes.Cut(rest, []byte(" "))
 		switch field {
 		case 4:
-			s.parent, err = strconv.Atoi(string(value))
+			s.ppid, err = strconv.Atoi(string(value))
 		case 5:
 			s.Group, err = strconv.Atoi(string(value))
 		case 22:

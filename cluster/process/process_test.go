@@ -61,7 +61,7 @@ func TestNameWithParentheses(t *testing.T) {
 		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", named.pid()))
 		require.NoError(t, err)
 		require.Equal(t, name+"\n", string(comm))
-		lineage, err := Lineage(named.pid())
+		lineage, err := Ancestors(named.pid())
 		require.NoError(t, err)
 		require.Equal(t, named.id(), lineage[0].ID)
 		require.Equal(t, unix.Getpgrp(), lineage[0].Group)
@@ -145,12 +145,12 @@ func TestNoDescriptorLeaks(t *testing.T) {
 			before = descriptors(t) // with those of what is remembered
 		}
 		_, _ = of(cat.pid())
-		_, _ = Lineage(cat.pid())
+		_, _ = Ancestors(cat.pid())
 		Alive(ID{cat.pid(), 1})
 		for _, pid := range []int{cat.pid(), ended.pid(), 1, 2, 0} {
 			_, _ = Find(cat.pid(), pid)
 			_, _ = Find(nested.pid(), pid)
-			_, _ = FindKin(nested.pid(), pid)
+			_, _ = FindRelative(nested.pid(), pid)
 			_, _ = Namespaces(pid)
 		}
 		_, _ = Hostname(nested.pid())

@@ -159,7 +159,7 @@ func (w *Watcher) run() {
 	defer close(w.done)
 	events := make([]unix.EpollEvent, 64)
 	for {
-		n, err := unix.EpollWait(w.epoll, events, w.patience())
+		n, err := unix.EpollWait(w.epoll, events, w.untilDeadline())
 		if err == unix.EINTR {
 			continue
 		}
@@ -182,8 +182,8 @@ func (w *Watcher) run() {
 	}
 }
 
-// patience is how many milliseconds there are until the first deadline; -1: there is none.
-func (w *Watcher) patience() int {
+// untilDeadline is how many milliseconds there are until the first deadline; -1: there is none.
+func (w *Watcher) untilDeadline() int {
 	first := -1
 	for _, d := range w.delayed {
 		if left := max(0, int((time.Until(d.deadline)+time.Millisecond-1)/time.Millisecond)); first < 0 || left < first {
@@ -316,7 +316,7 @@ type recentEnds struct {
 	next  int
 }
 
-const mostRecentEnds = 1024
+const maxRecentEnds = 1024
 
 func (r *recentEnds) of(id ID) End { return r.ends[id] }
 
@@ -327,12 +327,12 @@ func (r *recentEnds) add(id ID, end End) {
 	if r.ends == nil {
 		r.ends = make(map[ID]End)
 	}
-	if len(r.order) < mostRecentEnds {
+	if len(r.order) < maxRecentEnds {
 		r.order = append(r.order, id)
 	} else {
 		delete(r.ends, r.order[r.next])
 		r.order[r.next] = id
-		r.next = (r.next + 1) % mostRecentEnds
+		r.next = (r.next + 1) % maxRecentEnds
 	}
 	r.ends[id] = end
 }

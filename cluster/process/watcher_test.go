@@ -189,7 +189,7 @@ func TestWatchWithoutDescriptors(t *testing.T) {
 	requireGone(t, gone, id)
 }
 
-func TestWatchNobody(t *testing.T) {
+func TestWatchNoProcess(t *testing.T) {
 	w, gone := newWatcher(t)
 	require.ErrorIs(t, w.Watch(ID{}), ErrUnknown)
 	requireQuiet(t, w, gone)

@@ -2,29 +2,16 @@ package rpc
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
 
-	"google.golang.org/protobuf/proto"
+	"lockfs/cluster/clusterpb"
 )
 
-var errClosed = errors.New("closed")
+var _ Node = (*Client)(nil)
 
-// Client calls the server at one address. It connects when it is needed, and anew when a connection is lost.
+// Client is a node that is called.
 type Client struct {
-	address  string
-	security *Security
-	protocol string
-	numbers  atomic.Uint64
-	pauses   pauses
-	open     context.Context // ends when the client is closed
-	close    context.CancelFunc
-
-	mu      sync.Mutex
-	live    *connection
-	dialing *dialing // nil: none is under way
+	calls  *Channel
+	urgent *Channel // for keepalives and leases: they must not wait behind calls that wait for room, or the session is lost with its locks, and others wait for a lease
 }
 
 // NewClient takes HOST:PORT, or unix:PATH. It does not connect yet. security may be nil.
@@ -33,114 +20,113 @@ func NewClient(address string, security *Security) *Client {
 }
 
 func newClient(address string, security *Security, protocol string) *Client {
-	c := &Client{address: address, security: security, protocol: protocol, pauses: standardPauses}
-	c.open, c.close = context.WithCancel(context.Background())
-	return c
+	return &Client{newChannel(address, security, protocol), newChannel(address, security, protocol)}
 }
 
-// Call does one call, and waits for its answer for as long as ctx does. What became of it is unknown after an error, but for a
-// [Refusal]. The error may wrap [ErrUnreachable].
-func (c *Client) Call(ctx context.Context, method byte, request, reply proto.Message) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("%s: %w", c.address, err)
-		}
-	}()
-	kind, request, err := inDetour(ctx, method, request, reply)
-	if err != nil {
-		return Unsendable
-	}
-	var answer frame
-	for err = errIdle; errors.Is(err, errIdle); {
-		answer, err = c.attempt(ctx, kind, request)
-	}
-	var final *RefusedError // from Vetting
-	switch {
-	case errors.As(err, &final), errors.Is(err, Unsendable), errors.Is(err, errLate):
-		return err
-	case err != nil && ctx.Err() == nil:
-		return fmt.Errorf("%w: %w", ErrUnreachable, err)
-	case err != nil:
-		return err
-	}
-	return answer.read(reply)
-}
-
-// attempt sends a request on the connection that there is, or on a new one.
-func (c *Client) attempt(ctx context.Context, kind byte, request proto.Message) (answer frame, err error) {
-	conn, err := c.connect(ctx)
-	if err != nil {
-		return frame{}, err
-	}
-	defer func() { c.security.noteRefusal(err) }()
-	if err := conn.vet(ctx, &c.numbers); err != nil {
-		return frame{}, err
-	}
-	if answer, err = conn.ask(ctx, head{number: c.numbers.Add(1), kind: kind}, request); err != nil {
-		return frame{}, err
-	}
-	return answer, conn.refused() // the answer of a server that was removed meanwhile does not count
-}
-
-// Close fails the calls that are under way.
+// Close ends the connections.
 func (c *Client) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.close()
-	if c.live != nil {
-		_ = c.live.fail(errClosed)
-	}
+	c.calls.Close()
+	c.urgent.Close()
 }
 
-// dialing is an attempt to connect, which callers share.
-type dialing struct {
-	ended chan struct{} // closed then; the rest is set before
-	conn  *connection
-	err   error
+// Execute is part of Node.
+func (c *Client) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	reply := new(clusterpb.ExecuteReply)
+	return reply, c.calls.Call(ctx, executeMethod, req, reply)
 }
 
-// connect answers a connection that works as far as is known.
-func (c *Client) connect(ctx context.Context) (*connection, error) {
-	c.mu.Lock()
-	if c.open.Err() != nil {
-		c.mu.Unlock()
-		return nil, errClosed
-	}
-	if c.live != nil && !c.live.failed() {
-		defer c.mu.Unlock()
-		return c.live, nil
-	}
-	if c.dialing == nil {
-		c.dialing = &dialing{ended: make(chan struct{})}
-		go c.dial(c.dialing)
-	}
-	d := c.dialing
-	c.mu.Unlock()
-	select {
-	case <-d.ended:
-		return d.conn, d.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+// KeepAlive is part of Node.
+func (c *Client) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
+	reply := new(clusterpb.KeepAliveReply)
+	return reply, c.urgent.Call(ctx, keepAliveMethod, req, reply)
 }
 
-// dial goes on when the caller has given up that wanted it: a server that many connect to at once would never be done else.
-func (c *Client) dial(d *dialing) {
-	ctx, cancel := context.WithTimeout(c.open, connectTime+handshakeTime)
-	defer cancel()
-	conn, err := c.security.Dial(ctx, c.address, c.protocol)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer close(d.ended)
-	c.dialing = nil
-	if c.open.Err() != nil {
-		if err == nil {
-			_ = conn.Close()
-		}
-		err = errClosed
-	}
-	if d.err = err; err == nil {
-		c.live = newConnection(conn, c.security.vetting(conn), c.pauses)
-		d.conn = c.live
-	}
+// Lease is part of Node.
+func (c *Client) Lease(ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
+	reply := new(clusterpb.LeaseReply)
+	return reply, c.urgent.Call(ctx, leaseMethod, req, reply)
+}
+
+// Sessions is part of Node.
+func (c *Client) Sessions(ctx context.Context, req *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error) {
+	reply := new(clusterpb.SessionsReply)
+	return reply, c.calls.Call(ctx, sessionsMethod, req, reply)
+}
+
+// Removals is part of Node.
+func (c *Client) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error) {
+	reply := new(clusterpb.RemovalsReply)
+	return reply, c.calls.Call(ctx, removalsMethod, req, reply)
+}
+
+// AwaitRelease is part of Node.
+func (c *Client) AwaitRelease(ctx context.Context, req *clusterpb.AwaitReleaseRequest) (*clusterpb.AwaitReleaseReply, error) {
+	reply := new(clusterpb.AwaitReleaseReply)
+	return reply, c.calls.Call(ctx, awaitReleaseMethod, req, reply)
+}
+
+// ReleaseQuestions is part of Node.
+func (c *Client) ReleaseQuestions(ctx context.Context, req *clusterpb.ReleaseQuestionsRequest) (*clusterpb.ReleaseQuestionsReply, error) {
+	reply := new(clusterpb.ReleaseQuestionsReply)
+	return reply, c.calls.Call(ctx, releaseQuestionsMethod, req, reply)
+}
+
+// EndedWaits is part of Node.
+func (c *Client) EndedWaits(ctx context.Context, req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error) {
+	reply := new(clusterpb.EndedWaitsReply)
+	return reply, c.calls.Call(ctx, endedWaitsMethod, req, reply)
+}
+
+// Probe is part of Node.
+func (c *Client) Probe(ctx context.Context, req *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
+	reply := new(clusterpb.ProbeReply)
+	return reply, c.calls.Call(ctx, probeMethod, req, reply)
+}
+
+// Status is part of Node.
+func (c *Client) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
+	reply := new(clusterpb.StatusReply)
+	return reply, c.calls.Call(ctx, statusMethod, req, reply)
+}
+
+// Join is part of Node.
+func (c *Client) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
+	reply := new(clusterpb.AdminReply)
+	return reply, c.calls.Call(ctx, joinMethod, req, reply)
+}
+
+// Remove is part of Node.
+func (c *Client) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
+	reply := new(clusterpb.AdminReply)
+	return reply, c.calls.Call(ctx, removeMethod, req, reply)
+}
+
+// SetVote is part of Node.
+func (c *Client) SetVote(ctx context.Context, req *clusterpb.SetVoteRequest) (*clusterpb.AdminReply, error) {
+	reply := new(clusterpb.AdminReply)
+	return reply, c.calls.Call(ctx, setVoteMethod, req, reply)
+}
+
+// Change is part of Node.
+func (c *Client) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
+	reply := new(clusterpb.AdminReply)
+	return reply, c.calls.Call(ctx, changeMethod, req, reply)
+}
+
+// Enroll is part of Node.
+func (c *Client) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
+	reply := new(clusterpb.EnrollReply)
+	return reply, c.calls.Call(ctx, enrollMethod, req, reply)
+}
+
+// ProveServer is part of Node.
+func (c *Client) ProveServer(ctx context.Context, req *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
+	reply := new(clusterpb.ProveServerReply)
+	return reply, c.calls.Call(ctx, proveServerMethod, req, reply)
+}
+
+// Backup is part of Node.
+func (c *Client) Backup(ctx context.Context, req *clusterpb.BackupRequest) (*clusterpb.BackupReply, error) {
+	reply := new(clusterpb.BackupReply)
+	return reply, c.calls.Call(ctx, backupMethod, req, reply)
 }

@@ -12,9 +12,9 @@ import (
 // How long a router waits before it tries the direct way to a server again: at once after a first failure, since the server may only
 // have been slow. If calls fail there again although a trial succeeded, it waits longer each time.
 const (
-	firstTrial   = time.Second
-	longestTrial = 30 * time.Second
-	trusted      = time.Minute // a server that was reachable for so long is tried at once again
+	firstRetry   = time.Second
+	longestRetry = 30 * time.Second
+	stableAfter  = time.Minute // a server that was reachable for so long is tried at once again
 )
 
 // detours are the ways of a router to a leader that it cannot reach itself. Its lock is held whenever they are used.
@@ -29,10 +29,10 @@ type detours struct {
 
 // outage is a time in which a server cannot be reached.
 type outage struct {
-	over   time.Time // when it ended; zero: it goes on
-	pause  time.Duration
-	trial  time.Time // when to try the direct way
-	trying bool
+	over     time.Time // when it ended; zero: it goes on
+	pause    time.Duration
+	retry    time.Time // when to try the direct way
+	retrying bool
 }
 
 func newDetours(lock sync.Locker, report func(leader, via string)) *detours {
@@ -49,15 +49,15 @@ func (d *detours) isOut(node Node) bool {
 	return true
 }
 
-// lost begins an outage.
-func (d *detours) lost(node Node, now time.Time) {
+// begin begins an outage.
+func (d *detours) begin(node Node, now time.Time) {
 	o := d.outages[node]
 	switch {
-	case o == nil || !o.over.IsZero() && now.Sub(o.over) > trusted:
-		d.outages[node] = &outage{trial: now}
+	case o == nil || !o.over.IsZero() && now.Sub(o.over) > stableAfter:
+		d.outages[node] = &outage{retry: now}
 	case !o.over.IsZero():
-		o.over, o.pause = time.Time{}, min(max(2*o.pause, firstTrial), longestTrial)
-		o.trial = now.Add(o.pause)
+		o.over, o.pause = time.Time{}, min(max(2*o.pause, firstRetry), longestRetry)
+		o.retry = now.Add(o.pause)
 	}
 }
 
@@ -106,17 +106,17 @@ func (d *detours) forwarders(leader Node, servers []Node) []Node {
 
 // tryDirectly probes a server that could not be reached, if it is time for that, and ends its outage if anything comes from it.
 func (d *detours) tryDirectly(node Node, o *outage) {
-	if o.trying || time.Now().Before(o.trial) {
+	if o.retrying || time.Now().Before(o.retry) {
 		return
 	}
-	o.trying = true
+	o.retrying = true
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), ProbeTimeout)
 		defer cancel()
 		_, err := node.Probe(ctx, new(clusterpb.ProbeRequest))
 		d.lock.Lock()
 		defer d.lock.Unlock()
-		o.trying, o.trial = false, time.Now().Add(firstTrial)
+		o.retrying, o.retry = false, time.Now().Add(firstRetry)
 		if err == nil || isFinal(err) { // a refusal is an answer
 			d.reached(node)
 		}
@@ -125,8 +125,8 @@ func (d *detours) tryDirectly(node Node, o *outage) {
 
 // serverAddress returns "" for a node of this process.
 func serverAddress(node Node) string {
-	if remote, is := node.(*Remote); is {
-		return remote.client.address
+	if remote, is := node.(*Client); is {
+		return remote.calls.address
 	}
 	return ""
 }

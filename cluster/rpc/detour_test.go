@@ -117,7 +117,7 @@ func TestARouterGoesAroundABrokenLink(t *testing.T) {
 	}, 20*time.Second, 10*time.Millisecond)
 
 	way.broken.Store(leads, true)
-	peers.Node(leads).(*Remote).Close()
+	peers.Node(leads).(*Client).Close()
 	require.Equal(t, "", *leader.leader.Load())
 	next := leads
 	leader.leader.Store(&helps)
@@ -132,7 +132,7 @@ func TestARouterGoesAroundABrokenLink(t *testing.T) {
 func TestAForwardedCallHasTheTimeOfItsCaller(t *testing.T) {
 	leader, leads := startLeading(t, "")
 	_, helps := startLeading(t, leads)
-	via := NewRemote(helps, nil)
+	via := NewClient(helps, nil)
 	defer via.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -144,13 +144,13 @@ func TestAForwardedCallHasTheTimeOfItsCaller(t *testing.T) {
 // TestDetoursThatAreRefused: a request that has two hops behind it, or before it, is none.
 func TestDetoursThatAreRefused(t *testing.T) {
 	_, leads := startLeading(t, "")
-	remote := NewRemote(leads, nil)
+	remote := NewClient(leads, nil)
 	defer remote.Close()
 	send := func(kind byte, detour *clusterpb.Detour) error {
 		message, err := proto.Marshal(detour)
 		require.NoError(t, err)
 		// A bytes field has the detour's own encoding if it is sent as it is.
-		return remote.client.Call(t.Context(), kind, rawMessage(t, message), new(clusterpb.ExecuteReply))
+		return remote.calls.Call(t.Context(), kind, rawMessage(t, message), new(clusterpb.ExecuteReply))
 	}
 	request, err := proto.Marshal(new(clusterpb.ExecuteRequest))
 	require.NoError(t, err)
@@ -196,12 +196,12 @@ func TestOnlyAServerThatIsToldSoAcceptsForwardedRequests(t *testing.T) {
 	require.Zero(t, node.does.Load())
 }
 
-// TestAHostTakesNoRoomFromOthersOnADetour: what one host has forwarded leaves room for others.
-func TestAHostTakesNoRoomFromOthersOnADetour(t *testing.T) {
+// TestAHostTakesNoQuotaFromOthersOnADetour: what one host has forwarded leaves room for others.
+func TestAHostTakesNoQuotaFromOthersOnADetour(t *testing.T) {
 	f := NewForwarder(nil, func() string { return "" })
 	defer f.Close()
-	accounts, _ := f.room.enter(Caller{Host: "greedy"}, budget.Replacing)
-	for f.room.take(accounts.calls, callCost, false) {
+	accounts, _ := f.quota.connect(Caller{Host: "greedy"}, budget.Replacing)
+	for f.quota.tryAcquire(accounts.calls, callCost, false) {
 	}
 	require.Equal(t, forwardLimits.bytesPerHost, accounts.calls.used)
 	_, leads := startLeading(t, "")
@@ -214,6 +214,6 @@ func TestAHostTakesNoRoomFromOthersOnADetour(t *testing.T) {
 	require.NoError(t, as("modest"))
 	ended := make(chan error)
 	go func() { ended <- as("greedy") }()
-	f.room.give(accounts.calls, accounts.calls.used)
+	f.quota.release(accounts.calls, accounts.calls.used)
 	require.NoError(t, <-ended)
 }

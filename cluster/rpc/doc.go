@@ -4,7 +4,7 @@
 // call takes 130 us with gRPC, 70 us with ttrpc and 20 to 60 us so, most of which is waking each other up.
 //
 // [Node] is what can be asked. A node answers it itself to who is in its process, and with a [Server] to others; [Peers] has
-// a [Remote] for each of those. A [Router] finds the one that leads.
+// a [Client] for each of those. A [Router] finds the one that leads.
 //
 // # One port
 //

@@ -18,7 +18,7 @@ func TestConnectionsLeaveFilesForTheRest(t *testing.T) {
 		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 		require.Equal(t, connections, withinFiles(standardLimits, filesOfCalls).connections)
 		all := withinFiles(standardLimits, filesOfCalls).connections + withinFiles(joinLimits, filesOfJoiners).connections +
-			withinFiles(socketLimits, filesOfSockets).connections + standardHalfOpen().most
+			withinFiles(socketLimits, filesOfSockets).connections + standardHalfOpen().max
 		require.LessOrEqual(t, all, int(files)-min(filesReserve, int(files)/2), "all that strangers, hosts and users may have together")
 	}
 }

@@ -15,7 +15,7 @@ import (
 // forwarded requests take no room from those of this server, and a host takes none from others.
 type Forwarder struct {
 	peers   *Peers
-	room    *room
+	quota   *quota
 	cluster func() string // id of this server's; empty: it has none yet
 }
 
@@ -28,13 +28,13 @@ var forwardLimits = limits{
 
 // NewForwarder returns one for a server of a cluster, whose connections are made with security, which may be nil.
 func NewForwarder(security *Security, cluster func() string) *Forwarder {
-	return &Forwarder{peers: NewPeers(security), room: newRoom(forwardLimits), cluster: cluster}
+	return &Forwarder{peers: NewPeers(security), quota: newQuota(forwardLimits), cluster: cluster}
 }
 
 // Close ends the connections.
 func (f *Forwarder) Close() {
 	f.peers.Close()
-	f.room.close()
+	f.quota.close()
 }
 
 // Forward has the leader at an address do a request of the caller that ctx names. The error is a *RefusedError that the leader has told
@@ -48,13 +48,13 @@ func Forward[Request proto.Message, Reply any](
 		return reply, err
 	}
 	bytes := callCost + proto.Size(request)
-	accounts, _ := f.room.enter(caller, budget.Replacing)
-	defer f.room.leave(caller, budget.Replacing)
+	accounts, _ := f.quota.connect(caller, budget.Replacing)
+	defer f.quota.disconnect(caller, budget.Replacing)
 	_, urgent := proto.Message(request).(*clusterpb.KeepAliveRequest)
-	if !f.room.draw(ctx, accounts.calls, bytes, timesFor(urgent)) {
+	if !f.quota.acquireWait(ctx, accounts.calls, bytes, timesFor(urgent)) {
 		return reply, NotForwarded
 	}
-	defer f.room.give(accounts.calls, bytes)
+	defer f.quota.release(accounts.calls, bytes)
 	reply, err = method(f.peers.Node(leader), withDetour(ctx, &clusterpb.Detour{Origin: origin, Cluster: f.cluster()}), request)
 	if refused := new(RefusedError); err != nil && !errors.As(err, &refused) {
 		return reply, NotForwarded

@@ -36,9 +36,9 @@ func fuzzPort(f *testing.F, security *Security, seeds ...string) {
 		}, testWait, 10*time.Microsecond)
 		require.Zero(t, p.crowded.Load())
 		if security != nil {
-			p.server.room.mu.Lock()
-			defer p.server.room.mu.Unlock()
-			require.Zero(t, p.server.room.connections.Usage(0).Total, "nobody got through")
+			p.server.quota.mu.Lock()
+			defer p.server.quota.mu.Unlock()
+			require.Zero(t, p.server.quota.connections.Usage(0).Total, "nobody got through")
 		}
 	})
 }
@@ -85,14 +85,14 @@ func FuzzJoinFrames(f *testing.F) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			s.serve(&knownConn{Conn: theirs, caller: Caller{Role: RoleJoiner}})
+			s.serve(&peekedConn{Conn: theirs, caller: Caller{Role: RoleJoiner}})
 		}()
 		go func() { _, _ = io.Copy(io.Discard, ours) }()
 		_, _ = ours.Write(said)
 		require.NoError(t, ours.Close())
 		<-ended
-		require.Zero(t, s.room.connections.Usage(0).Total)
-		require.Zero(t, s.room.all.used)
-		require.Zero(t, s.room.coming.used)
+		require.Zero(t, s.quota.connections.Usage(0).Total)
+		require.Zero(t, s.quota.all.used)
+		require.Zero(t, s.quota.coming.used)
 	})
 }

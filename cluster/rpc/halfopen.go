@@ -17,8 +17,8 @@ const graceTime = 250 * time.Millisecond
 // halfOpen counts the connections of which it is not known yet what they are for. Where there are too many, the one goes that has
 // taken the longest; not so soon, however, that nobody would come to an end: then the newcomer goes.
 type halfOpen struct {
-	most, mostPerAddress int
-	grace                time.Duration
+	max, maxPerAddress int
+	grace              time.Duration
 
 	mu        sync.Mutex
 	all       *list.List // of *pending, the oldest first
@@ -42,7 +42,7 @@ func standardHalfOpen() *halfOpen {
 
 func newHalfOpen(most, mostPerAddress int, grace time.Duration) *halfOpen {
 	return &halfOpen{
-		most: most, mostPerAddress: mostPerAddress, grace: grace, all: list.New(), addresses: make(map[netip.Addr]*list.List),
+		max: most, maxPerAddress: mostPerAddress, grace: grace, all: list.New(), addresses: make(map[netip.Addr]*list.List),
 	}
 }
 
@@ -55,7 +55,7 @@ func (h *halfOpen) enter(conn net.Conn) *pending {
 	if same == nil {
 		same = list.New()
 	}
-	if same.Len() >= h.mostPerAddress && !h.evict(same.Front()) || h.all.Len() >= h.most && !h.evict(h.all.Front()) {
+	if same.Len() >= h.maxPerAddress && !h.evict(same.Front()) || h.all.Len() >= h.max && !h.evict(h.all.Front()) {
 		return nil
 	}
 	h.addresses[p.address] = same
@@ -104,32 +104,32 @@ func (h *halfOpen) close() {
 	}
 }
 
-// mostHandshake is how many bytes somebody may send until it is known who he is. TLS would keep 256 KiB of certificates, for each; ours are
+// maxHandshake is how many bytes somebody may send until it is known who he is. TLS would keep 256 KiB of certificates, for each; ours are
 // below 1 KiB, and hardly ever more than three.
-const mostHandshake = 32 << 10
+const maxHandshake = 32 << 10
 
 var errHandshakeSize = errors.New("it sends too much before it is known who it is")
 
-// fewBytes is a connection of which only so much is read.
-type fewBytes struct {
+// limitedReader is a connection of which only so much is read.
+type limitedReader struct {
 	net.Conn
-	left int
+	remaining int
 }
 
 // NetConn is part of wrapped.
-func (c *fewBytes) NetConn() net.Conn { return c.Conn }
+func (c *limitedReader) NetConn() net.Conn { return c.Conn }
 
 // Read is part of net.Conn.
-func (c *fewBytes) Read(b []byte) (int, error) {
-	if c.left <= 0 {
+func (c *limitedReader) Read(b []byte) (int, error) {
+	if c.remaining <= 0 {
 		return 0, errHandshakeSize
 	}
-	n, err := c.Conn.Read(b[:min(len(b), c.left)])
-	if c.left != math.MaxInt {
-		c.left -= n
+	n, err := c.Conn.Read(b[:min(len(b), c.remaining)])
+	if c.remaining != math.MaxInt {
+		c.remaining -= n
 	}
 	return n, err
 }
 
-// enough lifts the limit. Nobody may read meanwhile.
-func (c *fewBytes) enough() { c.left = math.MaxInt }
+// unlimit lifts the limit. Nobody may read meanwhile.
+func (c *limitedReader) unlimit() { c.remaining = math.MaxInt }

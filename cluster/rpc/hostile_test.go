@@ -79,8 +79,8 @@ func TestMalformed(t *testing.T) {
 	require.Equal(t, "next", got)
 }
 
-// TestSilentPeersAreLeft has them stop at each point of a connection.
-func TestSilentPeersAreLeft(t *testing.T) {
+// TestConnectionsToSilentPeersAreClosed has them stop at each point of a connection.
+func TestConnectionsToSilentPeersAreClosed(t *testing.T) {
 	s := startLimited(t, "127.0.0.1:0", standardLimits, soon)
 	frame, err := encode(head{number: 1, kind: echo}, wrapperspb.String("text"))
 	require.NoError(t, err)
@@ -97,13 +97,13 @@ func TestSilentPeersAreLeft(t *testing.T) {
 
 // left is what there is room for.
 func (s *testServer) left() limits {
-	s.room.mu.Lock()
-	defer s.room.mu.Unlock()
-	l := s.room.limits
-	l.connections -= int(s.room.connections.Usage(0).Total)
-	l.bytes -= s.room.all.used
-	l.coming -= s.room.coming.used
-	for _, h := range s.room.hosts {
+	s.quota.mu.Lock()
+	defer s.quota.mu.Unlock()
+	l := s.quota.limits
+	l.connections -= int(s.quota.connections.Usage(0).Total)
+	l.bytes -= s.quota.all.used
+	l.coming -= s.quota.coming.used
+	for _, h := range s.quota.peers {
 		l.connectionsPerHost -= h.connections
 		l.bytesPerHost -= h.used
 		l.comingPerHost -= h.coming.used
@@ -111,11 +111,11 @@ func (s *testServer) left() limits {
 	return l
 }
 
-// TestWhoIsAskedNowAndThenStays has a call wait for longer than a connection may be silent.
-func TestWhoIsAskedNowAndThenStays(t *testing.T) {
+// TestAConnectionThatIsUsedStaysOpen has a call wait for longer than a connection may be silent.
+func TestAConnectionThatIsUsedStaysOpen(t *testing.T) {
 	s := startLimited(t, "127.0.0.1:0", standardLimits, soon)
 	c := newTestClient(t, s.address)
-	c.pauses = pauses{quiet: soon.idle / 6, unused: soon.idle / 3}
+	c.pauses = idleTimes{quiet: soon.idle / 6, unused: soon.idle / 3}
 	ended := make(chan error, 1)
 	began := time.Now()
 	go func() {
@@ -140,7 +140,7 @@ func TestServersThatStopAreNoticed(t *testing.T) {
 	c := newTestClient(t, listener.Addr().String())
 	c.pauses.quiet = 50 * time.Millisecond
 	_, err = say(t.Context(), c, wait, "")
-	require.ErrorIs(t, err, errSilent)
+	require.ErrorIs(t, err, errNoReply)
 	require.ErrorIs(t, err, ErrUnreachable)
 }
 
@@ -174,8 +174,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 	}
 }
 
-// TestRequestsWaitForRoom has calls that wait take all that there is, of a connection, an address, or in all.
-func TestRequestsWaitForRoom(t *testing.T) {
+// TestRequestsWaitForQuota has calls that wait take all that there is, of a connection, an address, or in all.
+func TestRequestsWaitForQuota(t *testing.T) {
 	const calls = 4
 	for what, change := range map[string]func(*limits){
 		"of a connection": func(l *limits) { l.bytesPerConnection = calls * (callCost + 100) },
@@ -230,8 +230,8 @@ func (n *busyNode) KeepAlive(context.Context, *clusterpb.KeepAliveRequest) (*clu
 	return &clusterpb.KeepAliveReply{Ttl: 7}, nil
 }
 
-// TestKeepalivesNeedNotWaitForRoom has a mount ask for more than there is room for, of a connection, an address, or in all.
-func TestKeepalivesNeedNotWaitForRoom(t *testing.T) {
+// TestKeepalivesDoNotWaitForQuota has a mount ask for more than there is room for, of a connection, an address, or in all.
+func TestKeepalivesDoNotWaitForQuota(t *testing.T) {
 	const calls = 4
 	for what, change := range map[string]func(*limits){
 		"of a connection": func(l *limits) { l.bytesPerConnection = calls*callCost + 1 },
@@ -248,7 +248,7 @@ func TestKeepalivesNeedNotWaitForRoom(t *testing.T) {
 			go func() { _ = s.Serve(listener) }()
 			defer s.Close()
 			defer func() { _ = listener.Close() }()
-			mount := NewRemote(listener.Addr().String(), nil)
+			mount := NewClient(listener.Addr().String(), nil)
 			defer mount.Close()
 			var callers sync.WaitGroup
 			for range 2 * calls {
@@ -267,8 +267,8 @@ func TestKeepalivesNeedNotWaitForRoom(t *testing.T) {
 	}
 }
 
-// TestWhoTakesNoAnswersIsHungUpOn asks for many large ones.
-func TestWhoTakesNoAnswersIsHungUpOn(t *testing.T) {
+// TestAClientThatReadsNoRepliesIsClosed asks for many large ones.
+func TestAClientThatReadsNoRepliesIsClosed(t *testing.T) {
 	l := standardLimits
 	l.bytesPerConnection = 4 << 20
 	s := startLimited(t, "127.0.0.1:0", l, standardTimes)
@@ -297,8 +297,8 @@ func (s *stranger) next(from *bufio.Reader) uint64 {
 	return h.number
 }
 
-// TestAnswersWaitForRoom asks for more at once than there is room for, and takes it.
-func TestAnswersWaitForRoom(t *testing.T) {
+// TestRepliesWaitForQuota asks for more at once than there is room for, and takes it.
+func TestRepliesWaitForQuota(t *testing.T) {
 	const calls = 64
 	for what, change := range map[string]func(*limits){
 		"of a connection": func(l *limits) { l.bytesPerConnection = 4 << 20 },
@@ -325,8 +325,8 @@ func TestAnswersWaitForRoom(t *testing.T) {
 	}
 }
 
-// TestAnswersThatNobodyWaitsForAreLeftOut takes nothing until the time of the calls is up.
-func TestAnswersThatNobodyWaitsForAreLeftOut(t *testing.T) {
+// TestExpiredRepliesAreNotSent takes nothing until the time of the calls is up.
+func TestExpiredRepliesAreNotSent(t *testing.T) {
 	const calls = 64
 	s := startServer(t, "127.0.0.1:0")
 	conn := connectTo(t, s)
@@ -346,8 +346,8 @@ func TestAnswersThatNobodyWaitsForAreLeftOut(t *testing.T) {
 	require.Less(t, came, calls/2)
 }
 
-// TestClosedServersLetNobodyWait has a request wait for room when its server ends.
-func TestClosedServersLetNobodyWait(t *testing.T) {
+// TestAClosedServerEndsAllWaits has a request wait for room when its server ends.
+func TestAClosedServerEndsAllWaits(t *testing.T) {
 	l := standardLimits
 	l.bytes = callCost + 100
 	s := startLimited(t, "127.0.0.1:0", l, standardTimes)

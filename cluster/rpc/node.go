@@ -56,8 +56,8 @@ const ReleaseWait = 50 * time.Millisecond
 
 // How long a voter is waited for that is asked for its word.
 const (
-	ProbeTimeout = time.Second
-	Promptly     = 5 * time.Millisecond // while there are others to ask
+	ProbeTimeout     = time.Second
+	FastProbeTimeout = 5 * time.Millisecond // while there are others to ask
 )
 
 // Methods by their numbers on the wire.

@@ -8,17 +8,17 @@ type Peers struct {
 	protocol string
 
 	mu    sync.Mutex
-	known map[string]*Remote
+	known map[string]*Client
 }
 
 // NewPeers knows nobody yet. security may be nil.
 func NewPeers(security *Security) *Peers {
-	return &Peers{security: security, protocol: ProtocolRPC, known: make(map[string]*Remote)}
+	return &Peers{security: security, protocol: ProtocolRPC, known: make(map[string]*Client)}
 }
 
 // NewJoinPeers are those at the join servers of nodes, which do nothing but enroll.
 func NewJoinPeers(security *Security) *Peers {
-	return &Peers{security: security, protocol: ProtocolJoin, known: make(map[string]*Remote)}
+	return &Peers{security: security, protocol: ProtocolJoin, known: make(map[string]*Client)}
 }
 
 // Node answers the node with this address. It does not wait for a connection.
@@ -27,7 +27,7 @@ func (p *Peers) Node(address string) Node {
 	defer p.mu.Unlock()
 	known := p.known[address]
 	if known == nil {
-		known = newRemote(address, p.security, p.protocol)
+		known = newClient(address, p.security, p.protocol)
 		p.known[address] = known
 	}
 	return known

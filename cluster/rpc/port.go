@@ -23,7 +23,7 @@ type Port struct {
 	times    portTimes
 	halfOpen *halfOpen
 
-	raft, rpc, join *handing
+	raft, rpc, join *connListener
 
 	mu     sync.Mutex
 	rafts  map[net.Conn]Caller
@@ -56,7 +56,7 @@ func newPort(listener net.Listener, security *Security, report PortReport, h *ha
 	at := listener.Addr()
 	return &Port{
 		listener: listener, security: security, report: report, times: t, halfOpen: h,
-		raft: newHanding(at), rpc: newHanding(at), join: newHanding(at), rafts: make(map[net.Conn]Caller),
+		raft: newConnListener(at), rpc: newConnListener(at), join: newConnListener(at), rafts: make(map[net.Conn]Caller),
 	}
 }
 
@@ -102,7 +102,7 @@ func (p *Port) Close() error {
 		return nil
 	}
 	err := p.listener.Close()
-	for _, h := range []*handing{p.raft, p.rpc, p.join} {
+	for _, h := range []*connListener{p.raft, p.rpc, p.join} {
 		_ = h.Close()
 	}
 	p.halfOpen.close()
@@ -135,10 +135,10 @@ func (p *Port) greet(pending *pending) {
 	}
 	switch {
 	case err == nil:
-		to.hand(conn, p.times.handshake)
+		to.deliver(conn, p.times.handshake)
 		return
 	case !p.security.isPlain() && !errors.Is(err, errNothing):
-		linger(pending.Conn) // it may have been told why, by an alert
+		drainClose(pending.Conn) // it may have been told why, by an alert
 	}
 	_ = pending.Close()
 }
@@ -149,21 +149,21 @@ var (
 )
 
 // identify answers a connection that can be used, and who is to have it.
-func (p *Port) identify(conn net.Conn) (net.Conn, *handing, error) {
+func (p *Port) identify(conn net.Conn) (net.Conn, *connListener, error) {
 	if p.security.isPlain() {
 		return p.readBeginning(conn)
 	}
 	_ = conn.SetDeadline(time.Now().Add(p.times.handshake))
-	few := &fewBytes{Conn: conn, left: mostHandshake}
+	few := &limitedReader{Conn: conn, remaining: maxHandshake}
 	secure := tls.Server(few, p.security.Server)
 	if err := secure.Handshake(); err != nil {
 		return nil, nil, answerPlain(err)
 	}
-	few.enough()
+	few.unlimit()
 	_ = conn.SetDeadline(time.Time{})
 	state := secure.ConnectionState()
 	if state.NegotiatedProtocol == ProtocolJoin {
-		return &knownConn{Conn: secure, caller: Caller{Role: RoleJoiner, Address: addressOf(conn)}}, p.join, nil
+		return &peekedConn{Conn: secure, caller: Caller{Role: RoleJoiner, Address: addressOf(conn)}}, p.join, nil
 	}
 	caller, err := p.security.Caller(&state)
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *Port) identify(conn net.Conn) (net.Conn, *handing, error) {
 	caller.Address = addressOf(conn)
 	switch {
 	case state.NegotiatedProtocol == ProtocolRPC:
-		return &knownConn{Conn: secure, caller: caller}, p.rpc, nil
+		return &peekedConn{Conn: secure, caller: caller}, p.rpc, nil
 	case state.NegotiatedProtocol == ProtocolRaft && caller.Role == RoleServer:
 		return p.keep(secure, caller), p.raft, nil
 	}
@@ -198,7 +198,7 @@ func answerPlain(err error) error {
 const tlsHandshake = 0x16
 
 // readBeginning is for a port without TLS.
-func (p *Port) readBeginning(conn net.Conn) (net.Conn, *handing, error) {
+func (p *Port) readBeginning(conn net.Conn) (net.Conn, *connListener, error) {
 	caller := Caller{Role: RoleInsecure, Address: addressOf(conn)}
 	beginning := make([]byte, len(Preface))
 	_ = conn.SetReadDeadline(time.Now().Add(p.times.preface))
@@ -210,7 +210,7 @@ func (p *Port) readBeginning(conn net.Conn) (net.Conn, *handing, error) {
 	case err == nil && string(beginning) == RaftPreface:
 		return p.keep(conn, caller), p.raft, nil
 	case err == nil && string(beginning) == Preface:
-		return &knownConn{Conn: conn, caller: caller, begun: beginning}, p.rpc, nil
+		return &peekedConn{Conn: conn, caller: caller, peeked: beginning}, p.rpc, nil
 	case beginning[0] == tlsHandshake:
 		refuseConnection(conn, NoTLS)
 		return nil, nil, NoTLS

@@ -96,7 +96,7 @@ func (p *testPort) ProveServer(context.Context, *clusterpb.ProveServerRequest) (
 }
 
 func (p *testPort) whoIs(t testing.TB, security *Security) (string, error) {
-	c := NewClient(p.address, security)
+	c := NewChannel(p.address, security)
 	defer c.Close()
 	return say(t.Context(), c, whoAmI, "")
 }
@@ -145,8 +145,8 @@ func TestAPortWithTLSKnowsItsCallers(t *testing.T) {
 	require.ErrorContains(t, err, "certificate", "of another authority")
 	require.Eventually(t, func() bool { return p.failed.Load() == 3 }, testWait, time.Millisecond)
 
-	joiner := NewRemote(p.address, nobody)
-	joiner.client.protocol = ProtocolJoin
+	joiner := NewClient(p.address, nobody)
+	joiner.calls.protocol = ProtocolJoin
 	defer joiner.Close()
 	reply, err := joiner.Enroll(t.Context(), &clusterpb.EnrollRequest{Host: "new"})
 	require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestTLSIsWantedByBothOrNone(t *testing.T) {
 func TestHangingUpOnSome(t *testing.T) {
 	of := newTestAuthority(t)
 	p := startPort(t, of.security(t, RoleServer, "a"))
-	gone, stays := NewClient(p.address, of.security(t, RoleServer, "b")), NewClient(p.address, of.security(t, RoleServer, "c"))
+	gone, stays := NewChannel(p.address, of.security(t, RoleServer, "b")), NewChannel(p.address, of.security(t, RoleServer, "c"))
 	defer gone.Close()
 	defer stays.Close()
 	raft, err := p.echoed(t, of.security(t, RoleServer, "b"))
@@ -312,8 +312,8 @@ func TestManyHalfOpenConnections(t *testing.T) {
 	}
 }
 
-// TestNewcomersWaitTheirGrace has those go that come while nobody has had his time.
-func TestNewcomersWaitTheirGrace(t *testing.T) {
+// TestNewConnectionsWaitForTheGracePeriod has those go that come while nobody has had his time.
+func TestNewConnectionsWaitForTheGracePeriod(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	of := newTestAuthority(t)
@@ -353,10 +353,10 @@ func TestHandshakesAreShort(t *testing.T) {
 		if sends.failed == 0 {
 			require.NoError(t, err)
 			require.Contains(t, who, "client m")
-			large := NewClient(p.address, security)
+			large := NewChannel(p.address, security)
 			defer large.Close()
 			for range 4 { // what comes later has no such limit
-				_, err = say(t.Context(), large, whoAmI, strings.Repeat("x", mostHandshake))
+				_, err = say(t.Context(), large, whoAmI, strings.Repeat("x", maxHandshake))
 				require.NoError(t, err)
 			}
 		} else {
@@ -366,8 +366,8 @@ func TestHandshakesAreShort(t *testing.T) {
 	}
 }
 
-// TestWhoIsCrowdedOutIsNotTurnedAway tells the two apart: it is no use to ask for another certificate where there is no room.
-func TestWhoIsCrowdedOutIsNotTurnedAway(t *testing.T) {
+// TestAnEvictedConnectionIsNotRejected tells the two apart: it is no use to ask for another certificate where there is no room.
+func TestAnEvictedConnectionIsNotRejected(t *testing.T) {
 	of := newTestAuthority(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -382,14 +382,14 @@ func TestWhoIsCrowdedOutIsNotTurnedAway(t *testing.T) {
 	}, testWait, time.Millisecond)
 	var turned atomic.Int32
 	client := of.security(t, RoleClient, "m")
-	client.TurnedAway = func() { turned.Add(1) }
+	client.OnRejected = func() { turned.Add(1) }
 	_, err = p.whoIs(t, client)
 	require.Error(t, err)
 	require.Equal(t, int32(1), p.crowded.Load())
 	require.Zero(t, turned.Load())
 
 	other := newTestAuthority(t).issue(t, RoleClient, "m")
-	stranger := &Security{TurnedAway: client.TurnedAway, Client: func(protocol string) *tls.Config {
+	stranger := &Security{OnRejected: client.OnRejected, Client: func(protocol string) *tls.Config {
 		config := client.Client(protocol)
 		config.Certificates = []tls.Certificate{other}
 		return config

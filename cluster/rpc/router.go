@@ -21,8 +21,8 @@ const (
 	longestPause = 250 * time.Millisecond
 )
 
-// mostRedirects are followed without a pause: nodes can for a while name each other as the leader.
-const mostRedirects = 2
+// maxRedirects are followed without a pause: nodes can for a while name each other as the leader.
+const maxRedirects = 2
 
 // Router finds the leader and follows it. While it cannot reach the leader, it has another server forward its calls, and now and then
 // tries the direct way again.
@@ -34,7 +34,7 @@ type Router struct {
 	leader   Node   // nil: not known
 	turn     int
 	attempts map[*attempt]struct{} // under way
-	met      []Node                // the present members, as far as the router was told of them
+	members  []Node                // the present members, as far as the router was told of them
 	named    []Node                // that were named as the leader, the newest last
 	detours  *detours
 }
@@ -110,7 +110,7 @@ func Ask[Request any, Reply Answer](
 		if moved {
 			continue
 		}
-		if redirected && redirects < mostRedirects {
+		if redirected && redirects < maxRedirects {
 			redirects++
 			continue
 		}
@@ -170,7 +170,7 @@ func (r *Router) cluster() string {
 func (r *Router) servers() (all []Node) {
 	add := func(nodes []Node) {
 		for _, node := range nodes {
-			if _, is := node.(*Remote); is && !slices.Contains(all, node) {
+			if _, is := node.(*Client); is && !slices.Contains(all, node) {
 				all = append(all, node)
 			}
 		}
@@ -180,19 +180,19 @@ func (r *Router) servers() (all []Node) {
 		add(r.peers.Nodes(guide.Servers()))
 		return all
 	}
-	add(r.met)
+	add(r.members)
 	add(r.named)
 	return all
 }
 
-// mostNamed is how many servers are remembered that were named as the leader.
-const mostNamed = 8
+// maxNamed is how many servers are remembered that were named as the leader.
+const maxNamed = 8
 
 // noteNamed notes a server that was named as the leader.
 func (r *Router) noteNamed(leader Node) {
 	if !slices.Contains(r.named, leader) {
 		r.named = append(r.named, leader)
-		r.named = r.named[max(0, len(r.named)-mostNamed):]
+		r.named = r.named[max(0, len(r.named)-maxNamed):]
 	}
 }
 
@@ -218,10 +218,10 @@ func (r *Router) end(a *attempt) (moved bool) {
 	return a.moved
 }
 
-// Lead takes up a leader that the node of this process has found, which is the only entry; no address: that is itself. Attempts at other
+// SetLeader takes up a leader that the node of this process has found, which is the only entry; no address: that is itself. Attempts at other
 // nodes are given up for it: they may be at one that is stopped or cut off, and never answer. As after any attempt, what became of them
 // is unknown, and is asked again.
-func (r *Router) Lead(address string) {
+func (r *Router) SetLeader(address string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	leader := r.entry[0]
@@ -238,9 +238,9 @@ func (r *Router) Lead(address string) {
 	}
 }
 
-// Entrance answers a node for what any of them can answer: that of this process if there is one, else the one
+// AnyNode answers a node for what any of them can answer: that of this process if there is one, else the one
 // that is asked for everything.
-func (r *Router) Entrance() Node {
+func (r *Router) AnyNode() Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.roam || r.leader == nil {
@@ -301,24 +301,24 @@ func (r *Router) learn(a *attempt, reply Answer) (redirected bool, err error) {
 	return true, fmt.Errorf("the leader is at %s", reply.GetLeaderAddress())
 }
 
-// Meet takes up the present members: as those that may forward, and as those to ask for the leader if the router roams.
-func (r *Router) Meet(servers []string) {
+// SetMembers takes up the present members: as those that may forward, and as those to ask for the leader if the router roams.
+func (r *Router) SetMembers(servers []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(servers) == 0 {
 		return
 	}
-	r.met = r.peers.Nodes(servers)
+	r.members = r.peers.Nodes(servers)
 	if r.roam {
-		r.entry = r.met
+		r.entry = r.members
 	}
 }
 
-// Settle makes the router one that NewRouter has made for the node of this process. Attempts at others are given up for it, and made anew.
-func (r *Router) Settle(peers *Peers, near Node) {
+// Attach makes the router one that NewRouter has made for the node of this process. Attempts at others are given up for it, and made anew.
+func (r *Router) Attach(peers *Peers, near Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.peers, r.roam, r.entry, r.leader, r.met, r.named = peers, false, []Node{near}, nil, nil, nil
+	r.peers, r.roam, r.entry, r.leader, r.members, r.named = peers, false, []Node{near}, nil, nil, nil
 	r.detours = newDetours(&r.mu, r.detours.report)
 	for a := range r.attempts {
 		a.moved = true
@@ -343,8 +343,8 @@ func (r *Router) failed(a *attempt, err error) {
 	if a.moved {
 		return
 	}
-	if _, remote := a.node.(*Remote); remote && a.isLost(err) {
-		r.detours.lost(a.node, time.Now())
+	if _, remote := a.node.(*Client); remote && a.isLost(err) {
+		r.detours.begin(a.node, time.Now())
 	}
 	if a.unreachable != nil {
 		r.detours.leave(a.node)

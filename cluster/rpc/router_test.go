@@ -41,9 +41,9 @@ func TestARouterAsksAgainUnlessItIsRefused(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), firstPause+2*firstPause+4*firstPause)
 }
 
-// TestALostLeaderIsNotWaitedFor has a node learn of another leader while several calls wait for the one before. The node itself is
+// TestALostLeaderIsNotAwaited has a node learn of another leader while several calls wait for the one before. The node itself is
 // still waited for: it answers as soon as it can.
-func TestALostLeaderIsNotWaitedFor(t *testing.T) {
+func TestALostLeaderIsNotAwaited(t *testing.T) {
 	const calls = 5
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -70,17 +70,17 @@ func TestALostLeaderIsNotWaitedFor(t *testing.T) {
 		return <-waits
 	}
 	require.Equal(t, Node(self), ask())
-	r.Lead("lost:1")
+	r.SetLeader("lost:1")
 	for range calls {
 		require.Equal(t, peers.Node("lost:1"), ask())
 	}
-	r.Lead("next:1")
+	r.SetLeader("next:1")
 	for range calls {
 		require.Equal(t, next, <-results)
 	}
 	cancel()
 	require.Nil(t, <-results, "the node itself")
 	require.Empty(t, r.attempts)
-	r.Lead("")
+	r.SetLeader("")
 	require.Equal(t, Node(self), r.leader)
 }

@@ -98,13 +98,13 @@ func (s *testServer) stop() {
 	s.Close()
 }
 
-func newTestClient(t testing.TB, address string) *Client {
-	c := NewClient(address, nil)
+func newTestClient(t testing.TB, address string) *Channel {
+	c := NewChannel(address, nil)
 	t.Cleanup(c.Close)
 	return c
 }
 
-func say(ctx context.Context, c *Client, method byte, text string) (string, error) {
+func say(ctx context.Context, c *Channel, method byte, text string) (string, error) {
 	reply := new(wrapperspb.StringValue)
 	err := c.Call(ctx, method, wrapperspb.String(text), reply)
 	return reply.GetValue(), err
@@ -213,8 +213,8 @@ func TestKeptCalls(t *testing.T) {
 	require.Eventually(t, func() bool { return s.left() == standardLimits }, testWait, time.Millisecond, "nothing is counted any more")
 }
 
-// TestWhatIsAnsweredAtOnceHoldsNobodyUp has somebody not read the answers to calls that are not kept: what he asks besides is done.
-func TestWhatIsAnsweredAtOnceHoldsNobodyUp(t *testing.T) {
+// TestQuickCallsBlockNoOthers has somebody not read the answers to calls that are not kept: what he asks besides is done.
+func TestQuickCallsBlockNoOthers(t *testing.T) {
 	s := startServer(t, "127.0.0.1:0")
 	conn := connectTo(t, s)
 	conn.say(Preface)
@@ -247,8 +247,8 @@ func TestLostConnections(t *testing.T) {
 	require.Equal(t, "again", got)
 }
 
-// TestSilentHostsAreLeft has a host take a call and say nothing, as one does that is frozen.
-func TestSilentHostsAreLeft(t *testing.T) {
+// TestSilentHostsAreDropped has a host take a call and say nothing, as one does that is frozen.
+func TestSilentHostsAreDropped(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
@@ -264,7 +264,7 @@ func TestSilentHostsAreLeft(t *testing.T) {
 	}()
 	c := newTestClient(t, listener.Addr().String())
 	for range 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), silence+silence/10)
+		ctx, cancel := context.WithTimeout(t.Context(), silenceTimeout+silenceTimeout/10)
 		_, err = say(ctx, c, echo, "")
 		cancel()
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -321,7 +321,7 @@ func TestExpiredCallsAreNotSent(t *testing.T) {
 	require.Zero(t, s.asked.Load(), "what was sent before has come too")
 }
 
-func TestClosedClientsCallNobody(t *testing.T) {
+func TestAClosedClientSendsNoCalls(t *testing.T) {
 	s := startServer(t, "127.0.0.1:0")
 	c := newTestClient(t, s.address)
 	_, err := say(t.Context(), c, echo, "")

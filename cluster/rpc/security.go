@@ -33,8 +33,8 @@ type Security struct {
 	// Caller says whose certificate a connection with a port has brought. It is asked once the handshake has succeeded, but not
 	// for ProtocolJoin.
 	Caller func(*tls.ConnectionState) (Caller, error)
-	// TurnedAway is called when a server has ended a connection because it does not want this host's certificate. It may be nil.
-	TurnedAway func()
+	// OnRejected is called when a server has ended a connection because it does not want this host's certificate. It may be nil.
+	OnRejected func()
 	// Vet returns the Vetting of the server at the other end of a dialed connection; nil: its certificate is enough.
 	Vet func(*tls.ConnectionState) Vetting
 	// Network is what the connections are made over; nil: TCP. With nothing else set they are plain.
@@ -48,8 +48,8 @@ func (s *Security) isPlain() bool { return s == nil || s.Client == nil }
 // sooner says nothing of the certificate, which has not been seen then: there is no room, for example.
 func (s *Security) noteRefusal(err error) {
 	var operation *net.OpError
-	if s != nil && s.TurnedAway != nil && errors.As(err, &operation) && operation.Op == "remote error" {
-		s.TurnedAway()
+	if s != nil && s.OnRejected != nil && errors.As(err, &operation) && operation.Op == "remote error" {
+		s.OnRejected()
 	}
 }
 
@@ -110,7 +110,7 @@ func begin(conn net.Conn, err error, preface string) (net.Conn, error) {
 	_ = conn.SetWriteDeadline(time.Now().Add(deadAfter))
 	if _, err := conn.Write([]byte(preface)); err != nil {
 		_ = conn.Close()
-		return nil, guess(err)
+		return nil, explainClose(err)
 	}
 	_ = conn.SetWriteDeadline(time.Time{})
 	return conn, nil

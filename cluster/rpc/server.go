@@ -14,18 +14,18 @@ import (
 // Server answers calls.
 type Server struct {
 	service
-	crowded   func(Caller)
-	lingering atomic.Int32 // connections that are told that there is no room for them
+	onFull   func(Caller)
+	draining atomic.Int32 // connections that are told that there is no room for them
 
 	settled time.Duration // after it a connection goes for one that there is no room for; 0: none does
 
 	mu     sync.Mutex
-	conns  map[net.Conn]*attendee
+	conns  map[net.Conn]*connInfo
 	closed bool
 }
 
-// attendee is who has a connection.
-type attendee struct {
+// connInfo is who has a connection.
+type connInfo struct {
 	Caller
 	since time.Time
 }
@@ -57,8 +57,8 @@ func (s *Server) AcceptForwarded(judge func(by, caller Caller) error) { s.judge 
 
 func newServer(handlers map[byte]Handler, l limits, t times, malformed func(), crowded func(Caller)) *Server {
 	return &Server{
-		service: service{handlers: handlers, malformed: malformed, room: newRoom(l), times: t},
-		crowded: crowded, conns: make(map[net.Conn]*attendee),
+		service: service{handlers: handlers, malformed: malformed, quota: newQuota(l), times: t},
+		onFull:  crowded, conns: make(map[net.Conn]*connInfo),
 	}
 }
 
@@ -100,7 +100,7 @@ func isPassing(err error) bool {
 }
 
 // Budgets returns the budgets that the server counts for its callers.
-func (s *Server) Budgets() []*budget.Pool { return []*budget.Pool{s.room.connections} }
+func (s *Server) Budgets() []*budget.Pool { return []*budget.Pool{s.quota.connections} }
 
 // Close ends all connections.
 func (s *Server) Close() {
@@ -110,7 +110,7 @@ func (s *Server) Close() {
 	for conn := range s.conns {
 		abort(conn)
 	}
-	s.room.close()
+	s.quota.close()
 }
 
 // HangUp ends the connections of some, and the calls that they have under way.
@@ -131,32 +131,32 @@ func (s *Server) serve(conn net.Conn) {
 		return // it has gone
 	}
 	standing := caller.Standing()
-	accounts, err := s.room.enter(caller, standing)
-	if err != nil && s.makeRoom(originOf(caller)) {
+	accounts, err := s.quota.connect(caller, standing)
+	if err != nil && s.makeRoom(peerOf(caller)) {
 		standing = budget.Replacing
-		accounts, err = s.room.enter(caller, standing)
+		accounts, err = s.quota.connect(caller, standing)
 	}
 	if err != nil {
-		s.crowded(caller)
-		s.sayCrowded(conn)
+		s.onFull(caller)
+		s.rejectFull(conn)
 		return
 	}
-	defer s.room.leave(caller, standing)
+	defer s.quota.disconnect(caller, standing)
 	if s.register(conn, caller) {
 		defer s.unregister(conn)
-		newServing(&s.service, conn, caller, accounts).serve()
+		newServerConn(&s.service, conn, caller, accounts).serve()
 	}
 }
 
 // makeRoom hangs up on the connection that has been there for longest: of the same origin if that has too many. It is false if none
 // has had its time.
-func (s *Server) makeRoom(from origin) bool {
+func (s *Server) makeRoom(from peer) bool {
 	if s.settled == 0 {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	oldest := func(of func(*attendee) bool) (goes net.Conn, count int) {
+	oldest := func(of func(*connInfo) bool) (goes net.Conn, count int) {
 		for conn, who := range s.conns {
 			if !of(who) {
 				continue
@@ -167,9 +167,9 @@ func (s *Server) makeRoom(from origin) bool {
 		}
 		return goes, count
 	}
-	goes, count := oldest(func(who *attendee) bool { return originOf(who.Caller) == from })
-	if count < s.room.limits.connectionsPerHost {
-		goes, _ = oldest(func(*attendee) bool { return true })
+	goes, count := oldest(func(who *connInfo) bool { return peerOf(who.Caller) == from })
+	if count < s.quota.limits.connectionsPerHost {
+		goes, _ = oldest(func(*connInfo) bool { return true })
 	}
 	if goes == nil || time.Since(s.conns[goes].since) < s.settled {
 		return false
@@ -179,19 +179,19 @@ func (s *Server) makeRoom(from origin) bool {
 	return true
 }
 
-// sayCrowded tells some of those why they are hung up on: they take a connection and a moment, too.
-func (s *Server) sayCrowded(conn net.Conn) {
-	if s.lingering.Add(1) <= mostLingering {
+// rejectFull tells some of those why they are hung up on: they take a connection and a moment, too.
+func (s *Server) rejectFull(conn net.Conn) {
+	if s.draining.Add(1) <= maxDraining {
 		refuseConnection(conn, Crowded)
 	}
-	s.lingering.Add(-1)
+	s.draining.Add(-1)
 }
 
 func (s *Server) register(conn net.Conn, caller Caller) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		s.conns[conn] = &attendee{caller, time.Now()}
+		s.conns[conn] = &connInfo{caller, time.Now()}
 	}
 	return !s.closed
 }

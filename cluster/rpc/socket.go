@@ -72,13 +72,13 @@ func UserAt(conn *net.UnixConn) (Caller, error) {
 	return caller, errors.Join(controlled, err)
 }
 
-// mostGroups is how many a process can have (NGROUPS_MAX).
-const mostGroups = 64 << 10
+// maxGroups is how many a process can have (NGROUPS_MAX).
+const maxGroups = 64 << 10
 
 // peerGroups asks the kernel, which noted them when the other side connected: a process that /proc tells of could be another one by
 // now, or be none that is seen from here. nil: there are none, or they are not known.
 func peerGroups(fd int) []uint32 {
-	for room := uint32(32); room <= mostGroups; room *= 2 {
+	for room := uint32(32); room <= maxGroups; room *= 2 {
 		groups := make([]uint32, room)
 		size := room * 4
 		_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_PEERGROUPS,

@@ -70,7 +70,7 @@ func TestSocketsOfTheDeadAreReplaced(t *testing.T) {
 	require.Equal(t, "text", string(content), "it is none")
 }
 
-func TestCallersInWords(t *testing.T) {
+func TestCallerStrings(t *testing.T) {
 	require.Equal(t, "local", CallerOf(t.Context()).String())
 	require.Equal(t, "uid 7", Caller{Role: RoleUser, UID: 7}.String())
 	require.True(t, strings.HasPrefix(Caller{Role: RoleServer, Host: "a"}.String(), "server a at "))

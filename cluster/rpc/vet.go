@@ -21,7 +21,7 @@ func (s *Security) vetting(conn net.Conn) Vetting {
 }
 
 // refused ends the connection to a server that is not to be asked anything.
-func (c *connection) refused() error {
+func (c *clientConn) refused() error {
 	if c.vetting == nil {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (c *connection) refused() error {
 }
 
 // vet returns an error if the server is not to get a call.
-func (c *connection) vet(ctx context.Context, numbers *atomic.Uint64) error {
+func (c *clientConn) vet(ctx context.Context, numbers *atomic.Uint64) error {
 	if err := c.refused(); err != nil || c.vetting == nil || ctx.Value(unprovenKey{}) != nil {
 		return err
 	}

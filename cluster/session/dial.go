@@ -121,8 +121,8 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 // Settle has a client that was dialed go on through the voter of this process, which was not there yet, as if [Open] had opened it. Calls that
 // others have not answered yet are asked again. It is to be called once.
 func (c *Client) Settle(near Voter, peers *rpc.Peers) {
-	c.before.Store(new(c.router.Entrance()))
-	c.router.Settle(peers, near)
+	c.before.Store(new(c.router.AnyNode()))
+	c.router.Attach(peers, near)
 	c.follow(near)
 	close(c.settled)
 	time.AfterFunc(2*removalsRetry, c.peers.Close) // see FollowRemovals
@@ -132,7 +132,7 @@ func (c *Client) Settle(near Voter, peers *rpc.Peers) {
 func (c *Client) follow(near Voter) {
 	if near != nil {
 		c.near.Store(&near)
-		go near.FollowLeader(c.ctx, c.router.Lead)
+		go near.FollowLeader(c.ctx, c.router.SetLeader)
 	}
 }
 

@@ -45,7 +45,7 @@ func (h *holders) describePlain(caller *storepb.Caller, name string, content []b
 	writer := formats.Writer{
 		Hosts: []string{h.host, h.hostnameOf(caller)}, Now: time.Now(),
 		IsKin: func(pid int) bool { // a number is a pid only if it was one when it was written: of the writer, or of a relative
-			id, err := process.FindKin(int(caller.GetPid()), pid)
+			id, err := process.FindRelative(int(caller.GetPid()), pid)
 			if err == nil {
 				holder = id
 			}

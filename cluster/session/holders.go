@@ -158,7 +158,7 @@ func (h *holders) noteMark(id process.ID) bool {
 	if _, known := h.marks[id]; known {
 		return process.Alive(id)
 	}
-	if mark := process.Marks(id.PID); mark != "" {
+	if mark := process.MarkOf(id.PID); mark != "" {
 		h.marks[id] = mark
 	}
 	return true
@@ -182,7 +182,7 @@ func (h *holders) awaitMarked(id process.ID, end process.End) {
 			h.logger.Info("a lock's holder was killed; the lock stays until the processes have ended that it started",
 				"holder", id.PID, "processes", left)
 			for len(left) > 0 && pause.For(h.ctx, markInterval) == nil {
-				left = slices.DeleteFunc(left, func(pid int) bool { return !process.IsMarked(pid, mark) || process.Dying(pid) })
+				left = slices.DeleteFunc(left, func(pid int) bool { return !process.IsMarked(pid, mark) || process.Exiting(pid) })
 			}
 			if h.ctx.Err() != nil {
 				return

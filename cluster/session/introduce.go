@@ -11,7 +11,7 @@ import (
 // lineage is a caller's process with its ancestors, and how many of them are its family: those in whose place it may make
 // something. It is never empty: a caller that cannot be seen descends from nobody.
 func (h *holders) lineage(caller *storepb.Caller) (line []*storepb.Process, family int) {
-	relatives, _ := process.Lineage(int(caller.GetPid()))
+	relatives, _ := process.Ancestors(int(caller.GetPid()))
 	for i, relative := range relatives {
 		if family == i && relative.Group != 0 && relative.Group == relatives[0].Group || i == 0 {
 			family = i + 1
@@ -58,7 +58,7 @@ func (h *holders) introduceMaker(caller *storepb.Caller) {
 // seen from here, have no kin here.
 func (h *holders) isKin(caller *storepb.Caller, of []*storepb.Process) bool {
 	for _, p := range of {
-		if id, ok := h.ours(p); ok && process.IsKin(int(caller.GetPid()), id) {
+		if id, ok := h.ours(p); ok && process.IsRelative(int(caller.GetPid()), id) {
 			return true
 		}
 	}

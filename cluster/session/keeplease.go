@@ -51,7 +51,7 @@ func (c *Client) keepLease() {
 		var sent time.Duration
 		renew := func(to rpc.Node, ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
 			sent = hostinfo.BootTime()
-			req.Left = int64(c.leases.Left(holder, generation, sent))
+			req.Left = int64(c.leases.Remaining(holder, generation, sent))
 			return to.Lease(ctx, req)
 		}
 		ctx, cancel := context.WithTimeout(c.alive, rpc.AttemptTimeout)
@@ -65,7 +65,7 @@ func (c *Client) keepLease() {
 			c.leases.Clear() // it is over, or will be soon
 			return
 		case !reply.GetKnown():
-			c.leases.Lose(holder, generation)
+			c.leases.Invalidate(holder, generation)
 		default:
 			c.leases.Drop(inodesOf(reply.GetDrop())...)
 			dropped = max(dropped, reply.GetNumber())

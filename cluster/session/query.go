@@ -161,7 +161,7 @@ func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest
 		if term == ids.Term(reply.GetTerm()) {
 			return reply, nil
 		}
-	case <-time.After(rpc.Promptly):
+	case <-time.After(rpc.FastProbeTimeout):
 	}
 	c.probed.forget(node)
 	req.Probed = ""
@@ -172,7 +172,7 @@ func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest
 func (c *Client) query(ctx context.Context, query *storepb.Query, wants lease.Request) (*clusterpb.ExecuteReply, error) {
 	request := &clusterpb.ExecuteRequest{
 		Request: &clusterpb.ExecuteRequest_Query{Query: query},
-		Lease:   uint64(wants.Session), Client: wants.Client, Spent: wants.Spent, Asked: wants.Asked,
+		Lease:   uint64(wants.Session), Client: wants.Client, Spent: wants.Retired, Asked: wants.Asked,
 	}
 	if near := c.near.Load(); near != nil {
 		voter, instance, term := (*near).Word()
@@ -227,7 +227,7 @@ func (c *Client) queryLeasing(ctx context.Context, question string, query *store
 	ticket, wants := c.leases.Ask(holder, question, hostinfo.BootTime())
 	var request lease.Request
 	if wants {
-		request = lease.Request{Holder: holder, Spent: ticket.Spent, Asked: ticket.Position}
+		request = lease.Request{Holder: holder, Retired: ticket.Retired, Asked: ticket.Position}
 	}
 	reply, err := c.query(ctx, query, request)
 	if err != nil || reply.GetLease() == 0 || holder != c.holder() {

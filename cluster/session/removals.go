@@ -33,14 +33,14 @@ func (c *Client) FollowRemovals(ctx context.Context, removed func(namespace.Remo
 	select {
 	case <-c.settled:
 		// Who is asked now tells first where it is. What was removed before that it never tells; the other one does, if it is not far behind.
-		c.followRemovals(ctx, c.router.Entrance, func() { time.AfterFunc(removalsRetry, end) }, removed)
+		c.followRemovals(ctx, c.router.AnyNode, func() { time.AfterFunc(removalsRetry, end) }, removed)
 	case <-ctx.Done():
 	}
 }
 
 // entranceBefore is whom to ask until the client settles, and for a moment afterwards.
 func (c *Client) entranceBefore() rpc.Node {
-	entrance := c.router.Entrance()
+	entrance := c.router.AnyNode()
 	if before := c.before.Load(); before != nil { // which is kept before there is another entrance
 		return *before
 	}

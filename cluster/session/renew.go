@@ -60,7 +60,7 @@ func (c *Client) renew(ctx context.Context, s *clientSession) time.Duration {
 	c.ahead.Store(reply.GetClusterTime() - int64(sent))
 	c.took.Store(int64(took))
 	c.offset.Store(wallClock(asked.Add(took/2)) - reply.GetClusterTime())
-	c.router.Meet(reply.GetServers())
+	c.router.SetMembers(reply.GetServers())
 	if voters := reply.GetVoters(); voters != 0 {
 		c.voters.Store(voters)
 	}

@@ -34,7 +34,7 @@ func (c *Client) executeLeasing(ctx context.Context, request *clusterpb.ExecuteR
 		holder = c.holder()
 		ticket, again = c.leases.Change(holder, hostinfo.BootTime(), changes...)
 		next = withThese(next, again)
-		request.Lease, request.Client, request.Spent, request.Asked = uint64(holder.Session), holder.Client, ticket.Spent, ticket.Position
+		request.Lease, request.Client, request.Spent, request.Asked = uint64(holder.Session), holder.Client, ticket.Retired, ticket.Position
 		request.Also = next
 	})
 	if err == nil && holder == c.holder() {
@@ -51,7 +51,7 @@ func withThese(next []*storepb.Query, questions []string) []*storepb.Query {
 	}
 	for _, question := range questions {
 		query := new(storepb.Query)
-		if len(next) < lease.MostWithCommand && !slices.Contains(known, question) && proto.Unmarshal([]byte(question), query) == nil {
+		if len(next) < lease.MaxWithCommand && !slices.Contains(known, question) && proto.Unmarshal([]byte(question), query) == nil {
 			next = append(next, query)
 		}
 	}
@@ -64,7 +64,7 @@ func (c *Client) keepSequel(ticket lease.Ticket, next []*storepb.Query, reply *c
 		if i >= len(next) || answer.GetLease() == 0 {
 			continue
 		}
-		query := lease.OfMade(next[i], reply.GetResult())
+		query := lease.ForCreated(next[i], reply.GetResult())
 		if inodes, keyed := namespace.Keys(query, answer.GetResult()); keyed {
 			c.keep(ticket.For(questionOf(query)), answer.GetLease(), answer.GetResult(), inodes, time.Duration(answer.GetLeaseLasts()))
 		}
@@ -88,7 +88,7 @@ func isUnforeseen(op *storepb.Op) bool {
 func isUnknown(judged *uint64) bool { return judged == nil || ids.Inode(*judged) == ids.UnknownInode }
 
 // foresee tells which inodes an operation changes, as far as the mount can, and what the kernel asks after it: to judge who may use the
-// directory, to find the name, and for what is there. Inode 0 is the one of the result (lease.OfMade). None: nothing is known. What is
+// directory, to find the name, and for what is there. Inode 0 is the one of the result (lease.ForCreated). None: nothing is known. What is
 // missing here costs a round trip or two: the leader sees to it that nobody answers from what a command has changed.
 func foresee(op *storepb.Op) (changes []ids.Inode, next []*storepb.Query) {
 	switch op := op.GetOp().(type) {

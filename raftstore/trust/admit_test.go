@@ -18,7 +18,7 @@ const (
 	client = storepb.Role_CLIENT
 )
 
-func TestWhoIsLetIn(t *testing.T) {
+func TestAdmittedPeers(t *testing.T) {
 	put := func(token *storepb.JoinToken) func(*driver) {
 		return func(d *driver) { requireCode(d.tb, storepb.Code_OK, d.put(token)) }
 	}

@@ -133,7 +133,7 @@ func checkSegment(m *meta, info types.SegmentInfo) (tail, error) {
 	var content []byte
 	var err error
 	if !isSealed {
-		err = durable.Settle(path)
+		err = durable.Sync(path)
 	}
 	if err == nil {
 		content, err = os.ReadFile(path)

@@ -25,7 +25,7 @@ func readToken(given string, insecure bool, stdin io.Reader) (*identity.Token, e
 }
 
 // identify finds who this host is for the cluster that it mounts, or enters that with a token.
-func (p *mountPlan) identify(ctx context.Context, logger *slog.Logger) (*enrolment.MountKeeper, error) {
+func (p *mountPlan) identify(ctx context.Context, logger *slog.Logger) (*enrolment.MountRenewer, error) {
 	dir := p.identity
 	if dir == "" {
 		dir = cli.DefaultIdentity()

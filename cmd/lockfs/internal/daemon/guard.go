@@ -191,7 +191,7 @@ func newGuard(journal *os.File, mounted *fusefs.Mounted, token, socket *os.File)
 		strconv.FormatUint(uint64(connection.Number), 10), connection.Dir, "--"}, os.Args...)...)
 	guard.Args[0] = "lockfs"
 	guard.ExtraFiles = []*os.File{alive}
-	watched := process.Own()
+	watched := process.OwnPidfd()
 	defer func() { _ = watched.Close() }()
 	for _, file := range []*os.File{connection.Device, connection.Abort, journal, mounted.Estate(), connection.Files()[2], socket, token, watched} {
 		guard.ExtraFiles = append(guard.ExtraFiles, orNull(file))
@@ -347,7 +347,7 @@ func (g *guard) saidFarewell() bool {
 
 // diedOfIt tells whether the process of the mount was told to end and could not say farewell: the program had just been executed.
 func (g *guard) diedOfIt() bool {
-	return g.process != nil && slices.Contains(endSignals, os.Signal(process.EndedBy(g.process, reapLimit)))
+	return g.process != nil && slices.Contains(endSignals, os.Signal(process.EndSignal(g.process, reapLimit)))
 }
 
 // inherited answers a descriptor that this process was started with; nil if there is none.
@@ -370,7 +370,7 @@ func awaitEnd(alive *os.File, pid int) error {
 			return os.NewSyscallError("poll", err)
 		case n > 0:
 			return nil
-		case process.Dying(pid):
+		case process.Exiting(pid):
 			dying, interval = dying+1, dyingInterval
 		default:
 			dying, interval = 0, guardInterval

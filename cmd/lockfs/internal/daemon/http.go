@@ -21,7 +21,7 @@ import (
 
 // protect is cluster.Node.Protect for a host that is no server. It judges others by the roster that keepalives tell: a server that was removed, or a
 // host that was revoked, is refused.
-func protect(listener net.Listener, credentials *identity.Credentials, judge identity.Judge) net.Listener {
+func protect(listener net.Listener, credentials *identity.Credentials, judge identity.Verifier) net.Listener {
 	if address, isTCP := listener.Addr().(*net.TCPAddr); isTCP && address.IP.IsLoopback() {
 		return listener
 	}

@@ -181,7 +181,7 @@ func (p *mountPlan) secure(ctx, looking context.Context, config *session.Config)
 	if err != nil {
 		return err
 	}
-	config.Security, config.Heard, config.Roster = keeper.Security(), keeper.Heard, keeper.RosterVersion
+	config.Security, config.Heard, config.Roster = keeper.Security(), keeper.Update, keeper.RosterVersion
 	p.keeper = keeper
 	go keeper.Run(ctx)
 	return nil
@@ -196,7 +196,7 @@ func (p *mountPlan) rootIsNobody(client *session.Client) func(context.Context) (
 		if err := client.Await(ctx, p.keeper.Known()); err != nil {
 			return false, err
 		}
-		return p.keeper.RootIsNobody(), nil
+		return p.keeper.RootSquashed(), nil
 	}
 }
 

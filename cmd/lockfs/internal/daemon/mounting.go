@@ -53,7 +53,7 @@ func endSession(client *session.Client, mounted *fusefs.Mounted) error {
 // family tells fusefs who makes a request.
 func family(thread uint32) iter.Seq[observation.Process] {
 	return func(yield func(observation.Process) bool) {
-		for id := range process.Family(int(thread)) {
+		for id := range process.Group(int(thread)) {
 			if !yield(observation.Process{PID: id.PID, Start: id.Start}) {
 				return
 			}

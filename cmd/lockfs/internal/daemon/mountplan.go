@@ -28,7 +28,7 @@ type mountPlan struct {
 	remount   bool            // only change the options of the file system
 	fixed     []string        // other options that were given for that
 
-	keeper  *enrolment.MountKeeper          // nil: plain connections
+	keeper  *enrolment.MountRenewer         // nil: plain connections
 	protect func(net.Listener) net.Listener // of its HTTP; nil: there are no certificates
 }
 

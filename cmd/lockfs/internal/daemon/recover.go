@@ -202,7 +202,7 @@ func compareLogs(r *consensus.Recovery, logs []survivingLog) *recovered {
 			sound = append(sound, log.ID)
 		}
 	}
-	report.Uncompared = r.Misses(sound)
+	report.Uncompared = r.MissingVoters(sound)
 	if common > 0 {
 		report.Uncertain = report.Index - common
 	}

@@ -120,7 +120,7 @@ func restore(
 		return nil, fmt.Errorf("%s: %s; --force restores it all the same", file, farClock(now, last))
 	}
 	r.State, r.Term, r.PastClock = state, ids.Term(header.Term), force
-	if err := r.Do(now); errors.Is(err, identity.ErrSeal) {
+	if err := r.Do(now); errors.Is(err, identity.ErrWrongSealKey) {
 		return nil, fmt.Errorf("%s: %w: give ca.key of a server of that cluster as it was when the backup was made; `lockfs ca rotate` replaces it", sealKey, err)
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, adviseForce(err))

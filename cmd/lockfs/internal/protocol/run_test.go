@@ -316,7 +316,7 @@ func TestRunKilledLeavesNoProcessBehind(t *testing.T) {
 				require.Equal(t, cli.ExitSignal+int(syscall.SIGKILL), code)
 				require.Contains(t, r.stderr.String(), "the process that held the lock was killed")
 			}
-			require.True(t, syscall.Kill(pid, 0) != nil || process.Dying(pid))
+			require.True(t, syscall.Kill(pid, 0) != nil || process.Exiting(pid))
 		})
 	}
 }

@@ -44,7 +44,7 @@ func asking(ctx context.Context, whom *cli.ClusterFlags, turnedAway func(), ques
 		return err
 	}
 	if asked.Security != nil {
-		asked.Security.TurnedAway = turnedAway
+		asked.Security.OnRejected = turnedAway
 	}
 	admin, err := cluster.NewAdmin(asked.Addresses, asked.Security)
 	if err != nil {

@@ -148,9 +148,9 @@ func TestTheFrontKillsWhatItsWorkerLeaves(t *testing.T) {
 	front := start(t, "run-in-time")
 	processes := process.Descendants(front.Process.Pid)
 	require.Len(t, processes, 2)
-	require.NotEmpty(t, process.Marks(processes[0]))
-	require.True(t, process.IsMarked(processes[1], process.Marks(processes[0])))
+	require.NotEmpty(t, process.MarkOf(processes[0]))
+	require.True(t, process.IsMarked(processes[1], process.MarkOf(processes[0])))
 	require.NoError(t, unix.Kill(processes[0], unix.SIGKILL))
 	front.end(t, exitSignal+int(unix.SIGKILL), "the command was killed too")
-	require.True(t, unix.Kill(processes[1], 0) != nil || process.Dying(processes[1]))
+	require.True(t, unix.Kill(processes[1], 0) != nil || process.Exiting(processes[1]))
 }

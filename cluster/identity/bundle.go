@@ -1,0 +1,96 @@
+package identity
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"slices"
+)
+
+// bundle does not change.
+type bundle struct {
+	name        Name
+	key         *Key
+	leaf        *x509.Certificate
+	chain       []*x509.Certificate
+	authorities []*x509.Certificate
+	servers     []string
+	roster      *Roster // never nil
+	statuses    map[KeyHash]Status
+	signer      Fingerprint      // of which authority the leaf is; zero if none that is known
+	presented   *tls.Certificate // leaf and chain
+	withRoots   *tls.Certificate // and the authorities: who comes with a token finds its own among them
+}
+
+// parseIssuedCert lacks the key.
+func parseIssuedCert(grant IssuedCert) (*bundle, error) {
+	leaf, err := parseCertificates("the certificate that was issued", [][]byte{grant.Leaf})
+	if err != nil {
+		return nil, err
+	}
+	chain, err := parseCertificates("the chain of the certificate that was issued", grant.Chain)
+	if err != nil {
+		return nil, err
+	}
+	authorities, err := parseCertificates("an authority", grant.Authorities)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := verifyChain(authorities, leaf[0], chain); err != nil {
+		return nil, fmt.Errorf("what was issued: %w", err)
+	}
+	m, err := newBundle(leaf[0], chain, authorities, grant.Servers)
+	if err == nil && grant.Roster != nil {
+		m.roster = grant.Roster
+	}
+	return m, err
+}
+
+// newBundle lacks the key. It does not demand that the leaf is from one of the authorities: what is in a directory may be on
+// its way from one to the next.
+func newBundle(leaf *x509.Certificate, chain, authorities []*x509.Certificate, servers []string) (*bundle, error) {
+	name, err := NameOf(leaf)
+	if err != nil {
+		return nil, err
+	}
+	m := &bundle{name: name, leaf: leaf, chain: chain, authorities: authorities, servers: slices.Clone(servers), roster: new(Roster)}
+	for _, authority := range authorities {
+		if leaf.CheckSignatureFrom(authority) == nil {
+			m.signer = FingerprintOf(authority)
+		}
+	}
+	return m, nil
+}
+
+// with is the same with the key of the leaf.
+func (b *bundle) with(key *Key) *bundle {
+	whole := *b
+	whole.key, whole.statuses = key, b.roster.statuses()
+	whole.presented = certificateOf(key, b.leaf, b.chain)
+	whole.withRoots = certificateOf(key, b.leaf, b.chain, b.authorities)
+	return &whole
+}
+
+func (b *bundle) sameHost(next *bundle) error {
+	if next.name != b.name {
+		return fmt.Errorf("the certificate is for %v, and this was started as %v", next.name, b.name)
+	}
+	return nil
+}
+
+// IssuedCert is what a cluster gives to a host that enrols or renews. Certificates are DER.
+type IssuedCert struct {
+	Leaf        []byte
+	Chain       [][]byte // what leads from the leaf to older authorities: cross-signed certificates
+	Authorities [][]byte // whom to trust, all that are trusted now
+	Servers     []string // addresses; none: those known before stay
+	Roster      *Roster  // nil: that known before stays
+}
+
+func certificateOf(key *Key, leaf *x509.Certificate, more ...[]*x509.Certificate) *tls.Certificate {
+	shown := &tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key.private, Leaf: leaf}
+	for _, certificate := range slices.Concat(more...) {
+		shown.Certificate = append(shown.Certificate, certificate.Raw)
+	}
+	return shown
+}

@@ -1,0 +1,132 @@
+package identity
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"lockfs/cluster/durable"
+)
+
+const sealKeyBlock = "LOCKFS SEAL KEY"
+
+// SealKey seals the authority's key in the cluster's state: an AES-256 key that each server keeps beside its data.
+type SealKey [32]byte
+
+// NewSealKey draws one.
+func NewSealKey() SealKey {
+	var key SealKey
+	_, _ = rand.Read(key[:]) // never fails (crypto/rand)
+	return key
+}
+
+// SealKeyOf is the key of these bytes, as a server is told it when it joins.
+func SealKeyOf(content []byte) (SealKey, error) {
+	var key SealKey
+	if len(content) != len(key) {
+		return SealKey{}, fmt.Errorf("a seal key has %d bytes, not %d", len(key), len(content))
+	}
+	copy(key[:], content)
+	return key, nil
+}
+
+// String tells nothing of the key.
+func (SealKey) String() string { return "(seal key)" }
+
+// GoString tells nothing of the key.
+func (SealKey) GoString() string { return "(seal key)" }
+
+// LoadSealKey reads a file that Save wrote. It refuses one that others than its owner may read, with an [*ExposedError].
+// Without one the error is fs.ErrNotExist.
+func LoadSealKey(path string) (SealKey, error) {
+	content, err := readSecret(path)
+	if err != nil {
+		return SealKey{}, err
+	}
+	block, rest := pem.Decode(content)
+	if block == nil || block.Type != sealKeyBlock || len(rest) > 0 {
+		return SealKey{}, fmt.Errorf("%s: it is no seal key", path)
+	}
+	key, err := SealKeyOf(block.Bytes)
+	if err != nil {
+		return SealKey{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return key, nil
+}
+
+// Save writes the key to a file that only its owner may read, durably.
+func (k SealKey) Save(path string) error {
+	return durable.Replace(path, pem.EncodeToMemory(&pem.Block{Type: sealKeyBlock, Bytes: k[:]}))
+}
+
+// ExposedError says that others than its owner may read a file with a key. What is in it was not used.
+type ExposedError struct {
+	Path string
+	Mode fs.FileMode
+}
+
+// Error says what to do.
+func (e *ExposedError) Error() string {
+	return fmt.Sprintf("%s has mode %04o, so others can read the key in it: if nobody has, chmod 600 %s", e.Path, e.Mode, e.Path)
+}
+
+func readSecret(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, &ExposedError{Path: path, Mode: mode}
+	}
+	return os.ReadFile(path)
+}
+
+// ErrWrongSealKey is said of a sealed key that does not open: it was sealed with another seal key, belongs to another certificate, or is
+// damaged.
+var ErrWrongSealKey = errors.New("the key of the authority does not open with this seal key")
+
+func (k SealKey) cipher() (cipher.AEAD, error) {
+	block, err := aes.NewCipher(k[:])
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// Encrypt is the authority's key as the state keeps it: bound to its certificate, and different each time.
+func (a *Authority) Encrypt(key SealKey) ([]byte, error) {
+	private, err := x509.MarshalPKCS8PrivateKey(a.private)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := key.cipher()
+	if err != nil {
+		return nil, err
+	}
+	fingerprint := a.Fingerprint()
+	return aead.Seal(nil, nil, private, fingerprint[:]), nil
+}
+
+// Decrypt opens what Seal made for the authority with this certificate. [ErrWrongSealKey] if the key does not fit.
+func Decrypt(certificate *x509.Certificate, sealed []byte, key SealKey) (*Authority, error) {
+	aead, err := key.cipher()
+	if err != nil {
+		return nil, err
+	}
+	fingerprint := FingerprintOf(certificate)
+	der, err := aead.Open(nil, nil, sealed, fingerprint[:])
+	if err != nil {
+		return nil, ErrWrongSealKey
+	}
+	private, err := parsePrivate(der)
+	if err != nil {
+		return nil, fmt.Errorf("the key of the authority: %w", err)
+	}
+	return &Authority{certificate: certificate, private: private}, nil
+}

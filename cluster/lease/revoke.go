@@ -1,0 +1,96 @@
+package lease
+
+import (
+	"time"
+
+	"lockfs/raftstore/ids"
+)
+
+// Revocations answers what a mount has to drop and the number to say when it has, and when its lease is to be extended at the latest, if it is to be.
+// known is false if the lease of that generation is lost. [Table.NotifiedHolders] tells when there is more.
+func (t *Table) Revocations(of Holder, generation uint64) (inodes []ids.Inode, number uint64, due time.Duration, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.get(of, generation)
+	if h == nil {
+		return nil, 0, 0, false
+	}
+	if h.mustDrop() {
+		for ino, holding := range h.holds {
+			if holding.revoke != 0 {
+				inodes = append(inodes, ino)
+			}
+		}
+	}
+	return inodes, h.revokes, h.until - Duration + Hold, true
+}
+
+// revoke has a mount drop an inode, and answers the number of that request.
+func (t *Table) revoke(h *holder, ino ids.Inode) uint64 {
+	holding := h.holds[ino]
+	if holding.revoke != 0 {
+		return holding.revoke
+	}
+	h.revokes++
+	holding.revoke = h.revokes
+	h.holds[ino] = holding
+	t.notify(h)
+	return h.revokes
+}
+
+// News tells, when there is something in it, that Told will answer somebody.
+func (t *Table) News() <-chan struct{} { return t.news }
+
+// NotifiedHolders answers once those who were asked to drop something, or have lost their leases.
+func (t *Table) NotifiedHolders() []Holder {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	told := t.notified
+	t.notified = nil
+	for _, of := range told {
+		if h := t.byID[of]; h != nil {
+			h.isNotified = false
+		}
+	}
+	return told
+}
+
+// Acknowledge is a mount's word that it has done the requests up to a number.
+func (t *Table) Acknowledge(of Holder, generation, number uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.get(of, generation)
+	if h == nil || number <= h.dropped || number > h.revokes {
+		return
+	}
+	h.dropped = number
+	for ino, holding := range h.holds {
+		if holding.revoke != 0 && holding.revoke <= number {
+			t.unhold(h, ino)
+		}
+	}
+	t.acknowledge(h)
+}
+
+// RevokeAhead asks the holders of inodes to drop them, because a command is on its way that touches them. Nobody gets them before over is
+// called, which is to be once that was applied or will not be.
+func (t *Table) RevokeAhead(inodes []ids.Inode) (over func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	foretold := t.revokedAhead // a later term has its own
+	for _, ino := range inodes {
+		foretold[ino]++
+		for h := range t.holders[ino] {
+			t.revoke(h, ino)
+		}
+	}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for _, ino := range inodes {
+			if foretold[ino]--; foretold[ino] == 0 {
+				delete(foretold, ino)
+			}
+		}
+	}
+}

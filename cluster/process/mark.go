@@ -1,0 +1,54 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// MarkVariable is the environment variable that marks the processes that one `lockfs run` has started, with a random number.
+// Descendants inherit it, in any session and with any parent, unless a program clears its environment.
+const MarkVariable = "LOCKFS_RUN"
+
+// MarksVariable has the same mark, in the environment of the process alone that holds the lock and starts the command.
+const MarksVariable = "LOCKFS_RUNS"
+
+// leastMark is how long a mark is at least: nobody guesses it.
+const leastMark = 32
+
+// MarkOf returns the mark that a process gives what it starts. It is empty if the process gives none or cannot be read.
+func MarkOf(pid int) string {
+	for _, variable := range environ(pid) {
+		if mark, is := strings.CutPrefix(string(variable), MarksVariable+"="); is && len(mark) >= leastMark {
+			return mark
+		}
+	}
+	return ""
+}
+
+// IsMarked reports whether a process has a mark.
+func IsMarked(pid int, mark string) bool {
+	marked := []byte(MarkVariable + "=" + mark)
+	return slices.ContainsFunc(environ(pid), func(variable []byte) bool { return bytes.Equal(variable, marked) })
+}
+
+// Marked returns the processes with a mark, but none that has ended or is about to.
+func Marked(mark string) (pids []int) {
+	processes, _ := os.ReadDir("/proc")
+	for _, p := range processes {
+		pid, err := strconv.Atoi(p.Name())
+		if err == nil && IsMarked(pid, mark) && !Exiting(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// environ is a process's environment as it was when its program began.
+func environ(pid int) [][]byte {
+	content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return bytes.Split(content, []byte{0})
+}

@@ -1,0 +1,92 @@
+package rpc
+
+import (
+	"context"
+	"net/netip"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/cluster/clusterpb"
+)
+
+type (
+	receivedDetourKey struct{} // of a request that was received: its *clusterpb.Detour
+	detourKey         struct{} // of a request to be sent: its *clusterpb.Detour, without the request
+)
+
+// Unreachable returns the address at which the caller of a request cannot reach the leader, and so asks for its request to be
+// forwarded; empty: it does not ask.
+func Unreachable(ctx context.Context) string { return receivedDetour(ctx).GetUnreachable() }
+
+// ClusterOf returns the id of the cluster that is to do a request that came by a detour; empty: any.
+func ClusterOf(ctx context.Context) string { return receivedDetour(ctx).GetCluster() }
+
+// withReceivedDetour has a request be one that came by a detour.
+func withReceivedDetour(ctx context.Context, detour *clusterpb.Detour) context.Context {
+	return context.WithValue(ctx, receivedDetourKey{}, &clusterpb.Detour{Unreachable: detour.GetUnreachable(), Cluster: detour.GetCluster()})
+}
+
+func receivedDetour(ctx context.Context) *clusterpb.Detour {
+	detour, _ := ctx.Value(receivedDetourKey{}).(*clusterpb.Detour)
+	return detour
+}
+
+// withDetour has the requests that are sent with a context be to be forwarded, or forwarded ones.
+func withDetour(ctx context.Context, detour *clusterpb.Detour) context.Context {
+	return context.WithValue(ctx, detourKey{}, detour)
+}
+
+// inDetour returns a request as it is to be sent with a context: in a detour if the context says so, and only the leader does the method, as
+// its reply says.
+func inDetour(ctx context.Context, method byte, request, reply proto.Message) (kind byte, message proto.Message, err error) {
+	detour, _ := ctx.Value(detourKey{}).(*clusterpb.Detour)
+	if _, ofLeader := reply.(Answer); detour == nil || !ofLeader {
+		return method, request, nil
+	}
+	inner, err := proto.Marshal(request)
+	return method | detourFlag, &clusterpb.Detour{
+		Request: inner, Unreachable: detour.GetUnreachable(), Origin: detour.GetOrigin(), Cluster: detour.GetCluster(),
+	}, err
+}
+
+var originRoles = map[Role]clusterpb.Origin_Role{
+	RoleInsecure: clusterpb.Origin_INSECURE, RoleJoiner: clusterpb.Origin_JOINER, RoleClient: clusterpb.Origin_CLIENT, RoleServer: clusterpb.Origin_SERVER,
+}
+
+// originFor describes a caller to the leader.
+func originFor(caller Caller) (*clusterpb.Origin, error) {
+	role, known := originRoles[caller.Role]
+	if !known || caller.Forwarder != "" {
+		return nil, NotForwarded
+	}
+	origin := &clusterpb.Origin{Role: role, Host: caller.Host}
+	if caller.Key != [32]byte{} {
+		origin.Key = caller.Key[:]
+	}
+	if caller.Address.IsValid() {
+		origin.Address = caller.Address.String()
+	}
+	return origin, nil
+}
+
+// callerFrom is the opposite of originFor.
+func callerFrom(origin *clusterpb.Origin) (Caller, error) {
+	caller := Caller{Host: origin.GetHost()}
+	known := false
+	for role, number := range originRoles {
+		if number == origin.GetRole() {
+			caller.Role, known = role, true
+		}
+	}
+	if !known || copy(caller.Key[:], origin.GetKey()) != len(origin.GetKey()) {
+		return Caller{}, Malformed
+	}
+	if origin.GetAddress() != "" {
+		address, err := netip.ParseAddr(origin.GetAddress())
+		if err != nil {
+			return Caller{}, Malformed
+		}
+		caller.Address = address
+	}
+	return caller, nil
+}
