@@ -46,7 +46,7 @@ func start(t *testing.T) *cluster {
 	c.guest.Start(t)
 	c.dir = hostileuser.Dir(t, c.Cluster, c.guest.Host, "users")
 	c.witnesses = hostileuser.StartWitnesses(t, c.dir, c.guest.Host, c.server.Host)
-	c.alone = c.witnesses.Observe(suite.Rounds(100, 2000))
+	c.alone = c.witnesses.Observe(suite.Rounds(100, 1000))
 	t.Logf("without a hostile user: %v", c.alone)
 	return c
 }
@@ -54,7 +54,7 @@ func start(t *testing.T) *cluster {
 // requireUnharmed requires that the witnesses notice nothing of a user.
 func (c *cluster) requireUnharmed(t *testing.T, what string) {
 	t.Helper()
-	seen := c.witnesses.Observe(suite.Rounds(100, 2000))
+	seen := c.witnesses.Observe(suite.Rounds(100, 1000))
 	t.Logf("%s: %v", what, seen)
 	hostileuser.Judge{Longest: opTimeout}.Require(t, seen)
 }

@@ -1,6 +1,5 @@
 //go:build soak
 
-// Package endurance has a cluster under all faults there are, several at a time, for as long as it is asked: see test/soak.
 package endurance
 
 import (

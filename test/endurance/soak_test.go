@@ -34,6 +34,8 @@ type soak struct {
 	seed uint64   // of the piece
 	told []string // which faults began in it, when and to whom
 
+	underFaults, inCalm time.Duration // the longest call of other users beside a hostile one
+
 	pieces, histories, undecided, calls, lockCalls, holds, rounds, left, events int
 }
 
@@ -96,8 +98,9 @@ func newest(figures []harm.Figure) (last harm.Figure) {
 }
 
 func (s *soak) String() string {
-	return fmt.Sprintf("%d pieces, %d histories (%d undecided) of %d calls and %d on locks, %d holds, %d turns of programs, %d locks of commands left behind, audit logs of %d events",
-		s.pieces, s.histories, s.undecided, s.calls, s.lockCalls, s.holds, s.rounds, s.left, s.events)
+	return fmt.Sprintf("%d pieces, %d histories (%d undecided) of %d calls and %d on locks, %d holds, %d turns of programs, %d locks of commands left behind, audit logs of %d events, longest call beside a hostile user %v under faults and %v without",
+		s.pieces, s.histories, s.undecided, s.calls, s.lockCalls, s.holds, s.rounds, s.left, s.events,
+		s.underFaults.Round(time.Millisecond), s.inCalm.Round(time.Millisecond))
 }
 
 // play does a piece.
@@ -116,6 +119,7 @@ func (s *soak) play(t *testing.T, seed uint64) {
 	locks.Calls, locks.Files = 60, []string{"x", "y"}
 	holds.Holds = 60
 	programs := startPrograms(t, s.c, on, seed)
+	hostility := startHostility(t, s.c, on, seed)
 	var stops []func()
 	for _, b := range []*bustle.Bustle{names, locks, holds} {
 		stops = append(stops, b.Start(t))
@@ -125,6 +129,8 @@ func (s *soak) play(t *testing.T, seed uint64) {
 	}
 	s.site.Run(harm.Schedule(harm.Size{Seed: seed, Length: *piece, AtOnce: *atOnce, Term: term, Only: drawn}))
 	s.site.Settle(t)
+	underFaults, inCalm := hostility.finish(t, on[0])
+	s.underFaults, s.inCalm = max(s.underFaults, underFaults), max(s.inCalm, inCalm)
 	for _, stop := range stops {
 		stop()
 	}

@@ -66,11 +66,20 @@ func Start(t testing.TB, on *hosts.Host, uid, dir, way string, numbers ...string
 	return &User{start(t, on, uid, "hostile.py", append([]string{own, way}, numbers...)...), own}
 }
 
-// Begun waits until the user has all that is to be had, and returns what that is.
+// Begun waits until the user has all that is to be had, and returns what that is. In a long run that may take minutes.
 func (u *User) Begun(t testing.TB) string {
 	t.Helper()
 	const word = "begun: "
-	require.NoError(t, u.Process.WaitOutput(word))
+	for tries := 1; ; tries++ {
+		err := u.Process.WaitOutput(word)
+		if err == nil {
+			break
+		}
+		if tries < suite.Rounds(1, 10) && !u.ended() {
+			continue
+		}
+		require.NoError(t, err)
+	}
 	hosts.Eventually(t, "the whole line", func() (string, bool) {
 		_, rest, _ := strings.Cut(u.Process.Stdout(), word)
 		return rest, strings.Contains(rest, "\n")
@@ -78,6 +87,15 @@ func (u *User) Begun(t testing.TB) string {
 	_, rest, _ := strings.Cut(u.Process.Stdout(), word)
 	line, _, _ := strings.Cut(rest, "\n")
 	return line
+}
+
+func (u *User) ended() bool {
+	select {
+	case <-u.Process.Ended():
+		return true
+	default:
+		return false
+	}
 }
 
 // End kills the user.
