@@ -49,7 +49,7 @@ func alarmListCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the alarms that are not cleared",
+		Short:   "List the alarms not yet cleared",
 		Example: "  lockfs alarm list --servers 10.0.0.1:7421",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -93,8 +93,8 @@ func backupVerifyCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify FILE|-",
-		Short: "Check a backup and show what is in it",
-		Long: `Check a backup and show what is in it. The command reads the whole backup and
+		Short: "Check a backup and show its content",
+		Long: `Check a backup and show its content. The command reads the whole backup and
 fails if it could not be restored. The printed state hash is the hash that the
 servers had at that index (lockfs status --json). The check needs as much memory
 as a server needs for this state.`,

@@ -56,7 +56,8 @@ or an age such as 10m. --follow prints new events until Ctrl-C. --json prints
 one object a line, as in audit.jsonl.
 
 ` + whoSees + `
-What happened in a directory that is gone, or elsewhere now, only root and those who did it see.`,
+Events in a directory that is gone or has moved are for root, and for the users
+who caused them.`,
 		Example: `  lockfs events --since 10m
   lockfs events --follow --json | jq -r 'select(.event == "removal_refused") | .lock_path'`,
 		Args: cli.Exactly(0, 0),

@@ -32,7 +32,7 @@ as for rm. Each forced removal and each refusal is an event (lockfs events).`,
 		Args: cli.Exactly(1, cli.AnyNumber),
 		RunE: func(cmd *cobra.Command, args []string) error { return remove(cmd.Context(), args, force) },
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "also while it is held, whoever holds it")
+	cmd.Flags().BoolVar(&force, "force", false, "remove the lock of a live holder too")
 	return cmd
 }
 

@@ -33,9 +33,9 @@ func ruleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rule",
 		Short: "List, set or delete rules for locks by path pattern",
-		Long: `A rule changes how lockfs treats the locks whose path matches a pattern: when
-they become stale, what happens then, and who may remove them. A rule takes
-effect on all hosts at once, also for existing locks.
+		Long: `A rule changes the treatment of locks by path pattern: when they become stale,
+what lockfs does then, and which hosts may remove them. A rule takes effect on
+all hosts at once, also for existing locks.
 
 ` + patternHelp,
 	}
@@ -87,30 +87,36 @@ func ruleSetCommand() *cobra.Command {
 		Use:   "set PATTERN",
 		Short: "Set or replace the rule of a pattern",
 		Long: `Set the rule of a pattern. It replaces the whole rule of that pattern: the
-format decides everything that you leave out. Durations look like 90s, 10m or
+format decides everything you leave out. Durations look like 90s, 10m or
 24h; 0 sets nothing.
 
 ` + patternHelp + `
 
-  --holder creator  the process that made the name is the holder, whatever the content: by O_EXCL, mkdir, a link or a
-                    symbolic link. When it ends the lock is stale, and removed unless --on-stale is keep. If it ends at
-                    once, as touch, mkdir and mktemp do, its nearest living ancestor in its process group is the
-                    holder: the script
-  --format F        only locks of this format count as locks: tower, semaphore, swarm, beads, pid, forrst; any other
-                    content is of no format then. none: no content is a lock of any format. data: what fits is data and
-                    no lock, whoever made it however; such a rule can set nothing else
-  --stale-after D   semaphore: stale so long after its timestamp, instead of an hour; of no format: so long after
-                    the file was last written or touched, instead of never. The other formats tell it themselves
-  --on-stale        keep: a stale lock stays, and whoever wants it next deals with it; remove: lockfs removes it
-  --guard           while it lives, it can be removed or overwritten from its host only, or by anyone
-  --host-timeout D  beads, pid and --holder creator: stale once its host has been silent for so long, instead of never.
-                    Its process may well be alive there: this trades safety for progress
-  --any-file        remove also what is data. Without it, a rule that removes (--on-stale remove, --holder creator)
-                    applies to locks only: names that were created exclusively and have two pieces of evidence
-                    (lockfs help locks), or a content in a format. So '*.lock' leaves yarn.lock alone
+  --holder creator  the process that created the name is the holder, with any
+                    content. When it ends, the lock is stale, and lockfs removes
+                    it unless --on-stale is keep. If it ends at once (touch,
+                    mkdir, mktemp), the holder is its nearest living ancestor in
+                    its process group: the script
+  --format F        only this format counts: tower, semaphore, swarm, beads, pid
+                    or forrst. none: no content counts as a format. data: no
+                    matching name is a lock; such a rule sets nothing else
+  --stale-after D   semaphore: time after the timestamp, instead of an hour;
+                    other content: time after the last write or touch, instead
+                    of never. The other formats have their own time
+  --on-stale        keep: a stale lock stays until the next program removes it;
+                    remove: lockfs removes it
+  --guard           from where programs may remove or overwrite a live lock: its
+                    host, or anyone
+  --host-timeout D  beads, pid and --holder creator: stale once the host has been
+                    silent for so long, instead of never. The process may still
+                    be alive: this trades safety for progress
+  --any-file        also remove data. Without it, a rule with --on-stale remove or
+                    --holder creator applies to locks only: content in a format,
+                    and exclusive names with two pieces of evidence (lockfs help
+                    locks). So '*.lock' leaves yarn.lock alone
 
-The names that are there and fit are listed first, with what becomes of each. If the rule has any removed,
-nothing is changed without --yes.`,
+The command first lists the existing names that match, with the effect on each.
+If the rule would remove any of them, it needs --yes.`,
 		Example: `  lockfs rule set 'jobs/*.lock' --stale-after 10m --on-stale remove
   lockfs rule set 'cache/*.lock' --holder creator   # those of filelock (SoftFileLock) and proper-lockfile
   lockfs rule set 'torch/**/lock' --holder creator  # those of torch.utils.cpp_extension
@@ -144,13 +150,13 @@ nothing is changed without --yes.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&set.Holder, "holder", "", "creator: held by the process that made the name")
-	cmd.Flags().StringVar(&set.Format, "format", "", "the only format that counts")
+	cmd.Flags().StringVar(&set.Holder, "holder", "", "creator: held by the creator of the name")
+	cmd.Flags().StringVar(&set.Format, "format", "", "the only valid format")
 	cmd.Flags().DurationVar(&staleAfter, "stale-after", 0, "how old a lock becomes before it is stale")
 	cmd.Flags().StringVar(&set.OnStale, "on-stale", "", "keep or remove")
 	cmd.Flags().StringVar(&set.Guard, "guard", "", "host or anyone")
 	cmd.Flags().DurationVar(&hostTimeout, "host-timeout", 0, "how long its host may be silent before a lock is stale")
-	cmd.Flags().BoolVar(&set.AnyFile, "any-file", false, "remove also what is data")
+	cmd.Flags().BoolVar(&set.AnyFile, "any-file", false, "also remove data files")
 	cmd.Flags().BoolVar(&yes, "yes", false, "set the rule also if it has names removed that are there")
 	flags.Add(cmd.Flags())
 	return cmd

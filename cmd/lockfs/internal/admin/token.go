@@ -94,11 +94,11 @@ has no rights of root there.
 			})
 		},
 	}
-	cmd.Flags().StringVar(&role, "role", "", "what it lets in: server or client (required)")
+	cmd.Flags().StringVar(&role, "role", "", "role of the host: server or client (required)")
 	cmd.Flags().StringVar(&plan.Host, "host", "", "only the host of this name")
 	cmd.Flags().DurationVar(&plan.TTL, "ttl", time.Hour, "how long it is good")
 	cmd.Flags().Uint32Var(&plan.Uses, "uses", 1, "how many hosts it lets in")
-	cmd.Flags().BoolVar(&plan.SquashRoot, "squash-root", false, "root on a client counts as nobody")
+	cmd.Flags().BoolVar(&plan.SquashRoot, "squash-root", false, "treat root of the host as uid 65534")
 	flags.Add(cmd.Flags())
 	return cmd
 }

@@ -23,9 +23,9 @@ func whyCommand() *cobra.Command {
 		Use:   "why PATH",
 		Short: "Explain a lock: its holder, and why it is or is not stale",
 		Long: `Explain a lock: why the name is a lock, its holder, why it is or is not stale,
-who may remove it, and the waiters. PATH is a path on a mount, or a path from
-the root of the only mount of this host. You see what you may read, as with
-.lockfs/why/PATH below the mount.`,
+which programs may remove it, and the waiters. PATH is a path on a mount, or a
+path from the root of the only mount of this host. You see files that you may
+read, as with .lockfs/why/PATH below the mount.`,
 		Example: `  lockfs why /locks/deploy.lock
   lockfs why deploy.lock --json | jq -r .holder`,
 		Args: cli.Exactly(1, 1),

@@ -40,10 +40,10 @@ func verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [FILE...]",
 		Short: "Verify audit logs, and show the holders of a lock over time",
-		Long: `Verify audit logs: that they are complete and unchanged, and that the locks kept
-their promises. FILE is an audit.jsonl of a server (its rotated files are read
-too), a server's data directory, the output of lockfs events --json for root, a
-recording of lockfs trace, or - for standard input. The default is
+		Long: `Verify that audit logs are complete and unchanged, and that locks kept their
+promises. FILE is an audit.jsonl of a server (its rotated files are read too), or
+a server's data directory. It can also be the output of lockfs events --json for
+root, a recording of lockfs trace, or - for standard input. The default is
 /var/lib/lockfs. Give the logs of all servers: the command compares them, and
 fills the gaps of one from the others. It needs no server and works on any host.
 
@@ -62,9 +62,9 @@ the mount. --since and --until take cluster time: 09:00 or 09:00:30 (today,
 local time), 2026-01-02T15:04:05Z, or an age such as 10m. --html writes a page
 with a timeline. --json prints all findings as one object.
 
-The exit code is 0 if the logs cover the question and are sound, 1 if a file
-cannot be read, 2 for a changed log or a contradiction, and 3 if the logs do not
-cover the question.`,
+The exit code is 0 if the logs cover the question and are sound, and 3 if they do
+not cover it. It is 2 for a changed log or a contradiction, and 1 if a file cannot
+be read.`,
 		Example: `  lockfs audit verify a/audit.jsonl b/audit.jsonl c/audit.jsonl
   lockfs audit verify --path deploy.lock --since 09:00 --until 10:00 --html deploy.html a.jsonl b.jsonl c.jsonl
   lockfs events --json | lockfs audit verify -`,
@@ -108,11 +108,11 @@ cover the question.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&question.Path, "path", "", "say who had this lock when")
+	flags.StringVar(&question.Path, "path", "", "list the holders of this lock, with times")
 	flags.StringVar(&since, "since", "", "only from this time on")
 	flags.StringVar(&until, "until", "", "only up to this time")
 	flags.StringVar(&page, "html", "", "write a page with a timeline to this file")
-	flags.DurationVar(&question.Within, "timeout", time.Minute, "how long to look for an order of what overlaps")
+	flags.DurationVar(&question.Within, "timeout", time.Minute, "time limit of the search for an order of overlapping calls")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

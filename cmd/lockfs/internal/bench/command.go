@@ -33,11 +33,12 @@ to the first directory's. PER SECOND is of all workers. Handovers are between tw
 each other in the command and show the same files, such as two mounts of one cluster, else within one; the
 lock is held for 20 ms each time, which does not count.
 
-The kernel lets one program at a time create or remove in a directory of a mount, so many workers in one directory
-are not faster than one, on any file system that takes its time for that; --own-dirs shows what else there is.
+The kernel lets one program at a time create or remove names in a directory. So
+many workers in one directory are not faster than one; --own-dirs gives each a
+directory of its own.
 
-Everything is done in a fresh directory in each DIR, which is removed at the end, also after Ctrl-C; press it
-again if that hangs.`, measurementHelp()),
+lockfs works in a fresh directory in each DIR, and removes it at the end, also
+after Ctrl-C. If this hangs, press it again.`, measurementHelp()),
 		Example: `  lockfs bench /locks
   lockfs bench /locks /mnt/nfs /var/tmp --duration 5s
   lockfs bench /locks-of-a /locks-of-b --only cycle,handover-flock

@@ -25,8 +25,8 @@ var All = []Measurement{
 	{"cat", "open, read, close of a held lock", inTurn, crewOf(cat)},
 	{"flock", "flock and unlock of an open file", inTurn, crewOf(flock)},
 	{"list", "listing of a directory of 100 files", inTurn, inOneDir(crewOf(list))},
-	{"handover-flock", "from the unlock to the lock of who waits in flock", inPairs, handoverOf(newFlocker)},
-	{"handover-create", "from the unlink to the create of who tries without a pause", inPairs, handoverOf(newCreator)},
+	{"handover-flock", "from the unlock to the lock of a waiter in flock", inPairs, handoverOf(newFlocker)},
+	{"handover-create", "from the unlink to the create of a program trying without a pause", inPairs, handoverOf(newCreator)},
 }
 
 func names() (names []string) {

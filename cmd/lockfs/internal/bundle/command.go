@@ -73,8 +73,8 @@ is standard output.`,
 		},
 	}
 	flags.Add(cmd.Flags())
-	cmd.Flags().DurationVar(&plan.cpu, "cpu", 5*time.Second, "how long to watch what daemons spend their time with; 0: not at all")
-	cmd.Flags().StringSliceVar(&plan.data, "data", nil, "further data directories whose files' sizes are listed")
+	cmd.Flags().DurationVar(&plan.cpu, "cpu", 5*time.Second, "duration of the CPU profiles; 0: none")
+	cmd.Flags().StringSliceVar(&plan.data, "data", nil, "further data directories, to list their file sizes")
 	return cmd
 }
 

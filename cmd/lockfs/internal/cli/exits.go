@@ -55,13 +55,13 @@ type Ending struct {
 
 // Endings are all of them.
 var Endings = []Ending{
-	{ExitBlocked, "held", "not acquired: somebody else has the lock"},
-	{ExitTimedOut, "timed_out", "not acquired: somebody else still has the lock, after as long as it may wait"},
+	{ExitBlocked, "held", "not acquired: another process holds the lock"},
+	{ExitTimedOut, "timed_out", "not acquired: another process still holds the lock after the time limit"},
 	{ExitTurnOver, "turn_over", "the turn of --once-per is over"},
-	{ExitNotOwner, "not_owner", "the lock is somebody else's"},
+	{ExitNotOwner, "not_owner", "the lock has another owner"},
 	{ExitNoLock, "no_lock", "there is no such lock"},
-	{ExitLost, "lost", "the lock was lost: somebody took it away, or it went stale"},
-	{ExitFailed, "failed", "anything else, such as a wrong flag or a directory that cannot be written"},
+	{ExitLost, "lost", "the lock was lost: it was removed or replaced, or expired"},
+	{ExitFailed, "failed", "anything else, such as a wrong flag or an unwritable directory"},
 	{ExitCannotRun, "cannot_run", "the command cannot be run"},
 	{ExitNotFound, "not_found", "the command is not found"},
 	{ExitSignal, "interrupted", "interrupted by signal N"},

@@ -27,13 +27,11 @@ type forrstEndpoint struct {
 
 func (f *forrstEndpoint) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.addr, "forrst-addr", "", "where POST "+cli.ForrstPath+" is served, as in "+cli.DefaultForrstAddress+
-		", to hosts of the cluster by their certificates, on this host and with --insecure to whoever reaches it; empty: nowhere; "+
-		"without a host: only on this one")
+		"; elsewhere than on this host only for hosts of the cluster, unless --insecure; empty: nowhere; without a host: only on this one")
 	flags.StringVar(&f.upstream, "forrst-upstream", "",
-		"URL of the server that has the functions, to which calls are passed on while they have their locks")
-	flags.DurationVar(&f.replay, "forrst-replay", time.Minute, "for how long after a call the same id and body is answered what that was, "+
-		"with the header "+forrst.ReplayHeader+"; what is answered is kept in the files "+forrststore.RepliesDir+"/*; 0: each request is a call of "+
-		"its own; the same on all servers")
+		"URL of the server with the functions; calls reach it while they hold their locks")
+	flags.DurationVar(&f.replay, "forrst-replay", time.Minute, "how long replies are kept, in "+forrststore.RepliesDir+
+		", for repeated requests (header "+forrst.ReplayHeader+"); 0: each request is a new call; the same on all servers")
 }
 
 // functions is who has the functions, nil if nobody has.

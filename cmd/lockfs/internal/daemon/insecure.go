@@ -1,3 +1,3 @@
 package daemon
 
-const insecureUsage = "plain TCP: whoever reaches a server's port may do anything, in anybody's name"
+const insecureUsage = "plain TCP: every caller may do everything, under any name"

@@ -59,15 +59,15 @@ func recoverCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover --data DIR [--compare FILE...]",
 		Short: "Recover a cluster from one server after a lost majority",
-		Long: `Recover a cluster whose majority is lost for good from one remaining server. The
-only other way is to bring a majority back.
+		Long: `Recover a cluster from one remaining server, after a majority is lost for good.
+The only other way is to bring a majority back.
 
 On each readable server, run ` + "`lockfs server inspect --data DIR --json > FILE`" + `
 to record where its log ends. Then run this command on the server with the newest
 log; --compare finds it, and shows how much can be missing. The command refuses if
-another log is newer, a member still answers, or the clock of this host is more
-than a day from the last entry of the log, because the cluster continues on that
-clock. --force overrides this; --dry-run only reports.
+another log is newer, or a member still answers. It also refuses if the clock of
+this host is more than a day from the last entry of the log: the cluster
+continues on that clock. --force overrides this; --dry-run only reports.
 
 Then start the server as before. Other servers join it with new tokens (or
 --join) and empty data directories. Never start an old server with its old
@@ -102,9 +102,9 @@ cluster of their own. See ` + "`lockfs help backup`" + `.`,
 		},
 	}
 	cmd.Flags().StringVar(&dir, "data", "", "data directory (required)")
-	cmd.Flags().StringSliceVar(&compare, "compare", nil, "what `FILE`s say that server inspect --json printed of other servers, by comma")
+	cmd.Flags().StringSliceVar(&compare, "compare", nil, "`FILE`s with the output of server inspect --json from other servers, separated by commas")
 	cmd.Flags().BoolVar(&force, "force", false, "also if other members answer, a log is newer, the server is out of service, or the clock is far from the last entry")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "tell what would be lost, and change nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "report possible losses, and change nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

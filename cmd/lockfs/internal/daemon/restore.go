@@ -91,7 +91,7 @@ lock, see ` + "`lockfs help backup`" + `.`,
 		"where others reach its server: its --advertise, or --addr; empty for a directory of lockfs dev, whose name is dev")
 	cmd.Flags().StringVar(&sealKey, "ca-key", "", "`FILE` with the seal key of the old cluster: ca.key in the data directory of each of its servers")
 	cmd.Flags().BoolVar(&r.Insecure, "insecure", false, insecureUsage)
-	cmd.Flags().BoolVar(&force, "force", false, "also if the state in the backup is not what it should have been, or the clock of this host is behind it or its numbers")
+	cmd.Flags().BoolVar(&force, "force", false, "restore in spite of a wrong state hash, or a clock behind the backup or its numbers")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

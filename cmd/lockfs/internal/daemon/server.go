@@ -85,33 +85,33 @@ before you act, so the unit of lockfs up does not restart then. The exit code is
 	flags.BoolVar(&s.config.Insecure, "insecure", false, insecureUsage)
 	flags.StringVar(&s.httpAddr, "http-addr", cli.DefaultHTTPAddress, "where /healthz, /metrics and the page of lockfs ui are served; empty: nowhere")
 	flags.StringSliceVar(&s.config.Join, "join", nil,
-		"with --insecure, enter a cluster: addresses of members, host:port, by comma; of a cluster that it is in: where others are now")
+		"with --insecure: addresses of members, host:port, separated by commas, to join; on a member: new addresses of the others")
 	flags.BoolVar(&s.config.Nonvoter, "nonvoter", false, "join without a vote, until lockfs member promote gives it one")
 	flags.DurationVar(&s.config.RemoveDead, "remove-dead", 0,
-		"remove a server that has not answered for so long, if two are left and a majority of them answers; the same on all servers; 0: never")
+		"remove a server after so long without an answer, if two are left and a majority of them answers; the same on all servers; 0: never")
 	flags.StringVar(&s.mountDir, "mount", "", "also mount the locks here; created if it is missing")
-	flags.Uint64Var(&s.config.MaxInodes, "max-inodes", 0, "files, directories and links there may be in the whole cluster (default 4194304)")
-	flags.Uint64Var(&s.config.MaxInodesPerUser, "max-inodes-per-user", 0, "as many of them may be of one user other than root (default an eighth of them)")
+	flags.Uint64Var(&s.config.MaxInodes, "max-inodes", 0, "limit of files, directories and links in the cluster (default 4194304)")
+	flags.Uint64Var(&s.config.MaxInodesPerUser, "max-inodes-per-user", 0, "the same for each user but root (default an eighth)")
 	flags.Var(cli.Size(&s.config.MaxBytes), "max-bytes",
-		"what they may need in memory in the whole cluster, with suffix K, M, G or T (default a quarter of the memory, 256M at least)")
-	flags.Var(cli.Size(&s.config.MaxBytesPerUser), "max-bytes-per-user", "as much of that may be of one user other than root (default an eighth of it)")
-	flags.Uint64Var(&s.config.MaxSessions, "max-sessions", 0, "mounts there may be in the whole cluster (default 10000)")
-	flags.Uint64Var(&s.config.MaxSessionsPerHost, "max-sessions-per-host", 0, "as many of them may be of one host (default 256)")
+		"limit of their bytes in memory, with suffix K, M, G or T (default a quarter of the memory, 256M at least)")
+	flags.Var(cli.Size(&s.config.MaxBytesPerUser), "max-bytes-per-user", "the same for each user but root (default an eighth)")
+	flags.Uint64Var(&s.config.MaxSessions, "max-sessions", 0, "limit of mounts in the cluster (default 10000)")
+	flags.Uint64Var(&s.config.MaxSessionsPerHost, "max-sessions-per-host", 0, "limit of mounts of a host (default 256)")
 	flags.Uint64Var(&s.config.MaxLocksPerUser, "max-locks-per-user", 0,
-		"flock and fcntl locks, with waiting requests, of one user on one host; a host has 8 times as many (default 16384)")
-	flags.Uint64Var(&s.config.MaxLocksPerFile, "max-locks-per-file", 0, "as many of them may be of one user in one file, on all hosts (default 16384)")
+		"limit of flock and fcntl locks, with waiting requests, of a user on a host; a host has 8 times as many (default 16384)")
+	flags.Uint64Var(&s.config.MaxLocksPerFile, "max-locks-per-file", 0, "the same of a user in one file, on all hosts (default 16384)")
 	flags.Var(cli.OptionalDuration(&s.config.LockDelay), "lock-delay",
-		"how long nobody gets a flock or fcntl lock of a mount that was given up on; 0: no time (default 15s)")
+		"how long flock and fcntl locks of an expired session stay held; 0: not at all (default 15s)")
 	flags.DurationVar(&s.config.SessionTTL, "session-term", cluster.DefaultSessionTTL,
-		"how long a mount may be silent before the cluster gives it up; the same on all servers")
+		"TTL of a mount's session; the same on all servers")
 	s.config.Leases = true
 	flags.Var(cli.OnOff(&s.config.Leases), "leases",
-		"on: mounts answer by themselves what nobody has changed; the same on all servers (see lockfs help mounts)")
+		"on: mounts answer reads of unchanged files themselves; the same on all servers (see lockfs help mounts)")
 	flags.Uint64Var(&s.config.SnapshotEntries, "snapshot-entries", 0, "log entries between two snapshots, at least (default 8192)")
 	flags.Var(cli.Size(&s.config.MinFree), "min-free",
-		"what is to be free on the disk of the data directory: with less, on any server, nothing in the cluster may grow; 0: it does not look "+
+		"free space needed on the disk of the data directory: with less on any server, nothing in the cluster may grow; 0: no check "+
 			"(default 256M, or a sixteenth of a smaller disk)")
-	flags.StringVar(&s.config.BackupDir, "backup-dir", "", "`directory` in which this server makes backups of the cluster by itself; empty: none")
+	flags.StringVar(&s.config.BackupDir, "backup-dir", "", "`directory` for scheduled backups of this server; empty: none")
 	flags.DurationVar(&s.config.BackupEvery, "backup-every", time.Hour, "how often")
 	flags.IntVar(&s.config.BackupKeep, "backup-keep", 24, "how many of the newest are kept")
 	s.forrst.add(flags)

@@ -174,7 +174,7 @@ lock of another process stays.
 		}),
 	}
 	answer.add(cmd.Flags())
-	cmd.Flags().IntVar(&pid, "pid", 0, "process that the lock names (default: the one that calls this, or one further up)")
+	cmd.Flags().IntVar(&pid, "pid", 0, "process in the lock (default: the calling process, or an ancestor)")
 	return cmd
 }
 
@@ -233,8 +233,8 @@ stays until the next holder replaces it.
 
 ` + jsonHelp + `
 
-It is 0 when there is no lock or it is stale, so that it could be acquired, and else the code of that; that the file
-cannot be understood, so that the bd daemon leaves the database alone, is 125. ` + cli.ExitHelp(cli.ExitBlocked),
+The exit code is 0 if the lock is free or stale, and 125 if the file cannot be
+parsed (the bd daemon then leaves the database alone). ` + cli.ExitHelp(cli.ExitBlocked),
 		Example: `  lockfs beads check .beads
   lockfs beads check .beads --json | jq -r .holder`,
 		Args: cli.Exactly(1, 1),

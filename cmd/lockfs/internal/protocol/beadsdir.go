@@ -33,7 +33,7 @@ func lookAtBeads(dir string) lookup {
 }
 
 func addBeadsHolder(cmd *cobra.Command, holder, version *string) {
-	cmd.Flags().StringVar(holder, "holder", "", "name of the program that has the lock, which others are shown (required)")
+	cmd.Flags().StringVar(holder, "holder", "", "name of the holding program, which others are shown (required)")
 	cmd.Flags().StringVar(version, "version", "", "its version")
 }
 

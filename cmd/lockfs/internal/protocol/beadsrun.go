@@ -53,9 +53,9 @@ names the process that runs the command, and ends with it.
 		},
 	}
 	addBeadsHolder(cmd, &holder, &version)
-	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait for somebody else's lock")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait for the lock")
 	cmd.Flags().DurationVar(&every, "check-every", checkInterval,
-		"how often to see whether the lock is still there, where nothing tells that it is not")
+		"how often to check the lock where nothing reports its removal")
 	addGrace(cmd.Flags(), &grace)
 	answer.add(cmd.Flags())
 	pathAndCommand(cmd, &command)

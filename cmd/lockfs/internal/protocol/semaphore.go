@@ -42,7 +42,7 @@ written: it counts as held and is never stale. On a mount of lockfs,
 rule (lockfs rule set PATTERN --stale-after D), judged on all hosts by the
 cluster's clock.`
 
-const staleTimeoutHelp = "after how long a lock is stale; not on a mount of lockfs, whose rules say that"
+const staleTimeoutHelp = "age at which a lock is stale; on a mount of lockfs, rules decide"
 
 func semaphoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -53,13 +53,14 @@ pid=, timestamp= and tag=.
 
 ` + semaphoreStaleHelp + `
 
-Of all who take a lock at once with this command, exactly one gets it, also when it is stale. Anywhere but on a mount
-of lockfs this holds for one host. Only a mount of lockfs also
+If several programs call this command at once, exactly one acquires the lock,
+also when it is stale. On other file systems this holds for one host only. Only a
+mount of lockfs also
 
-  - excludes the programs of all hosts, and those that wait there wake up when a lock is released on another,
-  - keeps scripts from removing a new lock because they found its predecessor stale,
-  - refuses to let anybody remove or overwrite a live lock from another host (EBUSY),
-  - gives each holder a larger token than the last (user.lockfs.token).`,
+  - excludes the programs of all hosts, and wakes waiters on other hosts
+  - keeps scripts from removing a new lock after they looked at a stale one
+  - refuses to remove or overwrite a live lock from another host (EBUSY)
+  - gives each holder a larger fencing token (user.lockfs.token)`,
 		Example: `  lockfs semaphore run /locks/deploy.lock --tag deploy-v1.2.3 --timeout 10m -- ./deploy.sh
   lockfs semaphore acquire /locks/deploy.lock --timeout 10m && trap 'lockfs semaphore release /locks/deploy.lock' EXIT`,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(cli.FlagsFromEnvironment(cmd)) },
@@ -77,7 +78,7 @@ type semaphoreFlags struct {
 
 func (f *semaphoreFlags) add(flags *pflag.FlagSet) {
 	f.addFile(flags)
-	flags.DurationVar(&f.timeout, "timeout", 0, "how long to wait for somebody else's lock")
+	flags.DurationVar(&f.timeout, "timeout", 0, "how long to wait for the lock")
 }
 
 func (f *semaphoreFlags) addStale(flags *pflag.FlagSet) {
@@ -86,9 +87,9 @@ func (f *semaphoreFlags) addStale(flags *pflag.FlagSet) {
 
 func (f *semaphoreFlags) addFile(flags *pflag.FlagSet) {
 	f.addStale(flags)
-	flags.StringVar(&f.file.Tag, "tag", "", "what the lock is for, for people to read")
+	flags.StringVar(&f.file.Tag, "tag", "", "purpose of the lock, for people")
 	flags.DurationVar(&f.file.RetryInterval, "retry-interval", semaphore.DefaultRetryInterval,
-		"how often to try again where nothing tells that the lock has changed")
+		"how often to try again where nothing reports changes of the lockd")
 }
 
 // open gives the lock file at a path.
@@ -258,7 +259,7 @@ refuses.
 	}
 	flags.addStale(cmd.Flags())
 	answer.add(cmd.Flags())
-	cmd.Flags().IntVar(&pid, "pid", 0, "process that the lock names (default: the one that calls this, or one further up)")
+	cmd.Flags().IntVar(&pid, "pid", 0, "process in the lock (default: the calling process, or an ancestor)")
 	return cmd
 }
 
@@ -275,7 +276,7 @@ the next holder replaces it.
 
 ` + jsonHelp + `
 
-It is 0 when there is no lock or it is stale, so that it could be acquired, and else the code of that. ` + cli.ExitHelp(cli.ExitBlocked),
+The exit code is 0 if the lock is free or stale. ` + cli.ExitHelp(cli.ExitBlocked),
 		Example: `  lockfs semaphore check /locks/deploy.lock
   lockfs semaphore check /locks/deploy.lock --json | jq -r .tag`,
 		Args: cli.Exactly(1, 1),

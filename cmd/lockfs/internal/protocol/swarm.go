@@ -70,18 +70,18 @@ func swarmCommand() *cobra.Command {
 swarm_lock.sh, lockfs replaces that script.
 
 ` + swarmDirHelp + `
-The directory may be any. It can be on a mount of lockfs, so that the workers on all hosts share the tasks:
+Use any directory. On a mount of lockfs, the workers on all hosts share the tasks:
 
   export SWARM_STATE_DIR=/locks/swarm
 
-Of all the workers who want a task at once, exactly one gets it, also if its lock has expired and all of them want to
-replace it. Anywhere but on a mount of lockfs this holds for one host, and for those who use this command. Only a
-mount of lockfs also
+If several workers want a task at once, exactly one acquires it, also if its lock
+has expired. On other file systems this holds for one host and for this command
+only. Only a mount of lockfs also
 
-  - excludes the workers of other hosts,
-  - keeps other programs from removing a new lock because they found its predecessor expired,
-  - judges expiry on one clock, whatever the clocks of the hosts say,
-  - gives each holder a larger token than the last (user.lockfs.token).
+  - excludes the workers of other hosts
+  - keeps programs from removing a new lock after they looked at an expired one
+  - compares expiry with one clock
+  - gives each holder a larger fencing token (user.lockfs.token)
 
 ` + swarmExitHelp,
 		Example: `  lockfs swarm acquire task-001 worker-0 3600 && do-task-001; lockfs swarm release task-001 worker-0

@@ -37,12 +37,12 @@ func (r *towerRequest) add(flags *pflag.FlagSet) {
 	r.ttl = tower.DefaultTTL
 	flags.StringVar(&r.intent, "intent", "", "name of the intent")
 	flags.StringVar(&r.intentVersion, "intent-version", "", "version of the intent's definition")
-	flags.StringVar(&r.actor, "actor", "", "who began it (default $ACTOR, else "+tower.DefaultActor+")")
+	flags.StringVar(&r.actor, "actor", "", "actor of the request (default $ACTOR, else "+tower.DefaultActor+")")
 	flags.StringVar(&r.mode, "mode", string(tower.Mutate), "observe, mutate or reconcile: observe takes no lock, and none blocks it")
 	flags.Var(ttlFlag{&r.ttl}, "ttl", "how long after its last heartbeat the lock is stale; a plain number is seconds")
 	flags.StringArrayVar(&r.metadata, "metadata", nil, "K=V: a field of the lock's metadata; as often as needed")
-	flags.BoolVar(&r.force, "force-lock", false, "steal the lock if it is stale; one that is active is never stolen")
-	flags.DurationVar(&r.wait, "wait", 0, "how long to wait for somebody else's lock")
+	flags.BoolVar(&r.force, "force-lock", false, "steal the lock if it is stale; an active one is never stolen")
+	flags.DurationVar(&r.wait, "wait", 0, "how long to wait for the lock")
 }
 
 func towerAcquireCommand() *cobra.Command {

@@ -41,7 +41,7 @@ type towerFlags struct {
 func (f *towerFlags) add(flags *pflag.FlagSet, named bool) {
 	flags.StringVar(&f.dir, "dir", tower.DefaultDir, "directory of the locks; also "+TowerDirVariable)
 	if named {
-		flags.StringArrayVar(&f.params, "param", nil, "K=V: what ${params.K} in NAME stands for; as often as needed")
+		flags.StringArrayVar(&f.params, "param", nil, "K=V: value of ${params.K} in NAME; repeat as needed")
 	}
 }
 

@@ -28,7 +28,7 @@ const (
 
 func (o *towerOutcome) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.result, "result", resultSuccess, "success or failure")
-	flags.StringVar(&o.step, "failure-step", "", "the step that failed, with --result failure")
+	flags.StringVar(&o.step, "failure-step", "", "the failed step, with --result failure")
 }
 
 func (o *towerOutcome) check() error {
@@ -104,7 +104,7 @@ lock_release_failed.
 		}),
 	}
 	answer.add(cmd.Flags())
-	cmd.Flags().StringVar(&requestID, "request-id", "", "the one that took the lock (required)")
+	cmd.Flags().StringVar(&requestID, "request-id", "", "the request with the lock (required)")
 	flags.add(cmd.Flags(), true)
 	audit.add(cmd.Flags())
 	outcome.add(cmd.Flags())
@@ -191,7 +191,7 @@ have stolen it. So end this command before you release the lock.
 		}),
 	}
 	answer.add(cmd.Flags())
-	cmd.Flags().StringVar(&requestID, "request-id", "", "the one that took the lock (required)")
+	cmd.Flags().StringVar(&requestID, "request-id", "", "the request with the lock (required)")
 	cmd.Flags().DurationVar(&every, "every", 0, "go on, with a heartbeat each so often")
 	flags.add(cmd.Flags(), true)
 	audit.add(cmd.Flags())

@@ -75,7 +75,7 @@ That the lock could not be removed does not change it; that is the event lock_re
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&run.requestID, "request-id", "", "unique id of this execution (default: made up)")
-	flags.StringVar(&run.step, "failure-step", "", "the step that failed, if the command does")
+	flags.StringVar(&run.step, "failure-step", "", "the failed step, if the command does")
 	flags.DurationVar(&run.every, "every", 0, "how often to renew the lock (default 30s, or a third of the ttl if that is less)")
 	addGrace(flags, &run.grace)
 	run.add(flags)

@@ -37,14 +37,14 @@ func waitCommand() *cobra.Command {
 moment later: to acquire it yourself, use lockfs run.
 
 lockfs judges the lock by the rule of its format, and on a mount of lockfs by
-the mount's word. For a beads directory (named .beads, or with an
+the state on the mount. For a beads directory (named .beads, or with an
 .exclusive-lock) the lock is the file in it. Any other file, directory or
 symbolic link at PATH counts as a lock.
 
 On Linux, in local file systems and on mounts of lockfs, the command does not
 poll: the kernel reports removals, renames and writes. A mount does not report
-writes and renames on other hosts, so the command also looks several times in
-the first second, at the time of expiry, and every ten seconds. On network file
+writes and renames on other hosts. So the command also looks several times in the
+first second, at the time of expiry, and every ten seconds. On network file
 systems, and at unreadable files, it looks ten times a second.
 
 ` + jsonHelp + `

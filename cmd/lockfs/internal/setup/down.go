@@ -54,7 +54,7 @@ is back.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "also while programs use the mount; kill a daemon that does not stop")
+	cmd.Flags().BoolVar(&force, "force", false, "also while programs use the mount; kill a hanging daemon")
 	return cmd
 }
 

@@ -67,11 +67,11 @@ files there.
 A server votes as soon as it has caught up, unless you give --nonvoter. On a
 server that has lost its disk, --bootstrap is refused: join with a token.
 
-Without arguments the command starts what lockfs down has stopped, and repairs a
-missing unit or a daemon that does not run.
+Without arguments the command starts the daemon again after lockfs down, and
+repairs a missing unit.
 
-A TOKEN lets anyone who has it into the cluster, and all users of this host can
-read command lines. To keep it secret, give it as @FILE, as - (standard input), or
+Anyone with the TOKEN can join the cluster, and all users of this host can read
+command lines. To keep it secret, give it as @FILE, as - (standard input), or
 in the variable ` + cli.JoinTokenVariable + `.`,
 		Example: `  lockfs up --bootstrap
   lockfs up lockfs-server-AYZlm2x0...
@@ -113,7 +113,7 @@ in the variable ` + cli.JoinTokenVariable + `.`,
 	flags.StringVar(&plan.mount, "mount", "", "where the locks are mounted (default "+defaultMount+")")
 	flags.StringVar(&plan.data, "data", "", "data directory of a server (default "+defaultData+")")
 	flags.DurationVar(&plan.wait, "wait", time.Minute, "how long to wait until the mount works")
-	flags.BoolVar(&plan.json, "json", false, "print JSON; the steps are told on standard error")
+	flags.BoolVar(&plan.json, "json", false, "print JSON; the steps go to standard error")
 	return cmd
 }
 

@@ -45,7 +45,7 @@ there.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	cmd.Flags().BoolVar(&p.print, "print", false, "only print the address")
-	cmd.Flags().StringVar(&p.listen, "listen", "", "serve the page here, on loopback, whatever the daemon does")
+	cmd.Flags().StringVar(&p.listen, "listen", "", "serve the page at this loopback address, also if the daemon serves one")
 	cmd.Flags().StringVar(&p.socket, "socket", "", "ask the daemon that has this socket for pages (default: which is there)")
 	return cmd
 }
