@@ -12,7 +12,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// addressBook is how members are followed to other addresses: who is met elsewhere is remembered by each, and the leader writes it down.
+// addressBook follows members to new addresses: each server remembers the addresses it has learned, and the leader commits them.
 type addressBook struct {
 	raft    *consensus.Raft
 	members *members
@@ -20,8 +20,7 @@ type addressBook struct {
 	logger  *slog.Logger
 }
 
-// learn remembers where a server is that has another address now, also if this node does not lead: it may have to, or to vote for it,
-// before that can be written down.
+// learn remembers a server's new address, on any node: it may need the address to lead, or to vote, before the address can be committed.
 func (b *addressBook) learn(ctx context.Context, member *storepb.Member) {
 	known := b.raft.Server(member.GetId())
 	address := raft.ServerAddress(member.GetAddress())
@@ -36,7 +35,7 @@ func (b *addressBook) learn(ctx context.Context, member *storepb.Member) {
 	b.members.learnedAddresses.Learn(*known, address)
 }
 
-// lookup is where a server was met last, or where the configuration has it.
+// lookup returns the learned address of a server, or the configured one.
 func (b *addressBook) lookup(server raft.Server) raft.ServerAddress {
 	if string(server.ID) == b.members.dir.ID {
 		return raft.ServerAddress(b.members.dir.Address)
@@ -44,7 +43,7 @@ func (b *addressBook) lookup(server raft.Server) raft.ServerAddress {
 	return b.members.learnedAddresses.Of(server.ID, server.Address)
 }
 
-// holder is another server that has an address in the configuration, which cannot have two of them; nil: there is none.
+// holder returns another server with the same address in the configuration; nil: none.
 func (b *addressBook) holder(address raft.ServerAddress, but raft.ServerID) *raft.Server {
 	for _, server := range b.raft.Servers() {
 		if server.Address == address && server.ID != but {
@@ -54,7 +53,7 @@ func (b *addressBook) holder(address raft.ServerAddress, but raft.ServerID) *raf
 	return nil
 }
 
-// conflict is why a server cannot have an address, or nothing: another one is there, as far as is known.
+// conflict returns why a server cannot have an address, or "": another server is known to be there.
 func (b *addressBook) conflict(address raft.ServerAddress, but raft.ServerID) string {
 	holder := b.holder(address, but)
 	if holder == nil || b.lookup(*holder) != address {
@@ -64,8 +63,8 @@ func (b *addressBook) conflict(address raft.ServerAddress, but raft.ServerID) st
 		address, b.members.get(string(holder.ID)).GetName())
 }
 
-// commit has raft's configuration follow a server, which keeps its vote or has none. Whoever had the address before and is elsewhere
-// now loses it, and gets its own next: servers may have changed places. It is called by who has the turn.
+// commit changes a server's address in raft's configuration; its vote stays. A previous holder of the address gets a placeholder first, and
+// its own new address next: two servers may have exchanged addresses. The caller holds proposer.exclusive.
 func (b *addressBook) commit(ctx context.Context, id string, to raft.ServerAddress) error {
 	known := b.raft.Server(id)
 	if known == nil || known.Address == to {
@@ -94,7 +93,7 @@ func (b *addressBook) setAddress(ctx context.Context, server raft.Server) error 
 	return consensus.Await(ctx, b.raft.AddNonvoter(server.ID, server.Address, 0, configChangeTimeout))
 }
 
-// placeholderAddress is what the configuration has of a server between two addresses. Nothing can be dialed there.
+// placeholderAddress stands in the configuration between two addresses. It cannot be dialed.
 func placeholderAddress(id raft.ServerID) raft.ServerAddress {
 	return "unknown-" + raft.ServerAddress(id)
 }

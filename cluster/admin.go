@@ -33,14 +33,14 @@ func NewAdmin(servers []string, security *rpc.Security) (*Admin, error) {
 	return &Admin{servers: servers, peers: peers, router: rpc.NewRouter(peers, peers.Nodes(servers)...)}, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (a *Admin) Close() { a.peers.Close() }
 
-// NodeStatus is what one node says of itself, or why it says nothing.
+// NodeStatus is the status of one node, or the error.
 type NodeStatus struct {
 	Address string
 	ID      string
-	Name    string // of the member, also when it does not answer
+	Name    string // of the member, also without an answer
 	Voter   bool
 	Joining bool // it has no vote yet
 	Status  *clusterpb.StatusReply
@@ -105,7 +105,7 @@ func (a *Admin) statusOf(ctx context.Context, member *storepb.Member, withHash b
 	return statusOfMember(ctx, a.peers.Node(member.GetAddress()), member.GetId(), a.peers.Nodes(others), request)
 }
 
-// status also asks a server that cannot prove to be one, because there is no leader. A server that is known to be removed is not asked.
+// status also asks servers without a proof of membership, which takes a leader. It asks no removed server.
 func (a *Admin) status(ctx context.Context, address string, request *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
 	ctx, cancel := context.WithTimeout(rpc.Unproven(ctx), rpc.AttemptTimeout)
 	defer cancel()
@@ -119,7 +119,7 @@ type Member struct {
 	Joining bool // it has no vote yet
 }
 
-// Clusters asks each server that was given, and each member that has answered, to which cluster it belongs.
+// Clusters asks each given server, and takes each member's answer, for the id of its cluster.
 func (a *Admin) Clusters(ctx context.Context, nodes []NodeStatus) *rpc.Clusters {
 	clusters := new(rpc.Clusters)
 	for _, node := range nodes {
@@ -130,7 +130,7 @@ func (a *Admin) Clusters(ctx context.Context, nodes []NodeStatus) *rpc.Clusters 
 	replies := make([]*clusterpb.StatusReply, len(a.servers))
 	var asking sync.WaitGroup
 	for i, server := range a.servers {
-		if len(a.servers) > 1 { // else it was asked for the members
+		if len(a.servers) > 1 { // a single one was asked for the members
 			asking.Go(func() { replies[i], _ = a.status(ctx, server, new(clusterpb.StatusRequest)) })
 		}
 	}
@@ -143,7 +143,7 @@ func (a *Admin) Clusters(ctx context.Context, nodes []NodeStatus) *rpc.Clusters 
 	return clusters
 }
 
-// Members returns the members as the first server that answers knows them. It asks all servers at once: one that is cut off delays nothing.
+// Members returns the members known to the first server that answers.
 func (a *Admin) Members(ctx context.Context) ([]Member, error) {
 	type answer struct {
 		status *clusterpb.StatusReply
@@ -160,7 +160,7 @@ func (a *Admin) Members(ctx context.Context) ([]Member, error) {
 	for range a.servers {
 		got := <-answers
 		if got.err != nil {
-			failed = got.err // that of the last server: they mostly say the same
+			failed = got.err // the last one: errors are mostly the same
 			continue
 		}
 		status := got.status
@@ -174,7 +174,7 @@ func (a *Admin) Members(ctx context.Context) ([]Member, error) {
 	return nil, fmt.Errorf("no server answers: %w", failed)
 }
 
-// Sessions answers the mounts, as the leader knows them.
+// Sessions returns the mounts, as the leader knows them.
 func (a *Admin) Sessions(ctx context.Context) ([]*clusterpb.Session, error) {
 	reply, err := rpc.Ask(ctx, a.router, rpc.Node.Sessions, &clusterpb.SessionsRequest{})
 	return reply.GetSessions(), err
@@ -194,7 +194,7 @@ func (a *Admin) Query(ctx context.Context, query *storepb.Query) (*storepb.Resul
 	return result, err
 }
 
-// maySend is an error for what a later version has added than that at which the cluster runs. Nobody else is asked at which it does.
+// maySend returns an error for a request unknown at the cluster's version. It asks for the version only if necessary.
 func (a *Admin) maySend(ctx context.Context, request codec.Request) error {
 	if codec.CheckMaySend(request, version.Oldest) == nil {
 		return nil
@@ -210,8 +210,8 @@ func (a *Admin) maySend(ctx context.Context, request codec.Request) error {
 	return codec.CheckMaySend(request, at)
 }
 
-// Change does an operation that belongs to no mount: one of those that a ChangeRequest may have. caller is for the
-// audit trail, and counts where nobody knows better who asks. Asked again after a lost answer, it does it again.
+// Change does an operation outside of mounts, one of a ChangeRequest. caller is for the audit trail, unless the server knows better. A
+// repetition after a lost reply does it again.
 func (a *Admin) Change(ctx context.Context, caller *storepb.Caller, op *storepb.Op) error {
 	if err := a.maySend(ctx, op); err != nil {
 		return err
@@ -219,22 +219,22 @@ func (a *Admin) Change(ctx context.Context, caller *storepb.Caller, op *storepb.
 	return done(rpc.Ask(ctx, a.router, rpc.Node.Change, &clusterpb.ChangeRequest{Op: op, Caller: caller}))
 }
 
-// Remove takes a member out by its name; by force also if what is left has no majority that answers.
+// Remove removes a member by name; force skips the check that a quorum remains.
 func (a *Admin) Remove(ctx context.Context, name string, force bool) error {
 	return done(rpc.Ask(ctx, a.router, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: name, Force: force}))
 }
 
-// Replace takes a member out once another one that has joined has caught up and is a voter.
+// Replace removes a member after another one has caught up and is a voter.
 func (a *Admin) Replace(ctx context.Context, name, by string) error {
 	return done(rpc.Ask(ctx, a.router, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: name, Replacement: by}))
 }
 
-// SetVote gives a member a vote, or takes it; by force also if the other voters have no majority that answers.
+// SetVote promotes or demotes a member; force skips the check that a quorum remains.
 func (a *Admin) SetVote(ctx context.Context, name string, vote, force bool) error {
 	return done(rpc.Ask(ctx, a.router, rpc.Node.SetVote, &clusterpb.SetVoteRequest{Name: name, Vote: vote, Force: force}))
 }
 
-// Silences are for how long the leader has not heard members, by id; nil if it does not say.
+// Silences returns how long members have not answered the leader, by id; nil if the leader does not answer.
 func (a *Admin) Silences(ctx context.Context) map[string]time.Duration {
 	status, err := a.status(ctx, a.servers[0], new(clusterpb.StatusRequest))
 	if err != nil {
@@ -253,7 +253,7 @@ func (a *Admin) Silences(ctx context.Context) map[string]time.Duration {
 	return silences
 }
 
-// done says why a change was not made, if it was not.
+// done returns the reason why a change was not made.
 func done(reply *clusterpb.AdminReply, err error) error {
 	if err == nil && reply.GetResult().GetCode() != storepb.Code_OK {
 		return &rpc.RefusedError{Result: reply.GetResult()}

@@ -9,7 +9,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Change does an operation that an administrator asks for if this node leads.
+// Change does an operation of an administrator if this node leads.
 func (n *Node) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
 	by := callerFor(ctx, req.GetCaller())
 	switch op := req.GetOp().GetOp().(type) {
@@ -29,7 +29,7 @@ func (n *Node) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clust
 	}), nil
 }
 
-// changeTrust changes who belongs to the cluster.
+// changeTrust changes CAs, join tokens and hosts.
 func (n *Node) changeTrust(ctx context.Context, by *storepb.Caller, op *storepb.Op) *clusterpb.AdminReply {
 	if n.certIssuer == nil {
 		return &clusterpb.AdminReply{Result: &storepb.Result{
@@ -52,7 +52,7 @@ func (n *Node) changeTrust(ctx context.Context, by *storepb.Caller, op *storepb.
 		}
 		result, err := n.store.Propose(ctx, &storepb.Command{Caller: by, Op: op})
 		if err == nil && op.GetAddAuthority() != nil {
-			n.certIssuer.shareSealKey() // with servers that were admitted meanwhile
+			n.certIssuer.shareSealKey() // servers may have been admitted meanwhile
 		}
 		return result, err
 	})

@@ -9,8 +9,7 @@ import (
 	"lockfs/raftstore/codec"
 )
 
-// explainApplyFailure is why this node ends at an entry that it cannot apply as the others do. It comes to the same entry when it is
-// started again, so the reason says how to go on.
+// explainApplyFailure says why this node stops at an entry, and what to do: after a restart it would reach the same entry.
 func explainApplyFailure(err error, dataDir string, logger *slog.Logger) error {
 	if distrusted := new(raftstore.DistrustedError); errors.As(err, &distrusted) {
 		return distrusted

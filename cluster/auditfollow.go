@@ -17,20 +17,19 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Each audit file of a node is in its data directory, with some files that were rotated, and no more.
+// Limits of each audit file. Rotated files stay beside it in the data directory.
 const (
 	auditSize  = 64 << 20
 	someSize   = 16 << 20 // of the files with events of one class
 	auditKept  = 4
 	auditBatch = 1000
 	auditRetry = time.Second // after an error, such as a full disk
-	// auditDelay is for how long more events are waited for: where locks come and go, to write each by itself has a thread woken for each on
-	// every server.
+	// auditDelay is a wait for more events: single writes would wake a thread on every server for each lock.
 	auditDelay = 20 * time.Millisecond
 )
 
-// auditFollower appends the events that this node applies to its audit files: all of them to one, and those of administrators and of refusals
-// to one more each. So lock events, of which any user can make many, push out only lock events.
+// auditFollower appends applied events to audit files: all of them to one, and those of administrators and of refusals to one more each. So
+// lock events, which any user can cause, rotate out only lock events.
 type auditFollower struct {
 	fsm     *raftstore.FSM
 	logger  *slog.Logger
@@ -38,8 +37,8 @@ type auditFollower struct {
 	writing sync.WaitGroup
 }
 
-// openAuditFollower goes on with that of a data directory until the context ends. What was not written when the process ended is
-// written by the next one: the state keeps the last events.
+// openAuditFollower continues the audit files of a data directory until ctx ends. The state keeps the last events, so a new process writes
+// those missed by the previous one.
 func openAuditFollower(ctx context.Context, dir string, fsm *raftstore.FSM, logger *slog.Logger) (*auditFollower, error) {
 	t := &auditFollower{fsm: fsm, logger: logger}
 	ofClass := func(class namespace.EventClass) eventSource {
@@ -68,10 +67,10 @@ func openAuditFollower(ctx context.Context, dir string, fsm *raftstore.FSM, logg
 	return t, nil
 }
 
-// eventSource returns the events for a file after one, so many at most.
+// eventSource returns the events for a file after one, up to a limit.
 type eventSource func(ns *namespace.Namespace, after uint64, limit int) []*storepb.Event
 
-// unbrokenEvents leaves out old events between which others are not kept any more: the chain would be broken before each.
+// unbrokenEvents leaves out old events with gaps between them, which would break the chain.
 func unbrokenEvents(ns *namespace.Namespace, after uint64, limit int) []*storepb.Event {
 	events := ns.Events(after, limit)
 	next := after + 1
@@ -86,7 +85,7 @@ func unbrokenEvents(ns *namespace.Namespace, after uint64, limit int) []*storepb
 	return events
 }
 
-// auditFile is one of the files and the events that are for it.
+// auditFile is one of the files, with the source of its events.
 type auditFile struct {
 	log    *audit.Log
 	name   string
@@ -109,8 +108,8 @@ func (f *auditFollower) write(ctx context.Context, file *auditFile) {
 	}
 }
 
-// next waits for events, and a little for more. Those that came before an error are answered with it: of a state that is not to be used any more,
-// nobody can ask for them later.
+// next waits for events, and a little longer for more. It returns events along with an error: after a failure of the state nothing could
+// fetch them again.
 func (f *auditFollower) next(ctx context.Context, file *auditFile) (events []*storepb.Event, err error) {
 	last := file.log.Last()
 	take := func(ns *namespace.Namespace) int {
@@ -133,7 +132,7 @@ func (f *auditFollower) next(ctx context.Context, file *auditFile) (events []*st
 	return events, err
 }
 
-// close is called once the context has ended and nothing more is applied.
+// close is called after ctx has ended and nothing more is applied.
 func (f *auditFollower) close() error {
 	f.writing.Wait()
 	return f.closeLogs()

@@ -16,15 +16,14 @@ import (
 
 var _ rpc.LeaseKeeper = (*authorizer)(nil)
 
-// authorizer stands in front of a node and lets through what its callers have the right to. All that comes from outside of the process
-// comes through one.
+// authorizer checks the permissions of callers in front of a node. All calls from outside the process pass one.
 type authorizer struct {
 	node      rpc.Node
 	grant     func(rpc.Caller) permission
 	onRefusal func(caller rpc.Caller, what string)
 }
 
-// authorize does what a caller asks for, if he may.
+// authorize does a call if its caller may.
 func authorize[Request proto.Message, Reply any](
 	ctx context.Context, g *authorizer, request Request, do func(rpc.Node, context.Context, Request) (Reply, error),
 ) (reply Reply, err error) {
@@ -34,7 +33,7 @@ func authorize[Request proto.Message, Reply any](
 	return do(g.node, ctx, request)
 }
 
-// check is an error, a *rpc.RefusedError, if a caller may not ask for something.
+// check returns a *rpc.RefusedError if the caller may not send a request.
 func (a *authorizer) check(ctx context.Context, request proto.Message) error {
 	what, least := requiredPermission(request)
 	caller := rpc.CallerOf(ctx)
@@ -46,7 +45,7 @@ func (a *authorizer) check(ctx context.Context, request proto.Message) error {
 		fmt.Sprintf("%s may not ask for %s: that takes %s; see `lockfs help security`", caller, what, least))
 }
 
-// refuse is the answer to a call that is not done.
+// refuse returns the error of a refused call.
 func refuse(code storepb.Code, message string) error {
 	return &rpc.RefusedError{Result: &storepb.Result{Code: code, Message: message}}
 }
@@ -150,7 +149,7 @@ func (a *authorizer) Backup(ctx context.Context, req *clusterpb.BackupRequest) (
 	return authorize(ctx, a, req, rpc.Node.Backup)
 }
 
-// maxRefusalsLogged bounds what is remembered of refusals so as not to log them again.
+// maxRefusalsLogged limits the memory of logged refusals.
 const maxRefusalsLogged = 10_000
 
 // refusalLog logs each kind of refused call once for each host.
@@ -166,7 +165,7 @@ func newRefusalLog(logger *slog.Logger, count func(role, what string)) *refusalL
 	return &refusalLog{logger: logger, count: count, seen: make(map[string]bool)}
 }
 
-// note takes what was refused by its name in the table of rights, so that nobody can fill figures with names.
+// note takes the call's name in the table of permissions, so that callers cannot fill metrics with names.
 func (l *refusalLog) note(caller rpc.Caller, what string) {
 	if l.count != nil {
 		l.count(caller.Role.String(), what)

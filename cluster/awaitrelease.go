@@ -12,18 +12,18 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// close(2) returns before the kernel tells a mount that an open file is gone. A program that learns of the close and then asks for
-// the lock without waiting, on another host, would be refused. So its mount asks the leader, which asks the mount of the holder, whether
-// a release is in progress, and the request is then made again under another number. The leader asks only about a lock that is in the way
-// of the request; the mount of the holder has one request wait for each close (fusefs). Nothing here decides about a lock: whatever is
-// lost or late, the program gets the refusal that it would have got at once.
+// close(2) returns before the kernel tells a mount about the close of a file. A program elsewhere that learns of the close and tries the
+// lock without waiting would be refused. So its mount asks the leader, which asks the holder's mount whether a release is in progress. Then
+// the mount repeats the request under another number. The leader asks only about a lock in the way of the request. The holder's mount
+// delays one request for each close (fusefs). No lock depends on this: if a message is lost or late, the program gets the refusal as
+// before.
 
 const (
 	// questionsWait is how long the leader keeps a request for questions. It is below rpc.AttemptTimeout.
 	questionsWait = time.Second
-	// silentFor is how long a mount is not asked that did not fetch its last question in time.
+	// silentFor is the pause for a mount that did not fetch its last question in time.
 	silentFor = time.Second
-	// mostAskedSessions is how many sessions there may be before those are forgotten of which nothing is under way.
+	// mostAskedSessions is the number of sessions after which idle ones are forgotten.
 	mostAskedSessions = 1024
 )
 
@@ -73,7 +73,7 @@ func (n *Node) ReleaseQuestions(ctx context.Context, req *clusterpb.ReleaseQuest
 	return reply, nil
 }
 
-// advisoryOwner is who has locks of a file.
+// advisoryOwner is an owner of locks on a file.
 type advisoryOwner struct {
 	session ids.Session
 	ino     ids.Inode
@@ -89,22 +89,22 @@ func (o advisoryOwner) message() *clusterpb.AdvisoryOwner {
 	return &clusterpb.AdvisoryOwner{Session: uint64(o.session), Ino: uint64(o.ino), Kind: o.kind, Owner: uint64(o.number)}
 }
 
-// releaseQuestions are those that mounts are to answer. The leader has them in memory only.
+// releaseQuestions are the open questions to mounts, in the leader's memory.
 type releaseQuestions struct {
 	mu       sync.Mutex
 	last     uint64 // number of a question
 	sessions map[ids.Session]*askedSession
 }
 
-// askedSession is what is under way with the mount of one session.
+// askedSession has the questions to the mount of one session.
 type askedSession struct {
 	open    map[advisoryOwner]*releaseQuestion
-	news    chan struct{} // closed when there is something to fetch; nil: no request waits for that
-	silent  time.Time     // it is not asked before
+	news    chan struct{} // closed when there is something to fetch; nil: no request waits
+	silent  time.Time     // no questions before
 	waiting int           // requests for questions
 }
 
-// releaseQuestion is asked once for all requests that the holder refuses meanwhile.
+// releaseQuestion is asked once for all concurrent requests about a holder.
 type releaseQuestion struct {
 	number   uint64
 	askers   int
@@ -117,7 +117,7 @@ func newReleaseQuestions() *releaseQuestions {
 	return &releaseQuestions{sessions: make(map[ids.Session]*askedSession)}
 }
 
-// of is called with the mutex held.
+// of needs the mutex.
 func (q *releaseQuestions) of(session ids.Session) *askedSession {
 	s, found := q.sessions[session]
 	if !found {
@@ -138,7 +138,7 @@ func (q *releaseQuestions) forgetIdle() {
 	}
 }
 
-// ask waits until the mount of a holder has answered, or ctx ends, which is a no.
+// ask waits until the holder's mount has answered; the end of ctx means no.
 func (q *releaseQuestions) ask(ctx context.Context, holder advisoryOwner) (released bool) {
 	question := q.begin(holder)
 	if question == nil {
@@ -160,7 +160,7 @@ func (q *releaseQuestions) ask(ctx context.Context, holder advisoryOwner) (relea
 	return question.released
 }
 
-// begin joins a question that is under way. Nil: the mount is silent.
+// begin joins or starts a question. Nil: the mount is silent.
 func (q *releaseQuestions) begin(holder advisoryOwner) *releaseQuestion {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -182,7 +182,7 @@ func (q *releaseQuestions) begin(holder advisoryOwner) *releaseQuestion {
 	return question
 }
 
-// fetch waits for questions that the mount of a session was not given yet, until ctx ends.
+// fetch waits for new questions to a session's mount until ctx ends.
 func (q *releaseQuestions) fetch(ctx context.Context, session ids.Session) []*clusterpb.ReleaseQuestion {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -217,7 +217,7 @@ func (q *releaseQuestions) fetch(ctx context.Context, session ids.Session) []*cl
 	}
 }
 
-// answer ends a question. One that is not asked any more is none.
+// answer completes a question, if it is still open.
 func (q *releaseQuestions) answer(session ids.Session, number uint64, released bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

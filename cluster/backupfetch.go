@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	backupPieceTime  = time.Minute // before the first one it goes through all of the state
+	backupPieceTime  = time.Minute // the first one takes a pass over the whole state
 	backupPieceTries = 3
 )
 
-// Backup writes a backup that has all that was acknowledged before it was called. It comes from the first of the servers
-// that begins one, for which each may take so long. progress, which may be nil, is told how many bytes there are so far, and in all. What was written is whole only
-// if there is no error; then its checksum is at its end.
+// Backup writes a backup with everything acknowledged before the call. It comes from the first server that begins one; patience limits the
+// wait for each. progress, which may be nil, gets the bytes so far, and in all. Without an error the output is complete and ends with its
+// checksum.
 func (a *Admin) Backup(ctx context.Context, patience time.Duration, w io.Writer, progress func(done, all int64)) error {
 	node, id, err := a.beginBackup(ctx, patience)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"lockfs/formats/pause"
 )
 
-// backupRetry is after how long a backup is tried again that failed, unless one is due sooner.
+// backupRetry is the pause after a failed backup, unless one is due sooner.
 const backupRetry = time.Minute
 
-// backupSchedule are those that a node makes by itself.
+// backupSchedule makes a node's periodic backups.
 type backupSchedule struct {
 	ctx     context.Context // ends when the node is closed
 	series  backup.Series
@@ -25,17 +25,17 @@ type backupSchedule struct {
 	logger  *slog.Logger
 
 	started sync.Once
-	failure atomic.Pointer[string] // of the last one; nil: it was made, or none is due yet
+	failure atomic.Pointer[string] // of the last attempt; nil: it succeeded, or none was due yet
 }
 
-// start begins with it, once, if there is a directory for them.
+// start starts the schedule, once, if there is a directory.
 func (s *backupSchedule) start() {
 	if s.series.Dir != "" {
 		s.started.Do(func() { go s.run() })
 	}
 }
 
-// run makes a backup whenever one is due. What counts is when the last one was made, also by an earlier process.
+// run makes a backup whenever the last one, also of an earlier process, is old enough.
 func (s *backupSchedule) run() {
 	for s.ctx.Err() == nil {
 		last, err := s.series.Last(time.Now())

@@ -13,18 +13,17 @@ import (
 
 const (
 	backupPiece = 1 << 20          // bytes in a piece
-	maxBackups  = 2                // at a time: what a snapshot shares with no state any more takes memory
-	backupIdle  = 30 * time.Second // after this long nobody wants the rest of one
+	maxBackups  = 2                // at a time: an old snapshot takes memory
+	backupIdle  = 30 * time.Second // after which an abandoned backup is dropped
 )
 
-// backups are those of which others fetch the pieces now. The snapshot of each is kept meanwhile, which shares with the state what
-// has not changed since.
+// backups are being fetched in pieces. Each keeps its snapshot, which shares unchanged parts with the state.
 type backups struct {
 	ctx   context.Context // ends when the node is closed
 	begin func(context.Context) (func(io.Writer) error, error)
 	idle  time.Duration
 
-	places chan struct{} // one for each whose snapshot is kept
+	places chan struct{} // one for each kept snapshot
 
 	mu   sync.Mutex
 	open map[uint64]*pieces
@@ -38,15 +37,15 @@ func newBackups(ctx context.Context, begin func(context.Context) (func(io.Writer
 type pieces struct {
 	from   *io.PipeReader
 	unused *time.Timer // drops it
-	end    func() bool // of that with the node
-	using  int         // calls under way; the mutex of backups is for this
+	end    func() bool // unregisters the drop at the node's end
+	using  int         // calls under way; guarded by the mutex of backups
 
 	mu   sync.Mutex
 	next uint64
 	last *clusterpb.BackupReply // piece next-1
 }
 
-// piece begins a backup, or answers a piece of one.
+// piece begins a backup, or returns a piece of one.
 func (b *backups) piece(ctx context.Context, req *clusterpb.BackupRequest) *clusterpb.BackupReply {
 	if req.GetId() == 0 {
 		id, err := b.add(ctx)
@@ -82,7 +81,7 @@ func (b *backups) unuse(p *pieces) {
 	}
 }
 
-// add begins a backup if there are not too many.
+// add begins a backup unless there are too many.
 func (b *backups) add(ctx context.Context) (uint64, error) {
 	select {
 	case b.places <- struct{}{}:
@@ -109,18 +108,18 @@ func (b *backups) add(ctx context.Context) (uint64, error) {
 	return id, nil
 }
 
-// drop ends a backup, unless somebody is fetching a piece of it and it need not be now.
+// drop ends a backup; one with calls under way only if it must end now.
 func (b *backups) drop(id uint64, now bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.open[id]; p != nil && (now || p.using == 0) {
 		delete(b.open, id)
 		p.end()
-		_ = p.from.Close() // who writes it gets an error
+		_ = p.from.Close() // its writer gets an error
 	}
 }
 
-// get answers the next piece, or the last one once more.
+// get returns the next piece, or the last one again.
 func (p *pieces) get(id, number uint64) *clusterpb.BackupReply {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// backupSource makes backups of the state of a node.
+// backupSource makes backups of a node's state.
 type backupSource struct {
 	router  *rpc.Router // of the node
 	raft    *consensus.Raft
@@ -21,10 +21,10 @@ type backupSource struct {
 	program string // its version
 }
 
-// backupConfirm is for how long a majority is waited for.
+// backupConfirm limits the wait for a quorum.
 const backupConfirm = 15 * time.Second
 
-// begin takes a snapshot that has all that was acknowledged before it was called, and answers what writes it as a backup.
+// begin takes a snapshot with everything acknowledged before the call, and returns the function that writes it.
 func (s *backupSource) begin(ctx context.Context) (func(io.Writer) error, error) {
 	ctx, cancel := context.WithTimeout(ctx, backupConfirm)
 	defer cancel()

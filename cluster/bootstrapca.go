@@ -14,7 +14,7 @@ import (
 	"lockfs/cluster/identity"
 )
 
-// bootstrapCA is the authority that a cluster begins with, until the state has it. Its key is on disk sealed, as it is in the state.
+// bootstrapCA is the first CA of a cluster until the state has it. Its key is encrypted on disk, as in the state.
 type bootstrapCA struct {
 	path      string
 	authority *identity.Authority
@@ -25,7 +25,7 @@ const (
 	sealedKeyBlock   = "LOCKFS SEALED KEY"
 )
 
-// loadBootstrapCA answers nil if there is none under way.
+// loadBootstrapCA returns nil if there is none.
 func loadBootstrapCA(dir string, seal identity.SealKey) (*bootstrapCA, error) {
 	path := filepath.Join(dir, consensus.BootstrapCAFile)
 	content, err := os.ReadFile(path)
@@ -51,7 +51,7 @@ func loadBootstrapCA(dir string, seal identity.SealKey) (*bootstrapCA, error) {
 	return &bootstrapCA{path, authority}, nil
 }
 
-// newBootstrapCA draws an authority and keeps it.
+// newBootstrapCA creates a CA and saves it.
 func newBootstrapCA(dir string, seal identity.SealKey, now time.Time) (*bootstrapCA, error) {
 	authority, err := identity.NewAuthority(now)
 	if err != nil {
@@ -67,14 +67,14 @@ func newBootstrapCA(dir string, seal identity.SealKey, now time.Time) (*bootstra
 	return f, durable.Replace(f.path, content)
 }
 
-// identify makes the identity of the first server. A node that was cut off in the middle goes on where it was.
+// identify makes the identity of the first server. It continues after an interruption.
 func (b *bootstrapCA) identify(dir string, name identity.Name, address string, now time.Time, validity time.Duration) (*identity.Credentials, error) {
 	return identifyWith(b.authority, dir, name, now, validity, identity.IssuedCert{
 		Authorities: [][]byte{b.authority.Certificate().Raw}, Servers: []string{address},
 	})
 }
 
-// identifyWith makes an identity without asking anybody. grant lacks the leaf.
+// identifyWith makes an identity with a CA of this process. grant lacks the leaf.
 func identifyWith(
 	authority *identity.Authority, dir string, name identity.Name, now time.Time, validity time.Duration, grant identity.IssuedCert,
 ) (*identity.Credentials, error) {
@@ -96,7 +96,7 @@ func identifyWith(
 	return identity.Commit(dir, grant)
 }
 
-// discard is called once the state has the authority.
+// discard is called once the state has the CA.
 func (b *bootstrapCA) discard() error {
 	if err := os.Remove(b.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -8,8 +8,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// recordCluster has the state know which cluster it is, and what one begins with: its authority, and the first server. It is done each
-// time that this node begins to lead, so that what was cut off is done then, and again while that fails.
+// recordCluster records the cluster's id in the state, and at the beginning its CA and first server. It runs whenever this node begins to
+// lead, and again after failures.
 func (n *Node) recordCluster() {
 	known := ""
 	authorities := 0
@@ -47,7 +47,7 @@ func (n *Node) recordBootstrapCA(authority *identity.Authority, hasAuthority boo
 	return n.mustPropose(admitFirstServer(authority, n.security.credentials))
 }
 
-// admitFirstServer is the command by which the state knows the first server.
+// admitFirstServer returns the command that admits the first server.
 func admitFirstServer(authority *identity.Authority, credentials *identity.Credentials) *storepb.Op {
 	fingerprint, leaf, key := authority.Fingerprint(), credentials.Leaf(), credentials.Key().Hash()
 	return &storepb.Op{Op: &storepb.Op_AdmitHost{AdmitHost: &storepb.AdmitHost{Founding: true, Host: &storepb.Admission{
@@ -56,7 +56,7 @@ func admitFirstServer(authority *identity.Authority, credentials *identity.Crede
 	}}}}
 }
 
-// mustPropose proposes what the state has no reason to refuse.
+// mustPropose proposes a command that the state has no reason to refuse.
 func (n *Node) mustPropose(op *storepb.Op) error {
 	result, err := n.proposer.propose(n.ctx, op)
 	if err == nil && result.GetCode() != storepb.Code_OK {

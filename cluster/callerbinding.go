@@ -11,8 +11,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// identityCheck ties what a host asks for to its certificate: its sessions are those of its name, and so are its commands. The leader
-// does it, with a state that has all that was acknowledged.
+// identityCheck ties requests to the certificate of the caller: a host acts in its own sessions and under its own name. The leader checks
+// this with a state that has everything acknowledged.
 type identityCheck struct {
 	fsm        *raftstore.FSM
 	openLimits *rateLimits // of sessions
@@ -22,7 +22,7 @@ func hasCertificate(caller rpc.Caller) bool {
 	return caller.Role == rpc.RoleClient || caller.Role == rpc.RoleServer
 }
 
-// checkCommand makes a command its caller's. The error is a *rpc.RefusedError.
+// checkCommand checks the session of a command and sets its host. The error is a *rpc.RefusedError.
 func (c *identityCheck) checkCommand(caller rpc.Caller, cmd *storepb.Command) error {
 	if !hasCertificate(caller) {
 		return nil
@@ -40,7 +40,7 @@ func (c *identityCheck) checkCommand(caller rpc.Caller, cmd *storepb.Command) er
 		}
 	}
 	if squashed && cmd.GetCaller() == nil {
-		cmd.Caller = new(storepb.Caller) // else nobody would judge it
+		cmd.Caller = new(storepb.Caller) // without a caller there is no permission check
 	}
 	if by := cmd.GetCaller(); by != nil {
 		by.Host = caller.Host
@@ -51,7 +51,7 @@ func (c *identityCheck) checkCommand(caller rpc.Caller, cmd *storepb.Command) er
 	return nil
 }
 
-// checkSession is an error unless a session is its caller's, or of nobody.
+// checkSession returns an error if another host has the session.
 func (c *identityCheck) checkSession(caller rpc.Caller, id ids.Session) (squashed bool, err error) {
 	if !hasCertificate(caller) {
 		return false, nil
@@ -60,7 +60,7 @@ func (c *identityCheck) checkSession(caller rpc.Caller, id ids.Session) (squashe
 	return squashed, err
 }
 
-// lookup answers whose a session is; empty: nobody's that is known.
+// lookup returns the host of a session; empty: unknown session.
 func (c *identityCheck) lookup(caller rpc.Caller, id ids.Session) (owner string, squashed bool, err error) {
 	var shut error
 	c.fsm.View(func(ns *namespace.Namespace) {
@@ -69,7 +69,7 @@ func (c *identityCheck) lookup(caller rpc.Caller, id ids.Session) (owner string,
 		if caller.Role == rpc.RoleServer {
 			role = storepb.Role_SERVER
 		}
-		shut = ns.Admitted(caller.Host, role, caller.Key[:]) // the connection may be about to be ended
+		shut = ns.Admitted(caller.Host, role, caller.Key[:]) // the connection may be about to end
 		squashed = ns.Admission(caller.Host).GetSquashRoot()
 	})
 	switch {
@@ -85,14 +85,14 @@ func otherHost(caller rpc.Caller, host string) error {
 	return refuse(storepb.Code_NOT_PERMITTED, fmt.Sprintf("%s may not act for the host %q", caller, host))
 }
 
-// squashRoot makes root nobody.
+// squashRoot turns root into nobody.
 func squashRoot(by *storepb.Caller) {
 	if by.GetUid() == 0 {
 		by.Uid, by.Gid, by.Squashed = namespace.Nobody, namespace.Nobody, true
 	}
 }
 
-// restrictViewer has a query be answered as its asker may see it: not as root of a host whose root is nobody.
+// restrictViewer limits a query to the caller's view: root of a squashed host is nobody.
 func (c *identityCheck) restrictViewer(caller rpc.Caller, query *storepb.Query) {
 	viewer := viewerOf(query)
 	if viewer == nil || caller.Role != rpc.RoleClient || viewer.GetUid() != 0 {
@@ -106,7 +106,7 @@ func (c *identityCheck) restrictViewer(caller rpc.Caller, query *storepb.Query) 
 	})
 }
 
-// viewerOf answers nil for a query that has none.
+// viewerOf returns nil for a query without a viewer.
 func viewerOf(query *storepb.Query) *storepb.Viewer {
 	switch q := query.GetQuery().(type) {
 	case *storepb.Query_ListLocks:

@@ -13,8 +13,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// clones notices two machines that mount under one name. The state machine refuses the second one (namespace.OpenSession), which may also be
-// the same machine after a crash, until the session from before the crash ends. If that session is renewed after the refusal, both live.
+// clones detects two machines that mount under one name. The state machine refuses the second one (namespace.OpenSession). It may also be
+// the same machine after a crash, until the earlier session ends. If that session is renewed after the refusal, both machines are alive.
 type clones struct {
 	fsm      *raftstore.FSM
 	proposer *proposer
@@ -24,14 +24,14 @@ type clones struct {
 	waiting map[string]waitingHost // by name
 }
 
-// waitingHost is a mount that was refused.
+// waitingHost is a refused mount.
 type waitingHost struct {
 	bootID string
 	from   string
 	at     time.Duration // monotonic time
 }
 
-// mostWaiting bounds the mounts that are remembered, and waitingTime for how long one is.
+// mostWaiting limits the remembered mounts, and waitingTime for how long each is remembered.
 const (
 	mostWaiting = 1000
 	waitingTime = time.Minute
@@ -41,7 +41,7 @@ func newClones(fsm *raftstore.FSM, proposer *proposer, logger *slog.Logger) *clo
 	return &clones{fsm: fsm, proposer: proposer, logger: logger, waiting: make(map[string]waitingHost)}
 }
 
-// refused notes a mount that was refused because its host has a session of another boot.
+// refused records a mount refused because its host has a session of another boot.
 func (c *clones) refused(open *storepb.OpenSession, by rpc.Caller, now time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,8 +51,7 @@ func (c *clones) refused(open *storepb.OpenSession, by rpc.Caller, now time.Dura
 	c.waiting[open.GetHost()] = waitingHost{open.GetBootId(), by.String(), now}
 }
 
-// speaks raises the alarm if a session is renewed although another boot of its host was refused before. The renewal came at a monotonic
-// time.
+// speaks raises the alarm if a session is renewed after another boot of its host was refused.
 func (c *clones) speaks(id ids.Session, by rpc.Caller, came time.Duration) {
 	c.mu.Lock()
 	nobody := len(c.waiting) == 0

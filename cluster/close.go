@@ -2,7 +2,7 @@ package cluster
 
 import "errors"
 
-// hangUp ends all that others could hear of this node once it is to be silent.
+// hangUp closes the server once the node has stepped down.
 func (n *Node) hangUp() {
 	select {
 	case <-n.stepDown.Done():
@@ -11,7 +11,7 @@ func (n *Node) hangUp() {
 	}
 }
 
-// Close stops the node. What it acknowledged is on disk already.
+// Close stops the node. Everything it acknowledged is on disk.
 func (n *Node) Close() error {
 	n.cancel()
 	if n.server != nil {
@@ -20,7 +20,7 @@ func (n *Node) Close() error {
 	}
 	var errs []error
 	if n.raft != nil {
-		n.cfg.Metrics.Registry.Unregister(newNodeCollector(n)) // for the next of this process
+		n.cfg.Metrics.Registry.Unregister(newNodeCollector(n)) // so that this process can open another node
 		errs = append(errs, n.raft.Close())
 	}
 	if n.port != nil {

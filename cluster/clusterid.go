@@ -5,9 +5,8 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// acceptsClusterID tells whether a mount that belongs to a cluster is served: DONE if that is this one, or one that this one goes on for, or empty, as
-// the mount does not say. Else it is what the mount is answered: OTHER_CLUSTER, or NOT_LEADER from a node that has not caught up so far
-// that it knows for which clusters its own goes on.
+// acceptsClusterID returns DONE for a mount of this cluster, of one that this cluster replaced, or without an id. Otherwise it returns
+// OTHER_CLUSTER, or NOT_LEADER if this node has not caught up enough to know the replaced clusters.
 func (n *Node) acceptsClusterID(cluster string) clusterpb.Outcome {
 	ours := n.dir.ClusterID()
 	if cluster == "" || cluster == ours {
@@ -25,7 +24,7 @@ func (n *Node) acceptsClusterID(cluster string) clusterpb.Outcome {
 	return outcome
 }
 
-// clusterIDFor is the id of the cluster in an answer that tells what it is.
+// clusterIDFor returns the cluster's id for a reply with an outcome.
 func (n *Node) clusterIDFor(outcome clusterpb.Outcome) string {
 	if outcome == clusterpb.Outcome_NOT_LEADER {
 		return ""

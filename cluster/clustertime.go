@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// clock is cluster time on the leader. It never goes back while this node leads, nor behind the last
-// stamp in the log.
+// clock is cluster time on the leader. It never goes back while this node leads, nor behind the last stamp in the log.
 type clock struct {
 	now func() reading
 
 	mu     sync.Mutex
-	anchor time.Duration // monotonic time at which base was right
+	anchor time.Duration // monotonic time of base
 	base   int64         // cluster time at the anchor, nanoseconds since the Unix epoch
-	ahead  time.Duration // by how much base is ahead of the median
+	ahead  time.Duration // of the median, at base
 	peers  map[string]int64
 }
 
-// reading is this host's clocks at one moment. Differences are taken on the monotonic one, so that a
-// step of the wall clock is an error of one voter's clock like any other.
+// reading has this host's clocks at one moment. Differences are taken on the monotonic clock, so a step of the wall clock is an ordinary
+// error of one voter's clock.
 type reading struct {
 	wall int64         // nanoseconds since the Unix epoch
 	mono time.Duration // since some fixed moment
@@ -32,7 +31,7 @@ func readClocks() reading {
 	return reading{wall: now.UnixNano(), mono: now.Sub(processStart)}
 }
 
-// readingOf answers readings of another wall clock than this host's; nil: of this one.
+// readingOf returns a function that reads another wall clock; nil: this host's.
 func readingOf(wall func() time.Time) func() reading {
 	if wall == nil {
 		return readClocks
@@ -40,14 +39,14 @@ func readingOf(wall func() time.Time) func() reading {
 	return func() reading { return reading{wall: wall().UnixNano(), mono: readClocks().mono} }
 }
 
-// offset is how far a wall clock is ahead of this host's monotonic one.
+// offset returns how far a wall clock is ahead of this host's monotonic clock.
 func (r reading) offset(wall int64) int64 { return wall - int64(r.mono) }
 
 func newClock(now func() reading) *clock {
 	return &clock{now: now, peers: make(map[string]int64)}
 }
 
-// start begins to lead: time goes on from the last stamp in the log.
+// start begins to lead: time continues from the last stamp in the log.
 func (c *clock) start(last int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +55,7 @@ func (c *clock) start(last int64) {
 	c.slew(now)
 }
 
-// Now is cluster time, nanoseconds since the Unix epoch.
+// Now returns cluster time, nanoseconds since the Unix epoch.
 func (c *clock) Now() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +68,7 @@ func (c *clock) at(mono time.Duration) int64 {
 	return c.base + int64(elapsed-min(c.ahead, elapsed/2))
 }
 
-// setPeer notes what a voter's wall clock shows now.
+// setPeer records the wall clock of a voter.
 func (c *clock) setPeer(voter string, wall int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +77,7 @@ func (c *clock) setPeer(voter string, wall int64) {
 	c.slew(now)
 }
 
-// keepOnly drops the clocks of those who are not voters any more.
+// keepOnly forgets the clocks of all but the voters.
 func (c *clock) keepOnly(voters []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +88,7 @@ func (c *clock) keepOnly(voters []string) {
 	}
 }
 
-// offsets is how far each clock that is known is ahead of cluster time, by the voter's id; own is this node's id.
+// offsets returns how far each known clock is ahead of cluster time, by voter id; own is this node's id.
 func (c *clock) offsets(own string) map[string]time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +101,7 @@ func (c *clock) offsets(own string) map[string]time.Duration {
 	return offsets
 }
 
-// slew sets the course to the median of the clocks that are known, this node's own among them.
+// slew adjusts to the median of the known clocks, this node's own included.
 func (c *clock) slew(now reading) {
 	at := c.at(now.mono)
 	median := c.median(now, at)
@@ -111,10 +110,10 @@ func (c *clock) slew(now reading) {
 	c.ahead = time.Duration(c.base - median)
 }
 
-// lateness is how far a clock can be behind cluster time before it is surely the clock that is wrong.
+// lateness is how far a clock may be behind cluster time before it counts as wrong.
 const lateness = time.Minute
 
-// median takes the lower middle one of an even number of clocks, unless that is far behind cluster time.
+// median returns the lower middle one of an even number of clocks, unless it is far behind cluster time.
 func (c *clock) median(now reading, clusterTime int64) int64 {
 	offsets := append(make([]int64, 0, len(c.peers)+1), now.offset(now.wall))
 	for _, offset := range c.peers {
@@ -128,8 +127,8 @@ func (c *clock) median(now reading, clusterTime int64) int64 {
 	return int64(now.mono) + lower
 }
 
-// reachedWithin is how recently a voter has answered that counts as reached: a leader asks all of them every 2 s.
+// reachedWithin is how recent the last contact of a reachable voter is: a leader probes all of them every 2 s.
 const reachedWithin = 5 * clockInterval
 
-// clockInterval is how often the leader compares the voters' clocks when no reader makes it.
+// clockInterval is how often the leader reads the voters' clocks, besides quorum rounds.
 const clockInterval = 2 * time.Second

@@ -13,9 +13,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// comparison is how a leader finds a voter whose state is not what the log says: memory changes by itself, and programs have faults.
-// Nothing that such a voter says of a lock can be relied on, so it is taken out of service by a command, and its data directory with
-// it: what it wrote there may come from that state.
+// comparison is how a leader finds a voter with a wrong state, because of a memory fault or a bug. Nothing that such a voter says about
+// locks is reliable, so a command takes it out of service, together with its data directory.
 type comparison struct {
 	ctx        context.Context // ends when the node is closed
 	interval   time.Duration
@@ -28,7 +27,7 @@ type comparison struct {
 	logger     *slog.Logger
 }
 
-// How often the voters' states are compared, and how often they are asked whether they have theirs.
+// Intervals between comparisons, and between requests for a voter's hash.
 const (
 	compareInterval = 5 * time.Minute
 	compareRetry    = 250 * time.Millisecond
@@ -49,7 +48,7 @@ func (c *comparison) run() {
 	}
 }
 
-// compare has all nodes hash the state after one command, and judges what comes of it until the next time.
+// compare makes all nodes hash the state after one command, and reports the result.
 func (c *comparison) compare(term ids.Term) {
 	ctx, cancel := context.WithTimeout(c.ctx, max(c.interval, rpc.AttemptTimeout))
 	defer cancel()
@@ -84,7 +83,7 @@ func (c *comparison) compare(term ids.Term) {
 	}
 }
 
-// ask asks a voter for its state after a command; known is false if it does not have it yet.
+// ask returns a voter's hashes after a command; known is false if it has none yet.
 func (c *comparison) ask(ctx context.Context, voter *storepb.Member, index ids.Index) (answer stateReply, known bool) {
 	node := c.self
 	if voter.GetId() != c.members.dir.ID {
@@ -100,7 +99,7 @@ func (c *comparison) ask(ctx context.Context, voter *storepb.Member, index ids.I
 	return stateReply{status.GetVersion(), status.GetFrozen().GetHash(), status.GetFrozen().GetKeptHash()}, true
 }
 
-// report raises the alarms for what was found. One that is there already is not raised again.
+// report raises new alarms.
 func (c *comparison) report(found comparisonResult, voters []*storepb.Member, index ids.Index) {
 	for _, voter := range voters {
 		if !found.differs[voter.GetId()] {

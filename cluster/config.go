@@ -20,76 +20,74 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// Config is what a node is started with.
+// Config configures a node.
 type Config struct {
 	Name      string // unique among the members; letters, digits, '.', '_' and '-', at most 63
 	DataDir   string
-	Address   string // host:port where it listens for all that other hosts say; empty: a single node without network
-	Advertise string // host:port where others reach it; empty: Address
-	Insecure  bool   // connections are plain and whoever reaches the port is trusted
+	Address   string // host:port to listen on; empty: a single node without network
+	Advertise string // host:port at which others reach it; empty: Address
+	Insecure  bool   // plain connections; every caller at the port is trusted
 	Bootstrap bool   // bootstrap a new cluster ([Bootstrap]); ignored once the data directory belongs to one
-	// Join are addresses of members, to enter an insecure cluster (else the identity has them), or where a node of any cluster
-	// finds others again that have other addresses now.
+	// Join lists addresses of members: to enter an insecure cluster, or to find members whose addresses have changed.
 	Join    []string
-	Version string // of the program, shown in the status
+	Version string // of the program, for the status
 	Logger  *slog.Logger
 	Metrics *Metrics // may be nil
 
-	// MaxInodes, MaxBytes, what of them each user but root may have, and MaxSessions change the cluster's limits when this node
-	// leads; 0 leaves them. Where no limit of bytes was ever set, it becomes a quarter of this node's memory.
+	// MaxInodes, MaxBytes, the shares of each user but root, and MaxSessions change the limits of the cluster when this node leads; 0
+	// leaves them unchanged. If the cluster never had a limit of bytes, it gets a quarter of this node's memory.
 	MaxInodes        uint64
 	MaxBytes         uint64
 	MaxInodesPerUser uint64
 	MaxBytesPerUser  uint64
 	MaxSessions      uint64
-	// MaxLocksPerUser and MaxLocksPerFile bound the flock and fcntl locks of a user on a host, and in one file; MaxSessionsPerHost the
-	// sessions of a host. This node changes them in the cluster when it leads; 0 leaves them.
+	// MaxLocksPerUser and MaxLocksPerFile limit the flock and fcntl locks of a user on a host, and of a file. MaxSessionsPerHost limits the
+	// sessions of a host. When this node leads it changes them in the cluster; 0 leaves them unchanged.
 	MaxLocksPerUser    uint64
 	MaxLocksPerFile    uint64
 	MaxSessionsPerHost uint64
-	// LockDelay changes for how long nobody gets an advisory lock of a mount that was given up on, when this
-	// node leads; nil leaves it (namespace.DefaultLockDelay).
+	// LockDelay changes how long the advisory locks of an expired mount stay blocked, when this node leads; nil leaves it unchanged
+	// (namespace.DefaultLockDelay).
 	LockDelay *time.Duration
-	// Leases says that this node, when it leads, gives mounts leases on what it answers them (package lease).
+	// Leases makes this node grant leases when it leads (package lease).
 	Leases bool
-	// ExpiredLeaseTerm is a term in which this node led before it was started, of which no lease lasts any more (Node.TransferLeadership); 0: there is none.
+	// ExpiredLeaseTerm is a term in which this node led before its start, and whose leases have all expired (Node.TransferLeadership); 0:
+	// none.
 	ExpiredLeaseTerm ids.Term
-	// SessionTTL is how long a session lasts without a keepalive; 0: DefaultSessionTTL. It is to be
-	// the same on all nodes.
+	// SessionTTL is how long a session lasts without a keepalive; 0: DefaultSessionTTL. Use the same value on all nodes.
 	SessionTTL time.Duration
-	// Nonvoter has a node join without a vote, which it does not get either until an administrator gives it one. It is ignored
-	// once the node is a member.
+	// Nonvoter makes the node join without a vote, until an administrator promotes it. It has no effect on a member.
 	Nonvoter bool
-	// RemoveDead is after how much time without an answer this node, when it leads, removes another one, if a majority of those
-	// that are left answers and they are two voters or more; 0: never.
+	// RemoveDead makes this node, when it leads, remove a server after this time without an answer, if at least two voters are left and a
+	// majority of them answers; 0: never.
 	RemoveDead time.Duration
-	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
+	// SnapshotEntries is the minimum number of log entries between two snapshots; 0: 8192.
 	SnapshotEntries uint64
 
-	// MinFree is how many bytes are to be free on the disk of the data directory: with less the cluster lets nothing grow. A part of
-	// it is kept in reserve. 0: nobody looks.
+	// MinFree is the space in bytes to keep free on the disk of the data directory; with less, the cluster allows no growth. A part of it
+	// is a reserve file. 0: not checked.
 	MinFree uint64
 
-	// BackupDir is where this node makes a backup every so often by itself, of which it keeps the last ones; empty: nowhere.
+	// BackupDir is the directory of this node's scheduled backups; empty: none. BackupKeep is how many to keep.
 	BackupDir   string
 	BackupEvery time.Duration
 	BackupKeep  int
 
-	// What a simulation has in place of a host. Network is how others are reached, and reach this node; nil: TCP. Clock is the wall
-	// clock; nil: the kernel's. Writing does each write of the log and of votes, as in consensus.Config.
+	// A simulation replaces parts of the host. Network connects the nodes; nil: TCP. Clock is the wall clock; nil: the kernel's. Writing
+	// does each write of the log and of votes, as in consensus.Config.
 	Network rpc.Network
 	Clock   func() time.Time
 	Writing func(write func() error) error
 
-	// entries lets tests put something between a log and its disk; nil: nothing.
+	// entries lets tests wrap the log on disk; nil: no wrapper.
 	entries func(raft.LogStore) raft.LogStore
-	// versions are those of a cluster that the program knows; none: version.Own.
+	// versions are the cluster versions known to the program; zero: version.Own.
 	versions version.Range
-	// validity is that of the certificates that this node gives when it leads; 0: identity.Validity.
+	// validity of the certificates that this node issues; 0: identity.Validity.
 	validity time.Duration
 }
 
-// leastRemoveDead is longer than a server takes to start again.
+// leastRemoveDead is longer than the restart of a server takes.
 const leastRemoveDead = 10 * time.Second
 
 func (c *Config) certificateValidity() time.Duration {
@@ -121,10 +119,10 @@ func (c *Config) validate() error {
 	return checkAdvertised(c.Advertise)
 }
 
-// insecure tells whether whoever reaches this node's port is trusted.
+// insecure reports whether every caller at this node's port is trusted.
 func (c *Config) insecure() bool { return c.Address != "" && c.Insecure }
 
-// checkAdvertised refuses an address that other nodes could not use.
+// checkAdvertised returns an error for an address that other nodes cannot use.
 func checkAdvertised(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -136,7 +134,7 @@ func checkAdvertised(address string) error {
 	return nil
 }
 
-// limits are those that this node is to set when it leads.
+// limits returns the limits that this node sets when it leads.
 func (c *Config) limits(fsm *raftstore.FSM) *storepb.SetLimits {
 	limits := &storepb.SetLimits{
 		MaxInodes: c.MaxInodes, MaxInodesPerUser: c.MaxInodesPerUser,

@@ -2,12 +2,12 @@ package cluster
 
 import "context"
 
-// ctxMutex is a lock for which nobody waits longer than he wants to.
+// ctxMutex is a mutex whose Lock can be cancelled.
 type ctxMutex chan struct{}
 
 func newCtxMutex() ctxMutex { return make(ctxMutex, 1) }
 
-// Lock waits for the turn, and tells whether it has come before ctx ended.
+// Lock reports whether it got the mutex before ctx ended.
 func (m ctxMutex) Lock(ctx context.Context) bool {
 	select {
 	case m <- struct{}{}:
@@ -21,7 +21,7 @@ func (m ctxMutex) Lock(ctx context.Context) bool {
 	return true
 }
 
-// TryLock tells whether nobody else has it.
+// TryLock reports whether the mutex was free.
 func (m ctxMutex) TryLock() bool {
 	select {
 	case m <- struct{}{}:
@@ -31,5 +31,5 @@ func (m ctxMutex) TryLock() bool {
 	}
 }
 
-// Unlock is for who has it.
+// Unlock is for the holder.
 func (m ctxMutex) Unlock() { <-m }

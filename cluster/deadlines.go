@@ -11,21 +11,21 @@ import (
 // DefaultSessionTTL is how long a session lasts without a keepalive.
 const DefaultSessionTTL = 15 * time.Second
 
-// sessionDeadlines is what the leader knows of the sessions beyond their records: until when each has been
-// promised to last. It is kept in memory only; a new leader gives everyone a full TTL.
+// sessionDeadlines are the times until which the leader has promised to keep sessions. They are in memory only; a new leader gives every
+// session a full TTL.
 type sessionDeadlines struct {
 	ttl time.Duration
 
 	mu       sync.Mutex
 	sessions map[ids.Session]*sessionDeadline
-	ticked   time.Duration // monotonic time at which this process surely ran
+	ticked   time.Duration // last monotonic time at which this process ran
 }
 
 type sessionDeadline struct {
 	renewed   time.Duration // monotonic time from which its TTL counts
 	keepalive int64         // cluster time of the last one; 0: none since this node leads
 	offset    time.Duration // of its host's clock
-	ending    bool          // it is being given up on, and is not to be renewed
+	ending    bool          // it is about to end, and cannot be renewed
 }
 
 func newSessionDeadlines(ttl time.Duration) *sessionDeadlines {
@@ -35,7 +35,7 @@ func newSessionDeadlines(ttl time.Duration) *sessionDeadlines {
 	return &sessionDeadlines{ttl: ttl, sessions: make(map[ids.Session]*sessionDeadline)}
 }
 
-// reset begins to lead: nobody is known to have been silent.
+// reset begins a term: no session has been silent yet.
 func (d *sessionDeadlines) reset(now time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,7 +43,7 @@ func (d *sessionDeadlines) reset(now time.Duration) {
 	d.ticked = now
 }
 
-// renew notes a keepalive that has just come. It is refused when the session is being given up on.
+// renew records a keepalive. It returns false for a session that is about to end.
 func (d *sessionDeadlines) renew(id ids.Session, now time.Duration, clusterTime int64, offset time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,12 +67,12 @@ func (d *sessionDeadlines) known(id ids.Session, now time.Duration) *sessionDead
 // sessionInterval is how often the leader looks for expired sessions.
 const sessionInterval = 500 * time.Millisecond
 
-// pauseLimit is the longest time between two ticks after which a leader still counts what it did not hear as silence. A process that was
-// stopped for longer may find keepalives that wait to be read.
+// pauseLimit is the longest time between two ticks in which missing keepalives count. After a longer pause of the process, unread
+// keepalives may wait.
 const pauseLimit = 3 * sessionInterval
 
-// watch notes that this process runs, for as long as leads reports true. It has a goroutine of its own: the leader loop waits for the
-// disk, and a slow disk is no pause in which keepalives pile up.
+// watch ticks while leads reports true. It has a goroutine of its own, because a slow disk blocks the leader loop without delaying
+// keepalives.
 func (d *sessionDeadlines) watch(ctx context.Context, leads func() bool) {
 	ticks := time.NewTicker(sessionInterval)
 	defer ticks.Stop()
@@ -99,9 +99,9 @@ func (d *sessionDeadlines) tick(now time.Duration) {
 	d.ticked = max(d.ticked, now)
 }
 
-// expired returns the live sessions whose TTL is over, marked as ending, and forgets the sessions that are not live any more.
+// expired returns the live sessions whose TTL is over and marks them as ending. It forgets all other sessions.
 func (d *sessionDeadlines) expired(now time.Duration, live []ids.Session) []ids.Session {
-	d.tick(now) // before watch has noticed a pause
+	d.tick(now) // before watch notices a pause
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sessions := make(map[ids.Session]*sessionDeadline, len(live))
@@ -118,7 +118,7 @@ func (d *sessionDeadlines) expired(now time.Duration, live []ids.Session) []ids.
 	return over
 }
 
-// cancelEnding takes back that a session is ending.
+// cancelEnding renews a session that was active after all.
 func (d *sessionDeadlines) cancelEnding(id ids.Session, now time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,7 +127,7 @@ func (d *sessionDeadlines) cancelEnding(id ids.Session, now time.Duration) {
 	}
 }
 
-// worst are for how long the most silent session has been so, and the offset of the clock that is most wrong.
+// worst returns the longest time without a keepalive, and the largest clock offset.
 func (d *sessionDeadlines) worst(now time.Duration) (silent, offset time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,7 +140,7 @@ func (d *sessionDeadlines) worst(now time.Duration) (silent, offset time.Duratio
 	return silent, offset
 }
 
-// get answers what is known of a session.
+// get returns the deadline of a session.
 func (d *sessionDeadlines) get(id ids.Session, now time.Duration) sessionDeadline {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -17,16 +17,15 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// failureProbeInterval is how often a leader looks who answers.
+// failureProbeInterval is how often a leader probes all members.
 const failureProbeInterval = 2 * time.Second
 
-// failureDetector is how a leader knows which members do not answer, with a vote or without, and removes those that have been dead for too
-// long. hashicorp/raft-autopilot does that too, but would do it beside what is here: it changes raft's configuration on its own,
-// knows nothing of members' records and certificates, and counts a server as failed by when raft last heard it, also when the
-// leader itself was stopped meanwhile.
+// failureDetector tracks members that do not answer the leader's probes, voters or not, and removes those dead for too long.
+// hashicorp/raft-autopilot would do that on its own: it knows neither member records nor certificates, and counts the pauses of the
+// leader's process against the others.
 type failureDetector struct {
 	ctx         context.Context // ends when the node is closed
-	removeAfter time.Duration   // dead ones are removed; 0: never
+	removeAfter time.Duration   // a dead member is removed after this; 0: never
 	raft        *consensus.Raft
 	members     *members
 	leadership  *leadership
@@ -38,15 +37,15 @@ type failureDetector struct {
 
 	mu             sync.Mutex
 	lastRound      time.Duration            // monotonic time
-	unreachableFor map[string]time.Duration // by id; of those that did not answer when last asked
-	forwardedAt    map[string]time.Duration // when a call of a server last came through another one, by its name
+	unreachableFor map[string]time.Duration // by id, of members that did not answer the last probe
+	forwardedAt    map[string]time.Duration // last call of a server through another one, by its name
 }
 
-// forwardedCallTTL is for how long a server counts as alive after a call of it came through another server.
+// forwardedCallTTL is how long a server counts as alive after another server forwarded its call.
 const forwardedCallTTL = time.Minute
 
-// noteForwardedCall notes a call of a server that another one forwarded: that server runs, and only the way between it and this leader is
-// broken. It is not removed as dead.
+// noteForwardedCall records a call that another server forwarded: its sender runs, and only the link to this leader is broken. It is not
+// removed as dead.
 func (d *failureDetector) noteForwardedCall(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,7 +63,7 @@ func (d *failureDetector) usesDetour(id string, now time.Duration) bool {
 	return known && now-heard < forwardedCallTTL
 }
 
-// run looks for as long as this node leads in a term.
+// run probes all members for as long as this node leads in a term.
 func (d *failureDetector) run(term ids.Term) {
 	d.reset(readClocks().mono)
 	tick := time.NewTicker(failureProbeInterval)
@@ -89,7 +88,7 @@ func (d *failureDetector) reset(now time.Duration) {
 	d.lastRound, d.unreachableFor = now, make(map[string]time.Duration)
 }
 
-// probeAll answers of each server whether it is there, and whether it is able to take part in decisions.
+// probeAll returns which servers answer, and which of these can take part in decisions.
 func (d *failureDetector) probeAll() (answered, able map[string]bool) {
 	var mu sync.Mutex
 	answered, able = make(map[string]bool), make(map[string]bool)
@@ -109,8 +108,8 @@ func (d *failureDetector) probeAll() (answered, able map[string]bool) {
 	return answered, able
 }
 
-// probe asks a member whether it is there, and whether its disk is full. A server of another cluster that has the member's id, because it was
-// restored or recovered from the same directory, is not that member. One that has just joined may not know the cluster's id yet.
+// probe reports whether a member answers, and whether its disk is full. A server of another cluster with the same id, made by a restore or
+// recovery, does not count. A new member may not know the cluster's id yet.
 func (d *failureDetector) probe(id string) (there, full bool) {
 	address := d.members.address(id)
 	if address == "" {
@@ -125,8 +124,7 @@ func (d *failureDetector) probe(id string) (there, full bool) {
 	return d.instances.follows(id, address, reply.GetInstance()), reply.GetFull()
 }
 
-// record adds up for how long each has been silent, as far as a leader that was not stopped meanwhile would have looked. It answers
-// one that has been for too long, or nothing.
+// record adds up how long each member has not answered, without pauses of this process. It returns a member that is dead, or "".
 func (d *failureDetector) record(now time.Duration, answered map[string]bool) (dead string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -146,7 +144,7 @@ func (d *failureDetector) record(now time.Duration, answered map[string]bool) (d
 	return dead
 }
 
-// unreachable are those of members that did not answer when last asked, if this node leads.
+// unreachable returns the members that did not answer the last probe, if this node leads.
 func (d *failureDetector) unreachable() (unreachable []*clusterpb.Silence) {
 	if d.leadership.term() == 0 {
 		return nil
@@ -159,7 +157,7 @@ func (d *failureDetector) unreachable() (unreachable []*clusterpb.Silence) {
 	return unreachable
 }
 
-// removeDead takes a dead member out, unless what is left could not decide anything, or fewer than two voters were left.
+// removeDead removes a dead member, unless fewer than two voters or no quorum would be left.
 func (d *failureDetector) removeDead(id string, able map[string]bool) {
 	ctx, cancel := context.WithTimeout(d.ctx, changeTimeout)
 	defer cancel()
@@ -170,7 +168,7 @@ func (d *failureDetector) removeDead(id string, able map[string]bool) {
 	if known := d.raft.Server(id); known == nil || known.Suffrage == raft.Voter && !isDispensable(id, d.raft.VoterIDs(), able) {
 		return
 	}
-	if there, _ := d.probe(id); there { // it came back while others had their turn
+	if there, _ := d.probe(id); there { // it answers again
 		return
 	}
 	reason := fmt.Sprintf("%v (the leader %s had not heard it for %v)", errRemoved, d.members.dir.Name, d.removeAfter)
@@ -181,7 +179,7 @@ func (d *failureDetector) removeDead(id string, able map[string]bool) {
 	}
 }
 
-// isDispensable tells whether two voters or more are left without one, and a majority of them is able to decide.
+// isDispensable reports whether at least two voters are left without a member, and a majority of them can decide.
 func isDispensable(id string, voters []string, able map[string]bool) bool {
 	left, there := 0, 0
 	for _, voter := range voters {

@@ -14,14 +14,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// dialer finds out who is at the address that a node says to have.
+// dialer verifies which node is at an address.
 type dialer struct {
 	self     string // id of this node
 	raft     *consensus.Raft
 	security *rpc.Security
 }
 
-// dialBack asks a node whether it is there, and its raft too. What that says is of no matter, only who says it.
+// dialBack verifies that a node and its raft answer at its address, under its id.
 func (d *dialer) dialBack(ctx context.Context, member *storepb.Member) error {
 	if member.GetId() == d.self {
 		return errors.New("this node is the leader itself")
@@ -44,7 +44,7 @@ func (d *dialer) dialBack(ctx context.Context, member *storepb.Member) error {
 	return err
 }
 
-// identify answers what a node has applied. It uses a connection of its own: nobody has to keep one to a node that never joins.
+// identify returns the applied index of a node. It dials a new connection, because the node may never join.
 func (d *dialer) identify(ctx context.Context, member *storepb.Member) (applied ids.Index, err error) {
 	if member == nil {
 		return 0, errors.New("its address is not known")

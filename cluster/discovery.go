@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	discoveryInterval   = 500 * time.Millisecond // between looks of a server that starts for the others
-	rediscoveryInterval = 5 * time.Second        // and of one that has been ready
+	discoveryInterval   = 500 * time.Millisecond // between searches of a starting server
+	rediscoveryInterval = 5 * time.Second        // between checks of a running one
 )
 
-// hasMoved tells whether the cluster has another address of this node than it has now, as far as it knows.
+// hasMoved reports whether the cluster has another address of this node, as far as this node knows.
 func (n *Node) hasMoved() bool {
 	known := n.raft.Server(n.dir.ID)
 	return n.dir.HasJoined() && n.cfg.Address != "" && known != nil &&
 		(string(known.Address) != n.dir.Address || n.members.get(n.dir.ID).GetAddress() != n.dir.Address)
 }
 
-// discoverPeers tells the others where this node is now, and finds out where those are that it was given addresses of, until ctx ends.
-// Whoever leads writes it down; where nobody can lead before enough have found each other, each remembers whom it has met where.
+// discoverPeers announces this node's address to the others and looks for theirs until ctx ends. The leader commits addresses. Without a
+// leader each server remembers the addresses that it has learned.
 func (n *Node) discoverPeers(ctx context.Context) {
 	for {
 		there := n.probeAddresses(ctx)
@@ -41,15 +41,15 @@ func (n *Node) discoverPeers(ctx context.Context) {
 	}
 }
 
-// hasNoLeader reports whether this server hears of no leader, the cluster has it elsewhere, or it leads and a member does not answer: that one
-// may have moved, and another server may have met it.
+// hasNoLeader reports whether this server knows no leader, is recorded at another address, or leads while a member does not answer: that
+// member may have a new address, known to another server.
 func (n *Node) hasNoLeader() bool {
 	leader, _ := n.members.leader()
 	return leader == "" || n.hasMoved() || len(n.failureDetector.unreachable()) > 0
 }
 
-// rediscover has this server find the others whenever it is lost, until ctx ends: a leader may have taken its address away, and be gone
-// before it wrote the next one down (addressBook.commit).
+// rediscover searches for the others whenever hasNoLeader reports true, until ctx ends: a leader may have taken this server's address away
+// and failed before it committed the new one (addressBook.commit).
 func (n *Node) rediscover(ctx context.Context) {
 	for pause.For(ctx, rediscoveryInterval) == nil {
 		if n.dir.HasJoined() && n.cfg.Address != "" && n.hasNoLeader() {
@@ -70,11 +70,11 @@ func (n *Node) announceAll(ctx context.Context, there map[string]raft.ServerID) 
 	telling.Wait()
 }
 
-// maxProbedPerServer bounds the addresses that one search asks, for each server of the cluster.
+// maxProbedPerServer limits the addresses of one search, for each server of the cluster.
 const maxProbedPerServer = 8
 
-// search asks the servers of a cluster where the others are: each answer may name addresses that are asked next. An address that is out
-// of date does no harm, because only a server that answers there itself is found there.
+// search asks servers for the addresses of the others, and then asks there. A stale address does no harm: only a server that answers
+// counts.
 type search struct {
 	ask  func(address string) (*clusterpb.ProbeReply, error)
 	most int
@@ -106,7 +106,7 @@ func (s *search) visit(address string) {
 	})
 }
 
-// probeAddresses asks the servers of the cluster for each other, and returns the id of the server at each address that answers.
+// probeAddresses returns the id of the server at each address that answers.
 func (n *Node) probeAddresses(ctx context.Context) map[string]raft.ServerID {
 	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
 	defer cancel()
@@ -117,7 +117,7 @@ func (n *Node) probeAddresses(ctx context.Context) map[string]raft.ServerID {
 		ask: func(address string) (*clusterpb.ProbeReply, error) {
 			reply, err := n.peers.Node(address).Probe(ctx, &clusterpb.ProbeRequest{Addresses: true})
 			if err == nil && (reply.GetId() == n.dir.ID || n.raft.Server(reply.GetId()) == nil || reply.GetCluster() != n.dir.ClusterID()) {
-				err = fmt.Errorf("at %s answers %q, which is no other server of this cluster", address, reply.GetId()) // or has joined since
+				err = fmt.Errorf("at %s answers %q, which is no other server of this cluster", address, reply.GetId()) // or it has joined since
 			}
 			if err != nil {
 				return nil, err
@@ -148,7 +148,7 @@ func (n *Node) knownAddresses() map[string]bool {
 	return addresses
 }
 
-// learnAddresses notes who was met elsewhere than the configuration has him, and not there: a server may have several addresses.
+// learnAddresses records servers found only elsewhere than raft's configuration has them: a server may have several addresses.
 func (n *Node) learnAddresses(there map[string]raft.ServerID) {
 	for address, id := range there {
 		if known := n.raft.Server(string(id)); known != nil && there[string(known.Address)] != id {
@@ -157,8 +157,7 @@ func (n *Node) learnAddresses(there map[string]raft.ServerID) {
 	}
 }
 
-// announceAddress tells the server at an address where this node is, and then the leader that this server names, which may be where this node
-// knows of no server.
+// announceAddress announces this node's address to a server, and then to the leader named by it.
 func (n *Node) announceAddress(ctx context.Context, address string) {
 	for told := make(map[string]bool); address != "" && len(told) < maxAnnounced && !told[address]; {
 		told[address] = true
@@ -166,7 +165,7 @@ func (n *Node) announceAddress(ctx context.Context, address string) {
 	}
 }
 
-// maxAnnounced bounds how many servers are told one after the other: servers may name each other as the leader.
+// maxAnnounced limits a chain of servers that name each other as the leader.
 const maxAnnounced = 3
 
 // announceTo returns the address of the leader if the server does not lead.

@@ -10,8 +10,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// diskSpace is what the leader knows of the voters' disks. Where one is short of space it raises an alarm, and with that nothing
-// grows any more: a voter whose disk is full is a voter less. Any voter counts, since nobody knows which one fails next.
+// diskSpace is the leader's knowledge of the voters' disks. If one is short of space it raises an alarm, and nothing grows: a voter with a
+// full disk is lost. This protects all voters, because any other may fail next.
 type diskSpace struct {
 	own      func() (free, minFree uint64)
 	members  *members
@@ -22,9 +22,9 @@ type diskSpace struct {
 	reports map[string]spaceReport // by id of the voter
 }
 
-// spaceReport is what a voter has said of its disk.
+// spaceReport is a voter's report of its disk.
 type spaceReport struct {
-	free, min uint64 // bytes; min 0: it does not look
+	free, min uint64 // bytes; min 0: not checked
 	at        time.Time
 }
 
@@ -37,7 +37,7 @@ func (d *diskSpace) note(voter string, free, minFree uint64) {
 	d.reports[voter] = spaceReport{free, minFree, time.Now()}
 }
 
-// lastReport answers what a voter has said lately; false: nothing.
+// lastReport returns a voter's recent report; false: none.
 func (d *diskSpace) lastReport(voter string) (spaceReport, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,11 +45,11 @@ func (d *diskSpace) lastReport(voter string) (spaceReport, bool) {
 	return told, known && time.Since(told.at) <= reachedWithin
 }
 
-// isShort and hasEnough leave a range between them, in which what is stays: an alarm is neither raised nor cleared every moment.
+// isShort and hasEnough leave a range between them, so that an alarm does not flap.
 func (s spaceReport) isShort() bool   { return s.free < s.min }
 func (s spaceReport) hasEnough() bool { return s.free >= s.min+s.min/4 }
 
-// updateAlarms raises and clears alarms. It is called by the leader from time to time. That of a voter that says nothing stays.
+// updateAlarms raises and clears alarms. The leader calls it periodically. The alarm of an unreachable voter stays.
 func (d *diskSpace) updateAlarms() {
 	free, minFree := d.own()
 	d.note(d.members.dir.ID, free, minFree)
@@ -65,12 +65,12 @@ func (d *diskSpace) updateAlarms() {
 			d.clear(alarm)
 		}
 	}
-	for _, alarm := range raised { // of those that are no voters any more
+	for _, alarm := range raised { // of former voters
 		d.clear(alarm)
 	}
 }
 
-// raised are the alarms that there are, by voter.
+// raised returns the present alarms, by voter.
 func (d *diskSpace) raised() map[string]*storepb.Alarm {
 	raised := make(map[string]*storepb.Alarm)
 	d.members.raft.FSM.View(func(ns *namespace.Namespace) {

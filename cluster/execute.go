@@ -15,7 +15,7 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// Execute does one command or query if this node leads, else names the leader.
+// Execute does a command or query if this node leads, or names the leader.
 func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	if outcome := n.acceptsClusterID(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
 		return &clusterpb.ExecuteReply{Outcome: outcome, Cluster: n.clusterIDFor(outcome)}, nil
@@ -59,7 +59,7 @@ func (n *Node) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 	return reply, nil
 }
 
-// command does one, and answers with it what its mount asks next (package lease).
+// command does a command, and answers the queries that came along (package lease).
 func (n *Node) command(ctx context.Context, term ids.Term, req *clusterpb.ExecuteRequest) (reply *clusterpb.ExecuteReply, refused error) {
 	cmd := req.GetCommand()
 	if wrong := mayCommand(cmd); wrong != "" {
@@ -83,13 +83,13 @@ func (n *Node) command(ctx context.Context, term ids.Term, req *clusterpb.Execut
 		n.newer.Do(func() { n.logger.Error("a mount asks for what this node does not know", "error", err) })
 	}
 	reply = &clusterpb.ExecuteReply{Outcome: outcomeOf(err), Result: result}
-	if isCommitted && n.clusterVersion() == version.Newest { // else it may be asked what the cluster does not know yet
+	if isCommitted && n.clusterVersion() == version.Newest { // else a query may be unknown to the cluster
 		reply.Also = n.leaseGate.answerPrefetch(prefetch, result, func() bool { return n.stillLeads(term) })
 	}
 	return reply, nil
 }
 
-// wantedLease is who wants a lease on an answer, if anybody does who may.
+// wantedLease returns the lease request of a query; zero: none, or not permitted.
 func (n *Node) wantedLease(ctx context.Context, req *clusterpb.ExecuteRequest) lease.Request {
 	wanted := lease.Request{
 		Holder: lease.Holder{Session: ids.Session(req.GetLease()), Client: req.GetClient()}, Retired: req.GetSpent(), Asked: req.GetAsked(),
@@ -103,13 +103,13 @@ func (n *Node) wantedLease(ctx context.Context, req *clusterpb.ExecuteRequest) l
 	return wanted
 }
 
-// eventWait is how long a query for events waits for one. It is below rpc.AttemptTimeout.
+// eventWait is how long a query waits for new events. It is below rpc.AttemptTimeout.
 const eventWait = time.Second
 
 func (n *Node) query(
 	ctx context.Context, term ids.Term, query *storepb.Query, confirmed bool, wanted lease.Request,
 ) (*storepb.Result, grantedLease, error) {
-	if at := n.clusterVersion(); at < version.Newest { // else it may be asked all that this program knows
+	if at := n.clusterVersion(); at < version.Newest { // else the cluster knows every query of this program
 		if err := codec.CheckMaySend(query, at); err != nil {
 			result, err := notBeforeItsVersion(nil, err)
 			return result, grantedLease{}, err
@@ -138,13 +138,13 @@ func (n *Node) query(
 	return result, given, notAnswered(err)
 }
 
-// stillLeads tells whether this node leads in a term. That is its own word, which counts like those of others.
+// stillLeads reports whether this node leads in a term. That is a term report like those of others.
 func (n *Node) stillLeads(term ids.Term) bool {
 	own, _ := n.termReports.report()
 	return own == term && n.leadership.term() == term
 }
 
-// hasApplied tells whether this node's state will do for a query that says which will; 0: the newest is wanted.
+// hasApplied reports whether this node's state is new enough for a query; 0: the newest is wanted.
 func (n *Node) hasApplied(since uint64) (applied bool) {
 	n.fsm.View(func(ns *namespace.Namespace) { applied = since != 0 && ids.Index(since) <= ns.Index() })
 	return applied
@@ -155,7 +155,7 @@ func (n *Node) malformed(message string) *storepb.Result {
 	return &storepb.Result{Code: storepb.Code_INVALID, Message: message}
 }
 
-// mayCommand tells what is wrong with a command from outside, if anything.
+// mayCommand returns the fault of a command from outside, or "".
 func mayCommand(cmd *storepb.Command) string {
 	if cmd.GetSession() == 0 {
 		return "a command needs a session"
@@ -175,11 +175,11 @@ func mayCommand(cmd *storepb.Command) string {
 	return ""
 }
 
-// changeWait is how long a node keeps a question for a change. It is below rpc.AttemptTimeout.
+// changeWait is how long a query waits for a change. It is below rpc.AttemptTimeout.
 const changeWait = time.Second
 
-// awaitLock returns the state of a request. That it became a lock was committed; anything else needs to be confirmed: a mount that
-// knows of an end from a newer leader would wait for ever if this node answered that the request waits.
+// awaitLock returns the state of a lock request. A lock is committed; any other answer needs a quorum round: a mount that knows of an end
+// from a newer leader would wait for ever if a deposed one said "waiting".
 func (n *Node) awaitLock(ctx context.Context, term ids.Term, request *storepb.AwaitLock) (*storepb.Result, error) {
 	result, err := n.fsm.AwaitLock(request)
 	if err == nil && result.GetCode() != storepb.Code_OK {

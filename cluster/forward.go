@@ -16,8 +16,8 @@ import (
 
 var _ rpc.LeaseKeeper = (*forwarding)(nil)
 
-// forwarding forwards requests whose callers ask for it to the leader, if this node does not lead itself. A request is forwarded once:
-// the leader is the only node that does a forwarded one, and others name the leader, as always.
+// forwarding forwards requests to the leader for callers that cannot reach it. A request is forwarded once: only the leader does a
+// forwarded one, and other nodes name the leader.
 type forwarding struct {
 	rpc.LeaseKeeper // this node
 	to              *rpc.Forwarder
@@ -27,7 +27,7 @@ type forwarding struct {
 	forwarded       func()
 }
 
-// forwardable does a request here, or has the leader do it.
+// forwardable does a request here, or forwards it.
 func forwardable[Request proto.Message, Reply rpc.Answer](
 	ctx context.Context, f *forwarding, request Request, do func(rpc.Node, context.Context, Request) (Reply, error),
 ) (Reply, error) {
@@ -41,19 +41,19 @@ func forwardable[Request proto.Message, Reply rpc.Answer](
 	return forwardToLeader(ctx, f, request, do)
 }
 
-// isOfAnother reports whether a request came by a detour from a server of another cluster.
+// isOfAnother reports whether a request was forwarded by a server of another cluster.
 func (f *forwarding) isOfAnother(ctx context.Context) bool {
 	cluster := rpc.ClusterOf(ctx)
 	return cluster != "" && cluster != f.members.dir.ClusterID()
 }
 
-// isDue reports whether the leader, which did not do a request yet, is where the caller cannot reach it.
+// isDue reports whether the caller cannot reach the leader, and the request was not done here.
 func (f *forwarding) isDue(ctx context.Context, reply rpc.Answer) bool {
 	leader := rpc.Unreachable(ctx)
 	return leader != "" && reply.GetOutcome() == clusterpb.Outcome_NOT_LEADER && reply.GetLeaderAddress() == leader
 }
 
-// answerTime is the part of its time that the caller of a forwarded request waits for this node after the leader: in tenths.
+// answerTime is the share of the caller's time, in tenths, left for this node's own reply.
 const answerTime = 1
 
 func forwardToLeader[Request proto.Message, Reply rpc.Answer](
@@ -69,8 +69,7 @@ func forwardToLeader[Request proto.Message, Reply rpc.Answer](
 	return rpc.Forward(ctx, f.to, leader, do, request)
 }
 
-// whileLeading returns a context that ends once, as far as this node knows, the leader is not at an address any more; and before ctx, so that
-// there is time to answer that the leader cannot be reached.
+// whileLeading returns a context that ends when the leader's address changes, or shortly before ctx.
 func (f *forwarding) whileLeading(ctx context.Context, address string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx)*(10-answerTime)/10)
 	go func() {
@@ -112,7 +111,7 @@ func (f *forwarding) Lease(ctx context.Context, req *clusterpb.LeaseRequest) (*c
 	return forwardable(ctx, f, req, rpc.Node.Lease)
 }
 
-// KeepLease is part of rpc.LeaseKeeper. A goroutine waits with each request that is forwarded: only the leader keeps those of all mounts.
+// KeepLease is part of rpc.LeaseKeeper. A goroutine waits with each forwarded request; only on the leader there are very many.
 func (f *forwarding) KeepLease(ctx context.Context, req *clusterpb.LeaseRequest, answer func(*clusterpb.LeaseReply, error)) {
 	if f.isOfAnother(ctx) {
 		answer(nil, rpc.NotForwarded)
@@ -177,9 +176,9 @@ func (f *forwarding) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (
 	return forwardable(ctx, f, req, rpc.Node.Enroll)
 }
 
-// authorizeForwarded judges a request that another server forwards: that server has to be a voter, and the caller one that could call this
-// node itself. What the caller may then do, the guard and the binding judge as if it had called itself. A node that does not lead may
-// not know yet that a host was admitted, and only says that it accepts no such request.
+// authorizeForwarded checks a forwarded request: the forwarding server has to be a voter, and the caller one that could call this node
+// itself. Authorizer and identityCheck then treat the caller as usual. A follower may not know yet that a host was admitted, and only
+// refuses to take the request.
 func (n *Node) authorizeForwarded(by, caller rpc.Caller) error {
 	if n.cfg.insecure() {
 		if by.Role != rpc.RoleInsecure || caller.Role != rpc.RoleInsecure {

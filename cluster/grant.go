@@ -13,22 +13,22 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// leaseGate is what keeps a leader from showing a change, and from acknowledging it, while mounts may answer from leases as if it had
-// not been (package lease), and what gives these.
+// leaseGate grants leases, and holds back a change and its acknowledgement while mounts may still answer from leases granted before it
+// (package lease).
 type leaseGate struct {
 	table  *lease.Table
 	fsm    *raftstore.FSM
 	clock  *clock
-	grants bool            // this node gives leases, when it leads
+	grants bool            // this node grants leases when it leads
 	term   func() ids.Term // raft's current term
 
-	transition sync.Mutex // between leading and not
+	transition sync.Mutex // serializes changes between leading and not
 
 	mu      sync.Mutex
-	pending map[ids.Index]lease.Pending // what the answers to commands wait for
+	pending map[ids.Index]lease.Pending // revocations that the replies to commands wait for
 }
 
-// What is leased is little: what is large is read seldom, and would be kept by many.
+// Only small answers are leased: large ones are read seldom, and many mounts would keep them.
 const (
 	maxLeasedContent = 4 << 10 // bytes
 	maxLeasedEntries = 128
@@ -44,14 +44,14 @@ func newLeaseGate(fsm *raftstore.FSM, clock *clock, gives bool, term func() ids.
 
 func monotonic() time.Duration { return readClocks().mono }
 
-// start is called when this node leads, and no lease of another's lasts any more.
+// start begins to grant leases: this node leads, and no lease of another leader lasts.
 func (g *leaseGate) start(term ids.Term) {
 	g.transition.Lock()
 	defer g.transition.Unlock()
 	g.table.Begin(term)
 }
 
-// resume has leases given again in a term in which the table was paused, if this node still leads: else somebody ends it, or has.
+// resume grants leases again in a paused term, if this node still leads.
 func (g *leaseGate) resume(term ids.Term, leads func() bool) {
 	g.transition.Lock()
 	defer g.transition.Unlock()
@@ -60,19 +60,19 @@ func (g *leaseGate) resume(term ids.Term, leads func() bool) {
 	}
 }
 
-// stop has this node give no more leases in a term, and answers for how long those last that it has given in it; false: nobody knows.
+// stop ends granting in a term, and returns how long its leases last; false: this node does not know.
 func (g *leaseGate) stop(term ids.Term) (lasts time.Duration, resigned bool) {
 	return g.table.Stop(term, monotonic())
 }
 
-// end is called when this node leads no more.
+// end is called when this node no longer leads.
 func (g *leaseGate) end() {
 	g.transition.Lock()
 	defer g.transition.Unlock()
 	g.table.End()
 }
 
-// revokeAhead has mounts drop what a command is about to change.
+// revokeAhead asks mounts to drop what a command is about to change.
 func (g *leaseGate) revokeAhead(op *storepb.Op) (over func()) {
 	if mounts, _ := g.table.Held(); mounts == 0 && !g.grants {
 		return func() {}
@@ -82,8 +82,8 @@ func (g *leaseGate) revokeAhead(op *storepb.Op) (over func()) {
 	return g.table.RevokeAhead(inodes)
 }
 
-// onApply has mounts drop what a command has changed, and notes whom its answer waits for. A command that has changed nothing itself may
-// have been refused because of any change, or be the repetition of one.
+// onApply asks mounts to drop what a command has changed, and records the revocations that its reply waits for. A command without a change
+// of its own may have been refused because of any change, or repeat one.
 func (g *leaseGate) onApply(ns *namespace.Namespace) {
 	if g.table.IsIdle() {
 		return
@@ -101,15 +101,15 @@ func (g *leaseGate) onApply(ns *namespace.Namespace) {
 	defer g.mu.Unlock()
 	for index, old := range g.pending {
 		if old.IsOver() {
-			delete(g.pending, index) // nobody waits for its answer any more
+			delete(g.pending, index) // its reply was never sent
 		}
 	}
 	g.pending[ns.Index()] = pending
 }
 
-// waitRevoked waits until the result of a command may be told. A node may have been deposed and elected again since it decided to propose
-// the command. Until it is ready in its new term, leases of the leader in between may last that its table does not know: then the outcome
-// is unknown to the caller, whose retry waits for a leader that is ready.
+// waitRevoked waits until the result of a command may be acknowledged. A node may have been deposed and elected again since it proposed the
+// command. Until it is ready in the new term, the leader in between may have granted leases unknown to this table. Then the outcome is
+// unknown, and the caller's retry waits for a ready leader.
 func (g *leaseGate) waitRevoked(ctx context.Context, index ids.Index) error {
 	if g.table.Term() != g.term() {
 		return errNotReady
@@ -121,7 +121,7 @@ func (g *leaseGate) waitRevoked(ctx context.Context, index ids.Index) error {
 	return g.table.Await(ctx, pending, monotonic)
 }
 
-// waitAllRevoked waits until all may be shown that was applied until now.
+// waitAllRevoked waits until all applied changes may be shown.
 func (g *leaseGate) waitAllRevoked(ctx context.Context) error {
 	var index ids.Index
 	g.fsm.View(func(ns *namespace.Namespace) { index = ns.Index() })
@@ -130,13 +130,12 @@ func (g *leaseGate) waitAllRevoked(ctx context.Context) error {
 
 // grantedLease is a lease on an answer.
 type grantedLease struct {
-	generation uint64        // 0: there is none
+	generation uint64        // 0: none
 	lasts      time.Duration // at most; 0: as long as the mount's lease
 }
 
-// query answers once what it answers may be shown, with a lease for the session that wants one, if there is one (none: nobody wants it). That
-// this node led was confirmed since the query came. leads tells whether it still does, which is looked at after the read: as long as a
-// node leads, it has applied nothing that another leader waits with.
+// query answers once the answer may be shown, with a lease if wanted names a session and one can be granted. The leadership was confirmed
+// after the query arrived. leads is checked after the read: while a node leads, it has applied nothing that another leader holds back.
 func (g *leaseGate) query(ctx context.Context, leads func() bool, query *storepb.Query, wanted lease.Request) (*storepb.Result, grantedLease, error) {
 	var pending lease.Pending
 	var given grantedLease
@@ -160,8 +159,7 @@ func (g *leaseGate) query(ctx context.Context, leads func() bool, query *storepb
 	return result, given, err
 }
 
-// quietPeriod is for how long inodes must not have changed at a cluster time to be leased to a mount that asks about them: not for long if it
-// asks often about all that have changed just now.
+// quietPeriod returns how long inodes must not have changed before a lease on them: a short time for a mount that reads all of them often.
 func (g *leaseGate) quietPeriod(ns *namespace.Namespace, of lease.Holder, inodes []ids.Inode, now int64) time.Duration {
 	unchanged := lease.MinAge
 	for _, ino := range inodes {
@@ -172,15 +170,15 @@ func (g *leaseGate) quietPeriod(ns *namespace.Namespace, of lease.Holder, inodes
 	return unchanged
 }
 
-// leasableAnswer is a question with its answer and what that says something of.
+// leasableAnswer is a query with its answer and the inodes behind the answer.
 type leasableAnswer struct {
 	query  *storepb.Query
 	result *storepb.Result
 	inodes []ids.Inode
 }
 
-// grant leases an answer from a moment on if it is little, has not changed for so long, and no successor could forget it. It ends at the
-// latest when lockfs itself is to do something to a name of an inode.
+// grant grants a lease on a small answer whose inodes have not changed for some time, unless a successor could forget a change. The lease
+// ends before lockfs itself changes a name of an inode.
 func (g *leaseGate) grant(ns *namespace.Namespace, to lease.Request, a *leasableAnswer, unchanged, from time.Duration) grantedLease {
 	if !ns.MayLease() || !ns.SessionLive(to.Session) || !isLeased(a.query, a.result) {
 		return grantedLease{}
@@ -203,7 +201,7 @@ func (g *leaseGate) grant(ns *namespace.Namespace, to lease.Request, a *leasable
 	return given
 }
 
-// isLeased tells whether an answer is of a kind that is leased.
+// isLeased reports whether answers of this kind are leased.
 func isLeased(query *storepb.Query, result *storepb.Result) bool {
 	switch query.GetQuery().(type) {
 	case *storepb.Query_Lookup:

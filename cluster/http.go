@@ -17,11 +17,11 @@ import (
 
 const healthTimeout = 2 * time.Second
 
-// protocolHTTP is what the endpoints speak (ALPN).
+// protocolHTTP is the ALPN protocol of the endpoints.
 const protocolHTTP = "http/1.1"
 
-// Protect has only hosts of the cluster, by their certificates, reach what is served on a listener, unless only this host reaches that
-// anyway, or there are no certificates.
+// Protect limits a listener to hosts of the cluster, by their certificates. A loopback listener, or one without certificates, stays as it
+// is.
 func (n *Node) Protect(listener net.Listener) net.Listener {
 	address, isTCP := listener.Addr().(*net.TCPAddr)
 	if n.security == nil || isTCP && address.IP.IsLoopback() {
@@ -38,8 +38,8 @@ func (n *Node) Handler() http.Handler {
 	return mux
 }
 
-// healthz answers 200 when a linearizable read from this node succeeds, else 503 with the reason. Alarms are of the whole cluster, and
-// no reason not to ask this node: they are only told, as it is that its backups fail.
+// healthz answers 200 if a linearizable read from this node succeeds, else 503 with the reason. Alarms and failed backups are only
+// mentioned.
 func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()

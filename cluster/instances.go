@@ -20,24 +20,25 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// instances keeps which process of each server this node follows. Two processes can have one identity: an administrator copies a data
-// directory, or a virtual machine is cloned, or resumes after its clone was started. Raft would count the votes and the copies of both as
-// those of one server, so entries could be lost and two leaders elected.
+// instances tracks which process of each server this node follows. Two processes can have one identity: a data directory was copied, or a
+// virtual machine was cloned or resumed after its clone started. Raft would count the votes and log copies of both as those of one server,
+// so entries could be lost and two leaders elected.
 //
-// Each start of a server draws an instance number. This node follows another instance of a server only if
-//   - the data directory of the new process has been that of the process that was followed before (consensus.Directory.Before): a copy that
-//     was taken earlier lacks what that process has promised since; and
-//   - the process that was followed before is silent: it does not answer where it was, neither to this node nor to any other server. A process
-//     that answers at the address that the cluster has recorded needs no such question, so a restart in place takes one probe.
+// Each start of a server draws an instance number. This node follows another instance of a server only under two conditions:
 //
-// A server that is far behind knows an early instance. So a data directory keeps many of its processes.
+//   - The data directory of the new process was that of the followed process (consensus.Directory.Before). A copy taken earlier lacks the
+//     promises made since.
+//   - The followed process is silent: it answers neither this node nor any other server. A process at the recorded address needs no such
+//     check, so a restart in place takes one probe.
 //
-// The leader records the instance that it follows in the log (storepb.Member). What is recorded counts on all servers. A process that
-// learns of another one in its place ends.
+// A server far behind knows an early instance. So a data directory remembers many of its processes.
 //
-// What remains: silence is no proof. If the old process is cut off from all servers and not dead, two processes run until one of them
-// hears of the other. And where no leader can be elected before a server is followed, two servers may each follow another process of a
-// third, if neither reaches what the other reaches.
+// The leader records the followed instance in the log (storepb.Member). The record counts on all servers. A process that learns of another
+// one in its place ends.
+//
+// Limits: silence is no proof. If the old process is cut off from all servers, two processes run until one hears of the other. And if a
+// server must be followed before any leader can be elected, two servers may each follow another process of a third one, unless they reach
+// each other's.
 type instances struct {
 	ctx    context.Context // ends when the node is closed
 	dir    *consensus.Directory
@@ -45,32 +46,32 @@ type instances struct {
 	logger *slog.Logger
 	// replaced ends this process: the cluster follows another one.
 	replaced func(error)
-	// conflict is told of each process that is refused.
+	// conflict is called for each refused process.
 	conflict func(*conflictError)
 
-	running chan struct{} // closed once the next two are there
+	running chan struct{} // closed once the next three are set
 	raft    *consensus.Raft
 	members *members
 	peers   *rpc.Peers
 
 	mu        sync.Mutex
 	followed  map[raft.ServerID]followed
-	described map[ids.Instance]*clusterpb.Process // what processes have said of themselves
+	described map[ids.Instance]*clusterpb.Process // descriptions that processes have sent of themselves
 	checks    map[checkKey]*instanceCheck
 }
 
 // followed is the process that counts as a server.
 type followed struct {
 	instance ids.Instance
-	at       raft.ServerAddress // where it was met
-	before   []ids.Instance     // earlier processes of its data directory, as far as they are known
+	at       raft.ServerAddress // its address
+	before   []ids.Instance     // known earlier processes of its data directory
 }
 
-// instanceCheck finds out whether a process can be followed. Requests that need to know share it.
+// instanceCheck finds out whether to follow a process. Concurrent requests share it.
 type instanceCheck struct {
 	done chan struct{}
-	err  error         // once done is closed
-	over time.Duration // until when the error counts, on the monotonic clock
+	err  error         // valid once done is closed
+	over time.Duration // end of the error's validity, on the monotonic clock
 }
 
 type checkKey struct {
@@ -79,13 +80,13 @@ type checkKey struct {
 	instance ids.Instance
 }
 
-// Times of a trial.
+// Limits of checks.
 const (
-	instanceTimeout = 4 * time.Second        // of a trial
-	sightTimeout    = time.Second            // for which a process is silent that is taken for dead
+	instanceTimeout = 4 * time.Second        // of a check
+	sightTimeout    = time.Second            // without an answer, until a process counts as dead
 	refusedTime     = 500 * time.Millisecond // for which a refusal is remembered
 	maxChecks       = 100
-	maxDescribed    = 1000 // processes of which is remembered what they say
+	maxDescribed    = 1000 // remembered descriptions
 )
 
 func newInstances(ctx context.Context, dir *consensus.Directory, dial func(string) *rpc.Client, logger *slog.Logger) *instances {
@@ -95,7 +96,7 @@ func newInstances(ctx context.Context, dir *consensus.Directory, dial func(strin
 	}
 }
 
-// run says what is needed to judge others. Until then trials wait.
+// run sets the rest. Until then checks wait.
 func (i *instances) run(members *members, peers *rpc.Peers) {
 	i.raft, i.members, i.peers = members.raft, members, peers
 	close(i.running)
@@ -125,7 +126,7 @@ func processOf(instance ids.Instance, before []ids.Instance, host string) *clust
 	return process
 }
 
-// describe notes what a process says of itself. It is used where this node cannot ask that process.
+// describe records a process's description of itself, for processes that this node cannot ask.
 func (i *instances) describe(p *clusterpb.Process) {
 	instance := ids.Instance(p.GetInstance())
 	if instance == 0 {
@@ -150,7 +151,7 @@ func predecessors(p *clusterpb.Process) []ids.Instance {
 	return before
 }
 
-// recorded follows what the log says. An entry may be older than what this node has found out since.
+// recorded follows the instance in the log. The entry may be older than this node's knowledge.
 func (i *instances) recorded(m *storepb.Member) {
 	instance := ids.Instance(m.GetInstance())
 	if instance == 0 {
@@ -181,7 +182,7 @@ func (i *instances) get(id raft.ServerID) (f followed, known bool) {
 	return f, known
 }
 
-// Follows is part of consensus.Instances. A server that this node does not know is for raft to judge.
+// Follows is part of consensus.Instances. Raft decides about an unknown server.
 func (i *instances) Follows(id raft.ServerID, instance ids.Instance) bool {
 	if f, known := i.get(id); known {
 		return f.instance == instance
@@ -197,7 +198,7 @@ func (i *instances) Follow(id raft.ServerID, at raft.ServerAddress, instance ids
 	return i.follow(i.ctx, id, at, instance)
 }
 
-// follow is Follow, and waits no longer than ctx lasts.
+// follow is Follow, limited by ctx.
 func (i *instances) follow(ctx context.Context, id raft.ServerID, at raft.ServerAddress, instance ids.Instance) error {
 	if i.Follows(id, instance) {
 		return nil
@@ -211,7 +212,7 @@ func (i *instances) follow(ctx context.Context, id raft.ServerID, at raft.Server
 	}
 }
 
-// follows is Follows for a question that does not wait long. A process that is not known yet is looked at meanwhile.
+// follows is Follows; it also starts a check of an unknown process.
 func (i *instances) follows(id, at string, instance uint64) bool {
 	if i.Follows(raft.ServerID(id), ids.Instance(instance)) {
 		return true
@@ -220,7 +221,7 @@ func (i *instances) follows(id, at string, instance uint64) bool {
 	return false
 }
 
-// startCheck begins one, or returns one that is under way or has just failed.
+// startCheck starts a check, or returns one under way or just failed.
 func (i *instances) startCheck(key checkKey) *instanceCheck {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -263,7 +264,7 @@ func (i *instances) evaluate(ctx context.Context, key checkKey) error {
 	case string(key.id) == i.dir.ID:
 		return i.conflictWith(key, sighting{i.dir.Address, i.own()}, i.look(ctx, key.id, []string{string(key.at)}))
 	case !known && key.instance == 0:
-		return nil // it does not say which process it is, and none is known
+		return nil // an old process without an instance, and none is followed
 	case key.instance == 0:
 		return errors.New("it does not say which process it is")
 	case slices.Contains(base.before, key.instance):
@@ -300,13 +301,12 @@ func (i *instances) evaluate(ctx context.Context, key checkKey) error {
 	return i.take(key, base, before)
 }
 
-// continues reports whether a data directory with earlier processes has been that of an instance. One that has had very many may have
-// forgotten it.
+// continues reports whether a data directory with these earlier processes was that of an instance. A very long list may have lost it.
 func continues(before []ids.Instance, instance ids.Instance) bool {
 	return slices.Contains(before, instance) || len(before) >= consensus.MaxStarts-1
 }
 
-// take follows a process in place of another one, unless something has been found out meanwhile.
+// take follows a process in place of another one, unless that changed meanwhile.
 func (i *instances) take(key checkKey, base followed, before []ids.Instance) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -321,7 +321,7 @@ func (i *instances) take(key checkKey, base followed, before []ids.Instance) err
 	return nil
 }
 
-// recordedAddresses returns where the cluster has recorded a server.
+// recordedAddresses returns the addresses that the cluster has recorded.
 func (i *instances) recordedAddresses(id raft.ServerID) (addresses []string) {
 	if server := i.raft.Server(string(id)); server != nil {
 		addresses = append(addresses, string(server.Address))
@@ -348,13 +348,13 @@ func (s sighting) String() string {
 	return at
 }
 
-// look asks at addresses which process of a server is there.
+// look asks at addresses for the processes of a server.
 func (i *instances) look(ctx context.Context, id raft.ServerID, addresses []string) (seen []sighting) {
 	slices.Sort(addresses)
 	return i.ask(slices.Compact(addresses), func(address string) *sighting {
 		ctx, cancel := context.WithTimeout(ctx, sightTimeout)
 		defer cancel()
-		node := i.dial(address) // the connection that is kept may be that of a process that has ended
+		node := i.dial(address) // a new connection: the kept one may be that of an ended process
 		defer node.Close()
 		reply, err := node.Probe(ctx, &clusterpb.ProbeRequest{Process: true})
 		if err != nil || reply.GetId() != string(id) || reply.GetCluster() != i.dir.ClusterID() {
@@ -364,7 +364,7 @@ func (i *instances) look(ctx context.Context, id raft.ServerID, addresses []stri
 	})
 }
 
-// askOthers asks the other servers which process of a server they reach: the link between that one and this node alone may be cut.
+// askOthers asks the other servers for the process they reach: only the link to this node may be cut.
 func (i *instances) askOthers(ctx context.Context, id raft.ServerID) (seen []sighting) {
 	var addresses []string
 	for _, server := range i.raft.Servers() {

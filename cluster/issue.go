@@ -18,7 +18,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// certIssuer is how a leader gives hosts their certificates.
+// certIssuer is how a leader issues certificates to hosts.
 type certIssuer struct {
 	fsm          *raftstore.FSM
 	leadership   *leadership
@@ -29,14 +29,14 @@ type certIssuer struct {
 	signer       *caSigner
 	bootstrapCA  *atomic.Pointer[bootstrapCA] // not nil: this node itself is not recorded yet
 	enrollLimits *rateLimits
-	proofLimits  *rateLimits // the same of ProveServer
+	proofLimits  *rateLimits // of ProveServer
 	rosters      *rosters
-	ownKey       func() [32]byte // hash of the key of this node's certificate
+	ownKey       func() [32]byte // hash of this node's public key
 	validity     time.Duration   // of certificates
 	logger       *slog.Logger
 }
 
-// enroll answers a certificate to who comes with a token or with the key that his host is known by.
+// enroll returns a certificate to a host with a join token, or with its known key.
 func (i *certIssuer) enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
 	caller := rpc.CallerOf(ctx)
 	if caller.Role != rpc.RoleLocal && !i.enrollLimits.allow(rateKey(caller), readClocks().mono) {
@@ -60,7 +60,7 @@ func (i *certIssuer) enroll(ctx context.Context, req *clusterpb.EnrollRequest) (
 	return reply, nil
 }
 
-// rateKey attempts those of a caller are: of a host that is in, wherever it calls from, where there may be strangers too.
+// rateKey returns the key for rate limits: the host of a certificate, or else the address, which strangers may share.
 func rateKey(caller rpc.Caller) string {
 	if hasCertificate(caller) {
 		return "host " + caller.Host
@@ -83,7 +83,7 @@ func (i *certIssuer) issueTo(ctx context.Context, req *clusterpb.EnrollRequest) 
 	if err := i.readIndex.confirm(ctx); err != nil {
 		return nil, notAnswered(err)
 	}
-	// It is looked at in the state before anything is signed or proposed for a stranger; the command judges it again.
+	// a first check before anything is signed or proposed for a stranger; the command checks again
 	known, refused := i.checkAdmission(admit)
 	if refused != nil {
 		return &clusterpb.EnrollReply{Result: refused}, nil
@@ -107,7 +107,7 @@ func (i *certIssuer) issueTo(ctx context.Context, req *clusterpb.EnrollRequest) 
 	return i.replyTo(result.GetAdmissions()[0], admit), nil
 }
 
-// readRequest answers who wants to come in, and with what.
+// readRequest returns the certificate request and the command to admit its host.
 func readRequest(req *clusterpb.EnrollRequest) (*identity.Request, *storepb.AdmitHost, error) {
 	request, err := identity.ParseRequest(req.GetRequest())
 	if err == nil && request.Name.Host != req.GetHost() {
@@ -129,7 +129,7 @@ func readRequest(req *clusterpb.EnrollRequest) (*identity.Request, *storepb.Admi
 	return request, admit, nil
 }
 
-// mayKnowLeader tells whether somebody may know who leads: one who would be let in, as far as this node knows. Others have to find out.
+// mayKnowLeader reports whether the caller may learn the leader's address: this node would admit it.
 func (i *certIssuer) mayKnowLeader(req *clusterpb.EnrollRequest) bool {
 	_, admit, err := readRequest(req)
 	if err != nil {
@@ -150,7 +150,7 @@ func (i *certIssuer) issue(authority *identity.Authority, request *identity.Requ
 	return der, leaf.NotAfter.UnixNano(), nil
 }
 
-// checkAdmission answers why a host is not let in, or what is known of it if it is in with that key already.
+// checkAdmission returns why a host is not admitted, or its record if it is admitted with this key already.
 func (i *certIssuer) checkAdmission(admit *storepb.AdmitHost) (known *storepb.Admission, refused *storepb.Result) {
 	i.fsm.View(func(ns *namespace.Namespace) {
 		if refused = ns.MayAdmit(admit); refused != nil {
@@ -164,15 +164,14 @@ func (i *certIssuer) checkAdmission(admit *storepb.AdmitHost) (known *storepb.Ad
 	return known, refused
 }
 
-// isFresh tells whether the certificate that a host has will do for who asks again: the answer may have been lost.
+// isFresh reports whether the last certificate of a host will do for a repeated request: the reply may have been lost.
 func (i *certIssuer) isFresh(known *storepb.Admission, authority *identity.Authority) bool {
 	fingerprint := authority.Fingerprint()
 	left := time.Duration(known.GetNotAfter() - i.clock.Now())
 	return bytes.Equal(known.GetAuthority(), fingerprint[:]) && left > i.validity*3/4
 }
 
-// replyTo is the answer to a host that is in. The seal key is for a server that shows the secret of a token, also when it comes
-// again because the answer was lost.
+// replyTo returns the reply to an admitted host. A server that proves a token's secret also gets the seal key, again after a lost reply.
 func (i *certIssuer) replyTo(host *storepb.Admission, admit *storepb.AdmitHost) *clusterpb.EnrollReply {
 	reply := &clusterpb.EnrollReply{
 		Result: new(storepb.Result), Certificate: host.GetCertificate(), SquashRoot: host.GetSquashRoot(), Servers: i.members.addresses(),
@@ -194,7 +193,7 @@ func (i *certIssuer) replyTo(host *storepb.Admission, admit *storepb.AdmitHost) 
 	return reply
 }
 
-// reportRefusal has an event tell of it, once a minute for each address.
+// reportRefusal records an event, once a minute for each address.
 func (i *certIssuer) reportRefusal(caller rpc.Caller, req *clusterpb.EnrollRequest, result *storepb.Result) {
 	address := caller.Address.String()
 	if !i.enrollLimits.mayReport(address, readClocks().mono) {

@@ -13,11 +13,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// joinReport is how often a node says that it is still trying.
+// joinReport is the interval between two log messages about a wait.
 const joinReport = 5 * time.Second
 
-// WaitReady returns once this node belongs to a cluster, knows the leader and has caught up with it. It
-// goes on for as long as ctx does and the node can go on, and reports what it waits for. From then on the node makes backups.
+// WaitReady returns once this node belongs to a cluster, knows the leader and has caught up with it. It waits until ctx ends or the node
+// fails, and logs the reason of the wait. Afterwards the node makes its scheduled backups.
 func (n *Node) WaitReady(ctx context.Context) error {
 	err := n.unlessFailed(ctx, n.becomeReady)
 	if err == nil {
@@ -26,7 +26,7 @@ func (n *Node) WaitReady(ctx context.Context) error {
 	return err
 }
 
-// unlessFailed does what waits for the cluster, for no longer than this node can go on. The error is then why it cannot.
+// unlessFailed runs a function that waits for the cluster, until this node fails. The error is then the failure.
 func (n *Node) unlessFailed(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -44,7 +44,7 @@ func (n *Node) becomeReady(ctx context.Context) error {
 		if err := n.insist(ctx, "hear of the cluster", n.hearOfCluster); err != nil {
 			return err
 		}
-		// Once a leader has begun with it, this node itself knows who leads, also when those servers are gone.
+		// After it has joined, this node itself knows the leader, even if those servers are gone.
 		if err := n.announce(ctx, rpc.NewRouter(n.peers, append(n.peers.Nodes(n.cfg.Join), n)...)); err != nil {
 			return err
 		}
@@ -66,15 +66,15 @@ func (n *Node) becomeReady(ctx context.Context) error {
 	return n.announce(ctx, n.router)
 }
 
-// isRecorded tells whether the cluster knows this node as it is now: where it is reached, and which versions its program knows.
+// isRecorded reports whether the member record has this node's current address and versions.
 func (n *Node) isRecorded() bool {
 	recorded, own := n.members.get(n.dir.ID), n.members.own()
 	return recorded != nil && !n.hasMoved() && recorded.GetInstance() == own.GetInstance() &&
 		recorded.GetOldestVersion() == own.GetOldestVersion() && recorded.GetNewestVersion() == own.GetNewestVersion()
 }
 
-// hearOfCluster notes to which cluster the servers belong that this node is to join. Before, it takes nothing from other nodes. Once it has
-// asked to join it stays with that cluster, of which it may have entries.
+// hearOfCluster asks the servers for the id of the cluster to join. Before, the node accepts no messages of others. Once it has asked to
+// join it stays with that cluster, because it may have entries of it.
 func (n *Node) hearOfCluster(ctx context.Context) error {
 	if n.dir.ClusterID() != "" {
 		return nil
@@ -99,10 +99,10 @@ func (n *Node) hearOfCluster(ctx context.Context) error {
 	return err
 }
 
-// announce asks the leader to make this node a voter under its address.
+// announce asks the leader to make this node a voter at its address.
 func (n *Node) announce(ctx context.Context, via *rpc.Router) error {
 	return n.insist(ctx, "join the cluster", func(ctx context.Context) error {
-		reason := "" // why it is not done yet
+		reason := "" // last reason of a delay
 		join := func(to rpc.Node, ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
 			reply, err := to.Join(ctx, req)
 			if message := reply.GetResult().GetMessage(); message != "" {
@@ -123,7 +123,7 @@ func (n *Node) announce(ctx context.Context, via *rpc.Router) error {
 	})
 }
 
-// catchUp waits until this node has applied all that the leader had when it was asked.
+// catchUp waits until this node has applied everything the leader had at the time of the request.
 func (n *Node) catchUp(ctx context.Context, via *rpc.Router) error {
 	return n.insist(ctx, "catch up with a leader", func(ctx context.Context) error {
 		var index ids.Index
@@ -151,7 +151,7 @@ func (n *Node) catchUp(ctx context.Context, via *rpc.Router) error {
 	})
 }
 
-// insist tries until it works, is refused, or ctx ends, and says now and then what it waits for.
+// insist retries until success, a refusal, or the end of ctx, and logs the reason of the wait.
 func (n *Node) insist(ctx context.Context, what string, try func(context.Context) error) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, joinReport)

@@ -18,10 +18,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// joiner is how a leader makes a node that wants to join a voter.
+// joiner is how a leader makes a joining node a voter.
 type joiner struct {
 	ctx         context.Context // ends when the node is closed
-	alone       bool            // it has no port, so nobody can join
+	alone       bool            // no network: no other node can join
 	raft        *consensus.Raft
 	members     *members
 	leadership  *leadership
@@ -34,13 +34,13 @@ type joiner struct {
 	logger      *slog.Logger
 }
 
-// join makes a node a member without a vote, which gets one once it has caught up, and answers when it has: NOT_DONE means that
-// it is to ask again, and says why. Who joins again was a member before, and does not become one anew.
+// join adds a node as a learner and waits until it is promoted. NOT_DONE means: ask again; the message says why. A node that joins again
+// was a member before, and is not added anew.
 func (j *joiner) join(ctx context.Context, member *storepb.Member, again bool) *clusterpb.AdminReply {
 	if err := checkMember(member); err != nil {
 		return rejectJoin(storepb.Code_INVALID, err.Error())
 	}
-	if known := j.members.get(member.GetId()); known != nil && known.GetName() != member.GetName() { // certificates are of names
+	if known := j.members.get(member.GetId()); known != nil && known.GetName() != member.GetName() { // certificates have the name
 		return rejectJoin(storepb.Code_INVALID, fmt.Sprintf("the member with the id %s is called %s", member.GetId(), known.GetName()))
 	}
 	refused := j.instances.follow(ctx, raft.ServerID(member.GetId()), raft.ServerAddress(member.GetAddress()), ids.Instance(member.GetInstance()))
@@ -87,7 +87,7 @@ func (j *joiner) join(ctx context.Context, member *storepb.Member, again bool) *
 	return j.awaitPromotion(ctx, id)
 }
 
-// rejectProcess answers a process that is not followed. It is told to end only by the present leader.
+// rejectProcess answers a process that this node does not follow. Only the present leader may end it.
 func (j *joiner) rejectProcess(ctx context.Context, refused error) *clusterpb.AdminReply {
 	conflict := new(conflictError)
 	if !errors.As(refused, &conflict) || j.proposer.confirmConfiguration(ctx) != nil {
@@ -113,8 +113,7 @@ func retryJoin(message string) *clusterpb.AdminReply {
 	return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_DONE, Result: &storepb.Result{Message: message}}
 }
 
-// rejoin records the name and address of a member, whose vote stays what it is whether it is reached or not. Its address changes
-// only if it is there.
+// rejoin records the name and address of a member. Its vote stays as it is. Its address changes only if it answers there.
 func (j *joiner) rejoin(ctx context.Context, known *raft.Server, member *storepb.Member) *clusterpb.AdminReply {
 	address := raft.ServerAddress(member.GetAddress())
 	if string(known.ID) == j.members.dir.ID {
@@ -142,7 +141,7 @@ func (j *joiner) rejoin(ctx context.Context, known *raft.Server, member *storepb
 	})
 }
 
-// recordOf is what is to be known of a member. Whether it is to have a vote it says itself only when it comes.
+// recordOf returns the record of a member. Only a new member chooses whether it gets a vote.
 func (j *joiner) recordOf(member *storepb.Member) *storepb.Member {
 	recorded := &storepb.Member{
 		Id: member.GetId(), Name: member.GetName(), Address: member.GetAddress(), Nonvoter: member.GetNonvoter(),
@@ -155,10 +154,10 @@ func (j *joiner) recordOf(member *storepb.Member) *storepb.Member {
 	return recorded
 }
 
-// addLearner puts a newcomer into raft's configuration. It is recorded as a member first, because a voter whose address nobody
-// knows could not confirm a leader.
+// addLearner adds a node to raft's configuration as a learner. Its member record comes first, because a voter without a known address could
+// not confirm a leader.
 func (j *joiner) addLearner(ctx context.Context, member *storepb.Member) (*storepb.Result, error) {
-	if reason := j.learners.rejected(member.GetId(), readClocks().mono); reason != "" { // meanwhile
+	if reason := j.learners.rejected(member.GetId(), readClocks().mono); reason != "" { // since the last check
 		return &storepb.Result{Code: storepb.Code_NOT_PERMITTED, Message: reason}, nil
 	}
 	server := raft.Server{
@@ -187,7 +186,7 @@ func (j *joiner) addLearner(ctx context.Context, member *storepb.Member) (*store
 	return &storepb.Result{}, nil
 }
 
-// awaitPromotion answers whether a newcomer has become a voter.
+// awaitPromotion waits until a learner has become a voter.
 func (j *joiner) awaitPromotion(ctx context.Context, id string) *clusterpb.AdminReply {
 	wait, cancel := context.WithTimeout(ctx, joinWait)
 	defer cancel()
@@ -209,7 +208,7 @@ func (j *joiner) awaitPromotion(ctx context.Context, id string) *clusterpb.Admin
 	}
 }
 
-// reconcile looks after those who join for as long as this node leads in a term.
+// reconcile checks the learners for as long as this node leads in a term.
 func (j *joiner) reconcile(term ids.Term) {
 	j.learners.reset()
 	for wait := time.Duration(0); j.leadership.term() == term && term != 0; {
@@ -238,7 +237,7 @@ func (j *joiner) reconcile(term ids.Term) {
 	}
 }
 
-// check sees how far a newcomer is.
+// check promotes or rejects a learner if it is time.
 func (j *joiner) check(server raft.Server) {
 	id := string(server.ID)
 	member := j.members.get(id)
@@ -259,8 +258,8 @@ func (j *joiner) check(server raft.Server) {
 
 var errChangeUnderWay = errors.New("other changes of the members are under way")
 
-// accept gives a newcomer its vote that answered at a (monotonic) time: with another voter gone, nothing may be decided without it from
-// then on. One that was asked long ago, since others had their turn, is to be asked again.
+// accept gives a vote to a learner that answered at a monotonic time: with another voter gone, the cluster may depend on it. If other
+// changes delayed this too long, the learner is checked again.
 func (j *joiner) accept(server raft.Server, answered time.Duration) error {
 	ctx, cancel := context.WithTimeout(j.ctx, changeTimeout)
 	defer cancel()
@@ -282,7 +281,7 @@ func (j *joiner) accept(server raft.Server, answered time.Duration) error {
 	return err
 }
 
-// reject takes a newcomer out that has never become a voter.
+// reject removes a learner.
 func (j *joiner) reject(server raft.Server, reason string) {
 	ctx, cancel := context.WithTimeout(j.ctx, changeTimeout)
 	defer cancel()
@@ -304,7 +303,7 @@ func (j *joiner) reject(server raft.Server, reason string) {
 	}
 }
 
-// isLearner tells whether a server is still the same in raft's configuration, and is to get a vote.
+// isLearner reports whether raft's configuration still has this learner, and it should get a vote.
 func (j *joiner) isLearner(server raft.Server) bool {
 	known := j.raft.Server(string(server.ID))
 	return known != nil && *known == server && !j.members.get(string(server.ID)).GetNonvoter()

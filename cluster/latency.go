@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// sampleTime is how long a sample of a node's figures takes, and samplesKept are those of an hour.
+	// sampleTime is the length of a sample, and samplesKept is an hour of them.
 	sampleTime  = 30 * time.Second
 	samplesKept = int(time.Hour / sampleTime)
 )
 
-// latencyWindow is what a node noticed of itself in the last hour, in memory only.
+// latencyWindow has a node's latencies of the last hour, in memory.
 type latencyWindow struct {
 	mu      sync.Mutex
 	commits durations
@@ -26,7 +26,7 @@ type latencyWindow struct {
 
 func newLatencyWindow() *latencyWindow { return new(latencyWindow) }
 
-// durations are some of those that there were, each as likely as any other.
+// durations is a uniform sample.
 type durations struct {
 	count uint64
 	kept  []time.Duration
@@ -44,7 +44,7 @@ func (d *durations) note(took time.Duration) {
 	}
 }
 
-// percentiles are the median and the 99th, in nanoseconds; 0 if there was nothing. They begin anew.
+// percentiles returns the median and the 99th percentile in nanoseconds, 0 without data, and resets the sample.
 func (d *durations) percentiles() (count uint64, p50, p99 int64) {
 	if count = d.count; count > 0 {
 		slices.Sort(d.kept)
@@ -72,7 +72,7 @@ func (w *latencyWindow) recordLag(lag uint64) {
 	w.lag = max(w.lag, lag)
 }
 
-// closeSample makes a sample of what was noticed since the last one.
+// closeSample ends the present sample.
 func (w *latencyWindow) closeSample(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

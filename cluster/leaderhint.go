@@ -14,8 +14,8 @@ const (
 	hintLasts = time.Second
 )
 
-// leaderHint finds a server that knows a leader, for a node that hears none: only the way between the leader and this node may be broken. The
-// other server names the leader to callers, and forwards for those that cannot reach the leader.
+// leaderHint finds a server with contact to the leader, for a node without: only the link to the leader may be broken. That server names
+// the leader to callers, and forwards for those that cannot reach it.
 type leaderHint struct {
 	members *members
 	peers   *rpc.Peers
@@ -23,10 +23,10 @@ type leaderHint struct {
 	mu      sync.Mutex
 	found   time.Duration // monotonic time
 	address string        // of the server; empty: none was found
-	asking  chan struct{} // closed when the servers have answered; nil: none is asked
+	asking  chan struct{} // closed when the servers have answered; nil: no search
 }
 
-// last returns the server that was found a moment ago, or "".
+// last returns the server found a moment ago, or "".
 func (h *leaderHint) last() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -36,7 +36,7 @@ func (h *leaderHint) last() string {
 	return ""
 }
 
-// find asks the other voters, and returns the first that knows a leader, or "".
+// find asks the other voters and returns the first one that knows a leader, or "".
 func (h *leaderHint) find() string {
 	h.mu.Lock()
 	asking := h.asking

@@ -15,8 +15,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// leaderLoop is the one goroutine in which a node leads: it becomes ready when it is elected, and then does from time to time
-// what only a leader does, until another one leads.
+// leaderLoop is the goroutine in which a node leads. After an election it gets the node ready, and then runs the periodic work of a leader
+// until the next election.
 type leaderLoop struct {
 	ctx              context.Context // ends when the node is closed
 	raft             *consensus.Raft
@@ -33,23 +33,23 @@ type leaderLoop struct {
 	failureDetector  *failureDetector
 	removal          *removalWatch
 	logger           *slog.Logger
-	certIssuer       *certIssuer               // nil: there are no certificates
-	limits           func() *storepb.SetLimits // that this node is to set when it leads
-	cluster          func()                    // has the state know which cluster it is
+	certIssuer       *certIssuer               // nil: no certificates
+	limits           func() *storepb.SetLimits // set by this node when it leads
+	cluster          func()                    // records the cluster's id and CA in the state
 	watchdogDeadline *atomic.Pointer[time.Time]
-	recorded         bool     // what this node has to say, since it leads
+	recorded         bool     // this node's member record and limits, in this term
 	expiredLeaseTerm ids.Term // see Config.ExpiredLeaseTerm
 }
 
-// readyRetry is the pause after a majority of the voters could not be asked, though they voted.
+// readyRetry is the pause after a failed attempt to confirm the leadership.
 const readyRetry = 100 * time.Millisecond
 
-// watchdogTimeout is far more than a round takes in which all others are silent.
+// watchdogTimeout is far more than a round takes while all others are unreachable.
 const watchdogTimeout = time.Minute
 
 func (l *leaderLoop) kickWatchdog() { l.watchdogDeadline.Store(new(time.Now().Add(watchdogTimeout))) }
 
-// run is what this node does whenever it is elected, until it is closed.
+// run leads whenever this node is elected, until it is closed.
 func (l *leaderLoop) run() {
 	removed := time.NewTicker(removalCheckInterval)
 	defer removed.Stop()
@@ -75,7 +75,7 @@ func (l *leaderLoop) stillLeads(term ids.Term) func() bool {
 	return func() bool { return term != 0 && l.leadership.term() == term }
 }
 
-// lead is what a leader does from time to time, for as long as it leads.
+// lead runs the periodic work of a leader while it leads.
 func (l *leaderLoop) lead(removed <-chan time.Time) {
 	compare := time.NewTicker(clockInterval)
 	defer compare.Stop()
@@ -119,14 +119,14 @@ func (l *leaderLoop) lead(removed <-chan time.Time) {
 	}
 }
 
-// How long a leader waits until it looks for what time has changed.
+// How long a leader waits between two checks for due changes.
 const (
-	minDueInterval  = 10 * time.Millisecond  // even if there is more to do
-	hostDueInterval = 100 * time.Millisecond // while a host is silent that some rule does not wait for without end
-	maxDueInterval  = time.Second            // even if there is nothing to come: clocks are set
+	minDueInterval  = 10 * time.Millisecond  // at least, even if more is due
+	hostDueInterval = 100 * time.Millisecond // while a host is silent and some rule waits for it
+	maxDueInterval  = time.Second            // at most, since clocks may be set
 )
 
-// nextDeadline is for how long there is nothing to do for proposeTick.
+// nextDeadline returns how long proposeTick has nothing to do.
 func (l *leaderLoop) nextDeadline() (wait time.Duration) {
 	now := l.clock.Now()
 	l.raft.FSM.View(func(ns *namespace.Namespace) {
@@ -134,14 +134,13 @@ func (l *leaderLoop) nextDeadline() (wait time.Duration) {
 		if ns.AwaitsHosts() {
 			longest = hostDueInterval
 		}
-		next := max(ns.NextDue(), now) // what is due at once has been for longer than a duration can say
+		next := max(ns.NextDue(), now) // the difference to a long past due time would overflow
 		wait = time.Duration(min(next-now, int64(longest)))
 	})
 	return max(wait, minDueInterval)
 }
 
-// proposeTick has the state machine mark what time has made stale. Whether it has, the state machine itself
-// decides, by the time of the command.
+// proposeTick makes the state machine apply time: locks become stale. The time of the command decides, not this check.
 func (l *leaderLoop) proposeTick() {
 	due := false
 	now := l.clock.Now()
@@ -151,8 +150,7 @@ func (l *leaderLoop) proposeTick() {
 	}
 }
 
-// becomeReady makes this node ready to lead: it has applied all that was ever acknowledged, and knows
-// the clocks of a majority.
+// becomeReady waits until this node has applied everything ever acknowledged, knows the clocks of a majority, and no earlier lease lasts.
 func (l *leaderLoop) becomeReady() {
 	for l.raft.State() == raft.Leader && l.ctx.Err() == nil {
 		l.kickWatchdog()
@@ -185,15 +183,15 @@ func (l *leaderLoop) becomeReady() {
 	}
 }
 
-// applyAll waits until this node has applied all that was in its log when it was called, but not for ever: its disk may be full.
+// applyAll waits until this node has applied its whole log. The wait has a limit, because the disk may be full.
 func (l *leaderLoop) applyAll() error {
 	ctx, cancel := context.WithTimeout(l.ctx, changeTimeout)
 	defer cancel()
 	return l.proposer.confirmConfiguration(ctx)
 }
 
-// awaitLeases waits until all leases are over that somebody was given before this node was elected (see words). It answers false if this
-// node does not lead any more.
+// awaitLeases waits until all leases granted before this election have expired (see termReports). It returns false once this node does not
+// lead.
 func (l *leaderLoop) awaitLeases(term ids.Term, elected, silent time.Duration) bool {
 	mayLease := false
 	l.raft.FSM.View(func(ns *namespace.Namespace) { mayLease = ns.MayLease() })
@@ -236,7 +234,7 @@ func (l *leaderLoop) awaitLeases(term ids.Term, elected, silent time.Duration) b
 	}
 }
 
-// retryBootstrapRecord is for what the cluster begins with if it could not be recorded when this node began to lead.
+// retryBootstrapRecord records the bootstrap CA if that failed when this node began to lead.
 func (l *leaderLoop) retryBootstrapRecord() {
 	if l.certIssuer.bootstrapCA.Load() == nil {
 		return
@@ -248,12 +246,11 @@ func (l *leaderLoop) retryBootstrapRecord() {
 	l.cluster()
 }
 
-// recordTimeout is for how long a node that has begun to lead waits for its turn to record what a cluster begins with: somebody may be told
-// already that it is ready.
+// recordTimeout is how long a new leader waits for the mutex of member changes before it records its own data: clients may know already
+// that it is ready.
 const recordTimeout = time.Second
 
-// recordOwn makes this node's addresses and limits known, once in each term: at its beginning, or as soon as nobody else has his turn,
-// for which it waits so long, and it can be recorded.
+// recordOwn records this node's member record and limits once in each term: at its start, or as soon as no other change is under way.
 func (l *leaderLoop) recordOwn(patience time.Duration) {
 	if l.recorded {
 		return
@@ -274,7 +271,7 @@ func (l *leaderLoop) recordOwn(patience time.Duration) {
 		l.proposer.proposeOwn(&storepb.Op{Op: &storepb.Op_SetLimits{SetLimits: limits}})
 }
 
-// correctOwnAddress has raft's configuration follow this node to another address.
+// correctOwnAddress updates this node's address in raft's configuration.
 func (l *leaderLoop) correctOwnAddress() {
 	id, address := l.members.dir.ID, raft.ServerAddress(l.members.dir.Address)
 	if known := l.raft.Server(id); address == "" || known == nil || known.Address == address {

@@ -12,20 +12,20 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// leadership follows who leads. This node leads for others only once it is ready: raft may have elected
-// it long before it knows all that its predecessor acknowledged.
+// leadership follows raft's leader. This node leads for its callers only once it is ready: raft may elect it long before it knows
+// everything its predecessor acknowledged.
 type leadership struct {
 	raft     *raft.Raft
 	self     raft.ServerID
 	stepDown *consensus.StepDown
 	notify   chan bool             // raft's NotifyCh
 	observed chan raft.Observation // LeaderObservation
-	elected  chan struct{}         // tells the leader loop; holds one
+	elected  chan struct{}         // wakes the leader loop; capacity 1
 	members  *members
 	hint     *leaderHint
 
 	readyTerm atomic.Uint64 // term in which this node became ready; 0: never
-	named     atomic.Uint32 // how often another voter was named instead of this one
+	named     atomic.Uint32 // counts the calls of anotherVoter
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at each change
@@ -42,8 +42,8 @@ func newLeadership(self raft.ServerID, silence *consensus.StepDown) *leadership 
 	}
 }
 
-// follow drains what raft says until stop is closed. It never proposes and never blocks: raft's main
-// loop waits for the reader of NotifyCh.
+// follow drains raft's notifications until stop is closed. It never proposes and never blocks, because raft's main loop waits for the
+// reader of NotifyCh.
 func (l *leadership) follow(r *raft.Raft, m *members, stop <-chan struct{}) {
 	l.raft, l.members = r, m
 	observer := raft.NewObserver(l.observed, false, func(o *raft.Observation) bool {
@@ -84,7 +84,7 @@ func (l *leadership) change() <-chan struct{} {
 	return l.changed
 }
 
-// term answers the term in which this node leads and is ready to, or 0.
+// term returns the term in which this node leads and is ready, or 0.
 func (l *leadership) term() ids.Term {
 	term := ids.Term(l.readyTerm.Load())
 	if term != 0 && l.raft.State() == raft.Leader && ids.Term(l.raft.CurrentTerm()) == term && !l.stepDown.Begun() {
@@ -93,7 +93,7 @@ func (l *leadership) term() ids.Term {
 	return 0
 }
 
-// leads tells whether this node answers as the leader now: await would not wait.
+// leads reports whether this node answers as the leader now; await would not wait.
 func (l *leadership) leads() bool { return l.term() != 0 && !l.members.raft.IsFull() }
 
 func (l *leadership) setReady(term ids.Term) {
@@ -101,14 +101,13 @@ func (l *leadership) setReady(term ids.Term) {
 	l.wake()
 }
 
-// leaderWait is how long a request waits on a node that knows no leader before it is sent away.
+// leaderWait is how long a request waits on a node without a known leader.
 const leaderWait = time.Second
 
-// await answers the term if this node leads and is ready, else the leader's API address as far as one is known, or that of somebody
-// who may know more.
+// await returns the term if this node leads and is ready. Otherwise it returns the address of the leader, or of a server that may know it.
 func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
-	// While this node's disk is full raft waits for it, and this node hears neither that another one leads nor that itself does no more;
-	// but the mount on its host goes by what it says.
+	// While this node's disk is full, raft waits for it, so this node does not learn about elections. The mount on its host relies on this
+	// answer.
 	if l.members.raft.IsFull() {
 		if other := l.anotherVoter(); other != "" {
 			return 0, other
@@ -127,7 +126,7 @@ func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
 		if id, address := l.members.leader(); id != "" && id != string(l.self) {
 			return 0, address
 		}
-		if l.members.isOut() { // nobody tells it any more who leads
+		if l.members.isOut() { // the leader sends it no more messages
 			if other := l.anotherVoter(); other != "" {
 				return 0, other
 			}
@@ -146,7 +145,7 @@ func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
 	}
 }
 
-// anotherVoter answers another voter's API address, each time the next one's; "": there is no other.
+// anotherVoter returns the address of another voter, in rotation; "": there is none.
 func (l *leadership) anotherVoter() string {
 	var others []string
 	for _, voter := range l.members.voters() {

@@ -11,34 +11,32 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// How a node that wants to join is dealt with. A voter that does not answer can cost the cluster its majority, so nobody becomes
-// one on his own word.
+// An unreachable voter can cost the cluster its quorum, so a joining node first has to answer and to catch up.
 const (
-	dialBackTimeout = 1500 * time.Millisecond // is below rpc.AttemptTimeout
-	joinWait        = time.Second             // for which a request to join is kept, the same
-	joinInterval    = 100 * time.Millisecond  // between looks at those who join
-	idleInterval    = 2 * time.Second         // and for some while there are none
-	catchUpWindow   = 500 * time.Millisecond  // by which a voter may be behind when it becomes one
-	rejectionTTL    = 10 * time.Second        // for which it is remembered why somebody was dropped
+	dialBackTimeout = 1500 * time.Millisecond // below rpc.AttemptTimeout
+	joinWait        = time.Second             // of one join request, below rpc.AttemptTimeout
+	joinInterval    = 100 * time.Millisecond  // between two checks
+	idleInterval    = 2 * time.Second         // the same, without learners
+	catchUpWindow   = 500 * time.Millisecond  // how far a learner may be behind when it is promoted
+	rejectionTTL    = 10 * time.Second        // how long a rejection is remembered
 )
 
-// probationLimits are how long a node that wants to join is waited for.
+// probationLimits are the longest waits for a joining node.
 type probationLimits struct {
-	dialBack time.Duration // for it to be reached at all
-	silence  time.Duration // for it to answer again
-	progress time.Duration // for it to apply something new: a snapshot of a large state takes a while
+	dialBack time.Duration // for the first contact
+	silence  time.Duration // without an answer
+	progress time.Duration // without a newly applied entry: a large snapshot takes a while
 }
 
-// learners is what a leader remembers of those who want to join. Who they are is in raft's configuration, where they have no
-// vote yet, so another leader goes on with them.
+// learners is the leader's memory of joining nodes. Raft's configuration has them as nonvoters, so another leader continues with them.
 type learners struct {
 	mu         sync.Mutex
 	limits     probationLimits
 	probations map[string]*probation
-	failures   map[string]*failures // those that were not reached, and are not in raft's configuration
-	rejections map[string]rejection // those that were dropped
-	changed    chan struct{}        // closed when one was admitted or dropped
-	wakeup     chan struct{}        // has something when there is a new one; holds one
+	failures   map[string]*failures // of nodes outside raft's configuration
+	rejections map[string]rejection // of removed learners
+	changed    chan struct{}        // closed after a promotion or rejection
+	wakeup     chan struct{}        // signals a new learner; capacity 1
 }
 
 type failures struct{ first, last time.Duration } // monotonic times
@@ -48,15 +46,14 @@ type rejection struct {
 	at     time.Duration // monotonic time
 }
 
-// probation is of one that is in raft's configuration without a vote. Its times are sums of what passed between looks, as far as a
-// leader that was not stopped meanwhile would look.
+// probation is of one learner. Its durations are sums of the times between checks, without pauses of the leader's process.
 type probation struct {
 	address raft.ServerAddress
-	checked time.Duration // monotonic time
-	silent  time.Duration // for how long it has not answered
-	stuck   time.Duration // for how long it has not applied anything new
+	checked time.Duration // last check, monotonic time
+	silent  time.Duration // without an answer
+	stuck   time.Duration // without a newly applied entry
 	applied ids.Index
-	goal    ids.Index     // what it must have applied to become a voter: all that was committed at
+	goal    ids.Index     // to be applied before promotion: the commit index at
 	goalSet time.Duration // this monotonic time
 	result  string        // why it is no voter yet
 }
@@ -70,15 +67,15 @@ func newLearners() *learners {
 	return c
 }
 
-// reset begins to lead: nobody is on trial yet.
+// reset begins a term without any probation.
 func (l *learners) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.probations, l.failures, l.rejections = make(map[string]*probation), make(map[string]*failures), make(map[string]rejection)
 }
 
-// noteUnreachable notes that a newcomer cannot be reached, and tells whether that has been so for too long. Tries far apart are of two
-// starts of it.
+// noteUnreachable records a failed dial, and reports whether the failures have lasted too long. Attempts far apart belong to two starts of
+// the node.
 func (l *learners) noteUnreachable(id string, now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,14 +92,14 @@ func (l *learners) noteUnreachable(id string, now time.Duration) bool {
 	return true
 }
 
-// noteReachable forgets that a newcomer could not be reached.
+// noteReachable forgets the failures of a node.
 func (l *learners) noteReachable(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.failures, id)
 }
 
-// reject remembers for a while why one was dropped: it hears so when it asks again.
+// reject remembers for a while why a learner was removed, for its next request.
 func (l *learners) reject(id, reason string, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,7 +107,7 @@ func (l *learners) reject(id, reason string, now time.Duration) {
 	l.rejections[id] = rejection{reason, now}
 }
 
-// rejected answers why one was dropped just now, or nothing.
+// rejected returns the reason of a recent rejection, or "".
 func (l *learners) rejected(id string, now time.Duration) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +118,7 @@ func (l *learners) rejected(id string, now time.Duration) string {
 	return r.reason
 }
 
-// begin starts the trial of a newcomer, or goes on with it.
+// begin starts or continues the probation of a learner.
 func (l *learners) begin(server raft.Server, now time.Duration, committed ids.Index) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,8 +130,7 @@ func (l *learners) begin(server raft.Server, now time.Duration, committed ids.In
 	}
 }
 
-// evaluate notes how a newcomer answered: what it has applied, or err. ready says that it can become a voter, reason why it
-// is to be dropped.
+// evaluate records the applied index of a learner, or its error. The learner is ready for promotion, or the reason says why it is rejected.
 func (l *learners) evaluate(id string, now time.Duration, applied, committed ids.Index, err error) (ready bool, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,7 +164,7 @@ func (l *learners) evaluate(id string, now time.Duration, applied, committed ids
 	return ready, reason
 }
 
-// setResult notes why one that has caught up is no voter yet.
+// setResult records why a learner that has caught up is no voter yet.
 func (l *learners) setResult(id string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +173,7 @@ func (l *learners) setResult(id string, err error) {
 	}
 }
 
-// result is why a newcomer is no voter yet.
+// result returns why a learner is no voter yet.
 func (l *learners) result(id string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,7 +183,7 @@ func (l *learners) result(id string) string {
 	return ""
 }
 
-// keepOnly forgets trials of others, and what is too old to matter.
+// keepOnly forgets other probations and old records.
 func (l *learners) keepOnly(joining []raft.Server, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

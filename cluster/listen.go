@@ -9,7 +9,7 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// openPort opens the port, which answers nobody yet, and answers raft's part of it: nil for a node without network.
+// openPort opens the port, without serving it yet, and returns raft's part; nil: a node without network.
 func (n *Node) openPort() (raft.StreamLayer, error) {
 	if n.cfg.Address == "" {
 		return nil, nil
@@ -26,7 +26,7 @@ func (n *Node) openPort() (raft.StreamLayer, error) {
 	}, nil
 }
 
-// serve answers the other nodes, mounts and commands.
+// serve answers other nodes, mounts and commands.
 func (n *Node) serve() {
 	refusalLog := newRefusalLog(n.logger, n.cfg.Metrics.refused)
 	forwards := &forwarding{
@@ -44,7 +44,7 @@ func (n *Node) serve() {
 		n.logger.Warn("insecure: whoever reaches the port may do anything", "address", n.cfg.Address)
 		n.cfg.Metrics.insecure.Set(1)
 	}
-	go func() { _ = n.server.Serve(n.port.RPC()) }() // it ends with the port, as the next does
+	go func() { _ = n.server.Serve(n.port.RPC()) }() // ends with the port, like the next one
 	go func() { _ = n.joinServer.Serve(n.port.Join()) }()
 	if n.security != nil {
 		go n.watchRevocations()
@@ -57,12 +57,12 @@ func (n *Node) serve() {
 	}()
 }
 
-// SocketServer answers on unix sockets of this host. It is the caller's to close.
+// SocketServer answers on unix sockets of this host. The caller closes it.
 func (n *Node) SocketServer() *rpc.Server {
 	return n.Proxy().Server()
 }
 
-// stopServing ends all that others hear of this node.
+// stopServing closes all connections of others to this node.
 func (n *Node) stopServing() {
 	n.server.Close()
 	n.joinServer.Close()
@@ -71,13 +71,13 @@ func (n *Node) stopServing() {
 	}
 }
 
-// crowded counts a connection that there was no room for.
+// crowded counts a connection refused for lack of room.
 func (n *Node) crowded(caller rpc.Caller) {
 	n.cfg.Metrics.crowded.Inc()
 	n.connectionRefusals.crowded.Do(func() { n.logger.Warn("too many connections: some are refused", "from", caller.String()) })
 }
 
-// handshakeFailed counts a connection of somebody who may not have one, and says so once for each address.
+// handshakeFailed counts a failed handshake, and logs it once for each address.
 func (n *Node) handshakeFailed(caller rpc.Caller, err error) {
 	n.cfg.Metrics.handshakes.Inc()
 	address := caller.Address.String()

@@ -14,7 +14,7 @@ var (
 	_ rpc.Guide     = (*Node)(nil)
 )
 
-// OpenClient opens a session through this node. It waits for a leader until ctx ends, or the node cannot go on.
+// OpenClient opens a session through this node. It waits for a leader until ctx ends or the node fails.
 func (n *Node) OpenClient(ctx context.Context, cfg session.Config) (client *session.Client, err error) {
 	cfg.Versions = n.cfg.versions
 	err = n.unlessFailed(ctx, func(ctx context.Context) (err error) {
@@ -24,10 +24,10 @@ func (n *Node) OpenClient(ctx context.Context, cfg session.Config) (client *sess
 	return client, err
 }
 
-// Adopt has a client go on through this node that was dialed while the node was not there yet.
+// Adopt connects a client to this node that was dialed before the node was there.
 func (n *Node) Adopt(client *session.Client) { client.Settle(n, n.peers) }
 
-// QuerySince answers from this node's own state if that is new enough for the query, which says so; else nil.
+// QuerySince answers from this node's own state if it is new enough for the query; else nil.
 func (n *Node) QuerySince(query *storepb.Query) *storepb.Result { return n.fsm.QuerySince(query) }
 
 // Servers is part of rpc.Guide.
@@ -43,7 +43,7 @@ func (n *Node) Servers() (others []string) {
 // ClusterID is part of rpc.Guide.
 func (n *Node) ClusterID() string { return n.dir.ClusterID() }
 
-// FollowLeader tells of each leader that this node learns of by its address, of itself by none, until ctx ends.
+// FollowLeader reports the address of each new leader until ctx ends; "": this node.
 func (n *Node) FollowLeader(ctx context.Context, leads func(address string)) {
 	var lastID, lastAddress string
 	for {
@@ -66,7 +66,7 @@ func (n *Node) FollowLeader(ctx context.Context, leads func(address string)) {
 	}
 }
 
-// Word is this node's id, which process it is, and the term that it is in now.
+// Word returns this node's id, instance and term.
 func (n *Node) Word() (id string, instance ids.Instance, term ids.Term) {
 	term, _ = n.termReports.report()
 	return n.dir.ID, n.dir.Instance(), term

@@ -1,23 +1,23 @@
 package cluster
 
-// stateReply is what a voter says of its state after one command.
+// stateReply has a voter's hashes of its state after one command.
 type stateReply struct {
 	version  string // of its program: another one may hash the same state differently
-	hash     string // by all that was in its memory
-	expected string // what it should have been
+	hash     string // of its whole memory
+	expected string // maintained incrementally
 }
 
-// isSound tells whether a voter's memory was what it should have been.
+// isSound reports whether a voter's memory is as expected.
 func (r stateReply) isSound() bool { return r.hash == r.expected }
 
-// comparisonResult is what the answers of the voters say together.
+// comparisonResult is the result of the voters' replies together.
 type comparisonResult struct {
-	differs   map[string]bool // those whose state is not the majority's, by id
-	undecided bool            // not all states are the same and sound, and none is the majority's
+	differs   map[string]bool // voters with another state than the majority, by id
+	undecided bool            // states differ or are unsound, and no majority agrees
 }
 
-// compareStates compares the states of so many voters, of which some may not have answered. A state counts as the majority's if more
-// than half of all voters have it, with one version of the program; those of another version are not judged by it.
+// compareStates compares the replies of the voters; some may be missing. More than half of all voters, with one version of the program, are
+// a majority. It says nothing about voters of another version.
 func compareStates(voters int, answers map[string]stateReply) comparisonResult {
 	having := make(map[stateReply]int)
 	for _, answer := range answers {

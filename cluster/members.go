@@ -10,16 +10,16 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// members is who belongs to the cluster. Raft's configuration says who it is and who has a vote, the state where he is reached.
+// members are the members of the cluster. Raft's configuration has their ids and votes, the state their addresses.
 type members struct {
-	dir              *consensus.Directory // whose this node is
+	dir              *consensus.Directory // of this node
 	raft             *consensus.Raft
-	learnedAddresses *consensus.LearnedAddresses // where they were met, if that is not where the state has them
-	// versions are those of a cluster that this node's program knows.
+	learnedAddresses *consensus.LearnedAddresses // newer than the addresses in the state
+	// versions are the cluster versions known to this program.
 	versions version.Range
 }
 
-// own is this node.
+// own returns the record of this node.
 func (m *members) own() *storepb.Member {
 	return &storepb.Member{
 		Id: m.dir.ID, Name: m.dir.Name, Address: m.dir.Address, OldestVersion: m.versions.Oldest, NewestVersion: m.versions.Newest,
@@ -32,14 +32,13 @@ func (m *members) all() (all []*storepb.Member) {
 	return all
 }
 
-// get answers nil for an id that is not known.
+// get returns nil for an unknown id.
 func (m *members) get(id string) (member *storepb.Member) {
 	m.raft.FSM.View(func(ns *namespace.Namespace) { member = ns.Member(id) })
 	return member
 }
 
-// leader answers who leads as far as this node knows, "": nobody, and where that one says itself that it is: where others have met it may
-// have been before.
+// leader returns the leader known to this node, at the address of its own messages; "": none. An address learned from others may be older.
 func (m *members) leader() (id, address string) {
 	at, leader := m.raft.LeaderWithID()
 	if string(leader) == m.dir.ID {
@@ -48,12 +47,12 @@ func (m *members) leader() (id, address string) {
 	return string(leader), string(at)
 }
 
-// isOut tells whether raft's newest configuration, which need not be committed, has this node no more.
+// isOut reports whether raft's newest configuration, committed or not, lacks this node.
 func (m *members) isOut() bool { return m.dir.HasJoined() && m.raft.Server(m.dir.ID) == nil }
 
 func (m *members) address(id string) string { return m.addressOf(id, m.get(id).GetAddress()) }
 
-// addressOf is where a member was met, or else where the state has it.
+// addressOf returns the learned address of a member, or else the recorded one.
 func (m *members) addressOf(id, recorded string) string {
 	if known := m.raft.Server(id); known != nil {
 		if met := m.learnedAddresses.Of(known.ID, known.Address); met != known.Address {
@@ -63,7 +62,7 @@ func (m *members) addressOf(id, recorded string) string {
 	return recorded
 }
 
-// whereabouts returns where this node reaches each server of raft's newest configuration, itself included.
+// whereabouts returns the address of each server in raft's newest configuration, itself included.
 func (m *members) whereabouts() (known []*clusterpb.ServerAddress) {
 	leader, at := m.leader()
 	for _, server := range m.raft.Servers() {
@@ -81,7 +80,7 @@ func (m *members) whereabouts() (known []*clusterpb.ServerAddress) {
 	return known
 }
 
-// voters answers the voters; one that is not known as a member has only an id.
+// voters returns the voters. One without a member record has only an id.
 func (m *members) voters() []*storepb.Member {
 	ids := m.raft.VoterIDs()
 	voters := make([]*storepb.Member, len(ids))
@@ -98,7 +97,7 @@ func (m *members) voters() []*storepb.Member {
 	return voters
 }
 
-// addresses are those of the voters.
+// addresses returns the addresses of the voters.
 func (m *members) addresses() (addresses []string) {
 	for _, voter := range m.voters() {
 		if voter.GetAddress() != "" {
@@ -108,13 +107,13 @@ func (m *members) addresses() (addresses []string) {
 	return addresses
 }
 
-// isVoter reports whether a server has a vote, by its name.
+// isVoter reports whether the server with a name has a vote.
 func (m *members) isVoter(name string) bool {
 	return slices.ContainsFunc(m.voters(), func(voter *storepb.Member) bool { return voter.GetName() == name })
 }
 
-// find answers the id of a member by its name, or by that id, also of one that is only left in raft's configuration or only
-// in the state; "": there is none.
+// find returns the id of a member by its name or id, also if it is left only in raft's configuration or only in the state; "": there is
+// none.
 func (m *members) find(name string) string {
 	for _, member := range m.all() {
 		if member.GetName() == name || member.GetId() == name {

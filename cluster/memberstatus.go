@@ -10,8 +10,8 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// statusOfMember asks a member for its status, and if it does not answer soon, also other servers to ask it: the link between the member and
-// this host may be broken. The error is that of the member itself.
+// statusOfMember asks a member for its status. If it does not answer soon, it also asks the other servers to ask it: only the direct link
+// may be broken. The error is that of the member itself.
 func statusOfMember(
 	ctx context.Context, member rpc.Node, id string, others []rpc.Node, asked *clusterpb.StatusRequest,
 ) (*clusterpb.StatusReply, error) {
@@ -59,7 +59,7 @@ func statusOfMember(
 	return nil, failed
 }
 
-// Status is part of rpc.Node. A request that names another member is asked there, once.
+// Status is part of rpc.Node. A request that names another member goes there, once.
 func (f *forwarding) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
 	id := req.GetMember()
 	if id == "" || id == f.members.dir.ID {

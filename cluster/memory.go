@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryShare is how much of a server's memory files may need, one part in so many: the heap is up to twice what is alive in
-// it, and there may be two states while one is received.
+// memoryShare is the part of a server's memory for files: one in so many. The heap is up to twice the live data, and during a restore there
+// may be two states.
 const memoryShare = 4
 
-// cgroupDir is where control groups (version 2) are found.
+// cgroupDir has the control groups (version 2).
 const cgroupDir = "/sys/fs/cgroup"
 
-// Memory is how many bytes this process may use, 0 if nothing is known: what the machine has, or the least that a control group allows it.
+// Memory returns how many bytes this process may use: the machine's memory, or the lowest limit of its control groups; 0: unknown.
 func Memory() uint64 {
 	least := uint64(math.MaxUint64)
 	var info unix.Sysinfo_t
@@ -29,12 +29,12 @@ func Memory() uint64 {
 		least = min(least, groupMemory(cgroupDir, string(groups)))
 	}
 	if least == math.MaxUint64 {
-		return 0 // nothing is known
+		return 0 // unknown
 	}
 	return least
 }
 
-// groupMemory is the least that the groups of a process allow, as /proc/self/cgroup names them (cgroups(7)).
+// groupMemory returns the lowest limit of a process's groups, as named in /proc/self/cgroup (cgroups(7)).
 func groupMemory(dir, groups string) uint64 {
 	least := uint64(math.MaxUint64)
 	for line := range strings.Lines(groups) {

@@ -9,7 +9,7 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// Metrics is what the process of a server counts, which may have a mount.
+// Metrics has the metrics of a server process, which may have a mount.
 type Metrics struct {
 	*MountMetrics
 	requests   *prometheus.HistogramVec
@@ -25,7 +25,7 @@ type Metrics struct {
 	lastBackup prometheus.Gauge
 }
 
-// NewMetrics makes a registry with the metrics of the Go runtime and the process in it.
+// NewMetrics makes a registry that also has the metrics of the Go runtime and the process.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		MountMetrics: NewMountMetrics(),
@@ -71,10 +71,10 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// refused counts a call that its caller had no right to.
+// refused counts a call without permission.
 func (m *Metrics) refused(role, method string) { m.refusals.WithLabelValues(role, method).Inc() }
 
-// observeRequest counts what this node did as the leader.
+// observeRequest counts a request done by this node as the leader.
 func (m *Metrics) observeRequest(req *clusterpb.ExecuteRequest, reply *clusterpb.ExecuteReply, took time.Duration) {
 	result := reply.GetResult().GetCode().String()
 	if reply.GetOutcome() != clusterpb.Outcome_DONE {

@@ -12,8 +12,8 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// nodeCollector reads what a node knows when it is asked. Whatever it reads is kept or counted already, or takes time
-// proportional to the number of voters, hosts and sessions, never to that of locks.
+// nodeCollector reads a node's metrics on demand. The cost is at most proportional to the number of voters, hosts and sessions, never to
+// the number of locks.
 type nodeCollector struct {
 	node     *Node
 	families map[string]family
@@ -26,10 +26,10 @@ type family struct {
 	kind prometheus.ValueType
 }
 
-// emit hands on a value of a family of [nodeFamilies], with its labels.
+// emit sends a value of a family of [nodeFamilies], with its labels.
 type emit func(name string, value float64, labels ...string)
 
-// nodeFamilies are the metrics of a node, without the prefix that they all have.
+// nodeFamilies are the metrics of a node, without their common prefix.
 var nodeFamilies = []struct {
 	name, help string
 	kind       prometheus.ValueType
@@ -145,7 +145,7 @@ func (n *Node) emitDisk(emit emit) {
 	emit("data_disk_free_inodes", float64(fs.Ffree))
 }
 
-// emitLeading tells what only a leader knows.
+// emitLeading sends metrics known only to a leader.
 func (n *Node) emitLeading(emit emit) {
 	term := n.leadership.term()
 	if term == 0 {
@@ -188,7 +188,7 @@ type figure struct {
 	labels []string
 }
 
-// stateFigures are what the state says at one moment. They are handed on once nobody waits for the state.
+// stateFigures returns the metrics of the state at one moment. Sending them could block, and waits until the state is unlocked.
 func (n *Node) stateFigures() (figures []figure) {
 	add := func(name string, value float64, labels ...string) {
 		figures = append(figures, figure{name, value, labels})

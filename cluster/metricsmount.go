@@ -17,7 +17,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// MountMetrics is what a process counts that has a mount, or could have one.
+// MountMetrics has the metrics of a process that may have a mount.
 type MountMetrics struct {
 	Registry   *prometheus.Registry
 	operations *prometheus.HistogramVec
@@ -30,13 +30,13 @@ type MountMetrics struct {
 
 // MountSession is the session of a mount.
 type MountSession interface {
-	// Status is what the mount knows of itself.
+	// Status describes the mount.
 	Status() *storepb.MountStatus
-	// Remaining is for how long the session lasts if it is not confirmed again.
+	// Remaining is how long the session lasts without another confirmation.
 	Remaining() time.Duration
 }
 
-// NewMountMetrics makes a registry with the metrics of the Go runtime and the process in it.
+// NewMountMetrics makes a registry that also has the metrics of the Go runtime and the process.
 func NewMountMetrics() *MountMetrics {
 	m := &MountMetrics{
 		Registry: prometheus.NewRegistry(),
@@ -53,13 +53,13 @@ func NewMountMetrics() *MountMetrics {
 	return m
 }
 
-// SetVersion says which version of lockfs this is.
+// SetVersion sets the version of lockfs.
 func (m *MountMetrics) SetVersion(version string) {
 	m.build.Reset()
 	m.build.WithLabelValues(version, runtime.Version()).Set(1)
 }
 
-// SetMount says that this process has a mount with that session; nil: it has none.
+// SetMount sets the session of this process's mount; nil: no mount.
 func (m *MountMetrics) SetMount(session MountSession) {
 	if session == nil {
 		m.session.Store(nil)
@@ -68,7 +68,7 @@ func (m *MountMetrics) SetMount(session MountSession) {
 	m.session.Store(&session)
 }
 
-// AddBudgets adds budgets that this process counts for users. They take the place of earlier ones of the same names.
+// SetBudgets sets the budgets that this process counts for users.
 func (m *MountMetrics) AddBudgets(pools ...*budget.Pool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +95,7 @@ func (m *MountMetrics) ObserveMount(op string, errno syscall.Errno, took time.Du
 	m.operations.WithLabelValues(op, result).Observe(took.Seconds())
 }
 
-// mountCollector asks the session of a mount.
+// mountCollector reads the session of a mount.
 type mountCollector struct{ *MountMetrics }
 
 var _ prometheus.Collector = mountCollector{}
@@ -116,7 +116,7 @@ var (
 		"Requests beyond a budget: calls wait, other requests are refused.", []string{"budget"}, nil)
 )
 
-// shownUsers bounds how many users of a budget the metrics have.
+// shownUsers limits the users of a budget in the metrics.
 const shownUsers = 5
 
 // Describe is part of prometheus.Collector.
@@ -158,7 +158,7 @@ func collectBudget(metrics chan<- prometheus.Metric, usage budget.Usage) {
 	}
 }
 
-// latencyBuckets reach from a read in this process to an operation that timed out.
+// latencyBuckets reach from a local read to a timeout.
 var latencyBuckets = []float64{
 	25e-6, 50e-6, 100e-6, 200e-6, 400e-6, 800e-6, 1.6e-3, 3.2e-3, 6.4e-3, 12.8e-3, 25.6e-3, 51.2e-3, .1, .25, 1, 4, 16,
 }

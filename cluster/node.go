@@ -12,7 +12,7 @@ import (
 	"lockfs/raftstore"
 )
 
-// Node is a running voter.
+// Node is a running server.
 type Node struct {
 	cfg                Config
 	dir                *consensus.Directory
@@ -20,9 +20,9 @@ type Node struct {
 	ctx                context.Context // ends when the node is closed
 	cancel             context.CancelFunc
 	failed             chan error
-	newer              sync.Once // a mount is of a newer version
+	newer              sync.Once // logs the first mount of a newer version
 	connectionRefusals connectionRefusals
-	failure            context.Context // ends, for a cause, when the node cannot go on
+	failure            context.Context // ends, with a cause, when the node cannot continue
 	markFailed         context.CancelCauseFunc
 
 	stepDown        *consensus.StepDown
@@ -48,25 +48,25 @@ type Node struct {
 	failureDetector *failureDetector
 	removal         *removalWatch
 	identityCheck   *identityCheck
-	certIssuer      *certIssuer // nil: there are no certificates
+	certIssuer      *certIssuer // nil: no certificates
 	audit           *auditFollower
 	stateHasher     *stateHasher
 	backups         *backups
 	backupSchedule  *backupSchedule
 	latency         *latencyWindow
 
-	security         *security // nil: connections are plain, or there are none
+	security         *security // nil: plain connections, or no network
 	peers            *rpc.Peers
-	router           *rpc.Router // for what this node itself asks the leader
+	router           *rpc.Router // to the leader, for this node's own requests
 	forwarder        *rpc.Forwarder
-	port             *rpc.Port // nil: none
+	port             *rpc.Port // nil: no network
 	server           *rpc.Server
 	joinServer       *rpc.Server
 	mount            atomic.Pointer[string]
-	watchdogDeadline atomic.Pointer[time.Time] // see RoundDue
+	watchdogDeadline atomic.Pointer[time.Time] // see WatchdogDeadline
 }
 
-// fail says that the node cannot go on. Only the first reason counts.
+// fail reports that the node cannot continue. Only the first reason counts.
 func (n *Node) fail(err error) {
 	n.markFailed(err)
 	select {
@@ -75,28 +75,28 @@ func (n *Node) fail(err error) {
 	}
 }
 
-// onApplyFailure ends the node at an entry. If it leads, the others need not wait for the end of the process.
+// onApplyFailure ends the node at an entry. The others elect a new leader without waiting for the end of the process.
 func (n *Node) onApplyFailure(err error) {
 	defer n.stepDown.Begin()
 	n.fail(explainApplyFailure(err, n.cfg.DataDir, n.logger))
 }
 
-// replaced ends this process, which must not be taken for this server any more.
+// replaced ends this process: the cluster follows another process as this server.
 func (n *Node) replaced(err error) {
 	n.stepDown.Begin()
 	n.fail(err)
 }
 
-// Failed delivers the reason when the node cannot go on; the process is to end then.
+// Failed delivers the reason when the node cannot continue. The process should end then.
 func (n *Node) Failed() <-chan error { return n.failed }
 
-// WatchdogDeadline is by when the loop in which this node leads, or waits to, is to begin anew, whether others answer or not.
+// WatchdogDeadline returns the time by which the leader loop starts its next round, even if no other node answers.
 func (n *Node) WatchdogDeadline() time.Time { return *n.watchdogDeadline.Load() }
 
-// ID is that of this voter, which another one in its place will not have.
+// ID returns the raft id of this server. A replacement has another one.
 func (n *Node) ID() string { return n.dir.ID }
 
-// SetMount notes where this process has mounted the namespace, for the status.
+// SetMount records the mount point of this process for the status.
 func (n *Node) SetMount(dir string) { n.mount.Store(&dir) }
 
 func (n *Node) mountPoint() string {
@@ -106,10 +106,10 @@ func (n *Node) mountPoint() string {
 	return ""
 }
 
-// connectionRefusals is what has been said of those whom the node does not answer.
+// connectionRefusals records which refused connections were logged.
 type connectionRefusals struct {
 	crowded sync.Once
 
 	mu     sync.Mutex
-	failed map[string]bool // addresses whose handshakes failed
+	failed map[string]bool // addresses with a failed handshake
 }

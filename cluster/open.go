@@ -19,8 +19,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Open starts a node. It is of use once [Node.WaitReady] returns. The error is a *consensus.DamagedError when
-// the data directory is.
+// Open starts a node. Wait for [Node.WaitReady] before you use it. The error is a *consensus.DamagedError if the data directory is damaged.
 func Open(cfg Config) (*Node, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func newNode(cfg Config) *Node {
 	}
 }
 
-// openDirectory opens the data directory of a node that is in a cluster, or is to join or to bootstrap one.
+// openDirectory opens the data directory of a node in a cluster, or of one about to join or bootstrap a cluster.
 func (n *Node) openDirectory() error {
 	joins := len(n.cfg.Join) > 0 && !n.cfg.Bootstrap
 	if !n.cfg.Insecure && n.cfg.Address != "" {
@@ -67,7 +66,7 @@ func (n *Node) openDirectory() error {
 	return n.dir.RequireCluster(joins || n.cfg.Bootstrap)
 }
 
-// bootstrap makes the node the first one of a cluster, unless its directory belongs to one.
+// bootstrap makes the node the first one of a cluster, unless its directory belongs to a cluster.
 func (n *Node) bootstrap() error {
 	if !n.cfg.Bootstrap {
 		return nil
@@ -118,7 +117,7 @@ func (n *Node) startRaft() error {
 	if err != nil {
 		return err
 	}
-	var running atomic.Pointer[consensus.Raft] // it stores entries before it is known here
+	var running atomic.Pointer[consensus.Raft] // raft stores entries before Open returns it
 	n.termReports = newTermReports(func() ids.Term {
 		if r := running.Load(); r != nil {
 			return ids.Term(r.CurrentTerm())
@@ -152,12 +151,12 @@ func (n *Node) startRaft() error {
 	return n.cfg.Metrics.Registry.Register(newNodeCollector(n))
 }
 
-// assemble makes what a leader does for others, each part of those before it.
+// assemble creates the parts of the leader, in the order of their dependencies.
 func (n *Node) assemble() {
 	learners := newLearners()
 	n.leaseGate = newLeaseGate(n.fsm, n.clock, n.cfg.Leases, func() ids.Term { return ids.Term(n.raft.CurrentTerm()) })
 	n.fsm.OnConfiguration(n.termReports.onConfigChange)
-	n.termReports.onConfigChange() // perhaps it was, since raft runs
+	n.termReports.onConfigChange() // the configuration may have changed since raft started
 	n.store.Foretell, n.store.Settle = n.leaseGate.revokeAhead, n.leaseGate.waitRevoked
 	n.proposer = &proposer{exclusive: newCtxMutex(), ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
 	n.space = &diskSpace{own: n.raft.FreeSpace, members: n.members, proposer: n.proposer, logger: n.logger}
@@ -237,7 +236,7 @@ func (n *Node) versionUpgrader() *versionUpgrader {
 	}
 }
 
-// clusterVersion is that at which the cluster runs, as far as this node has applied its log.
+// clusterVersion returns the version of the cluster, as far as this node has applied the log.
 func (n *Node) clusterVersion() (at uint32) {
 	n.fsm.View(func(ns *namespace.Namespace) { at = ns.Version() })
 	return at

@@ -7,7 +7,7 @@ import (
 	"lockfs/raftstore"
 )
 
-// outcomeOf tells who asked what became of it.
+// outcomeOf returns the outcome for the caller.
 func outcomeOf(err error) clusterpb.Outcome {
 	switch {
 	case err == nil:
@@ -21,7 +21,7 @@ func outcomeOf(err error) clusterpb.Outcome {
 	}
 }
 
-// notAnswered says of an error, if there is one, that a query was not answered.
+// notAnswered marks an error, if any, as one of a query without an answer.
 func notAnswered(err error) error {
 	if err != nil {
 		err = errors.Join(raftstore.ErrNotDone, err)

@@ -10,16 +10,16 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// permission is what it takes to do something. Who has one has those before it.
+// permission is needed for a call. Each one includes those before it.
 type permission int
 
-// The rights there are.
+// The permissions.
 const (
 	forAnyone  permission = iota
 	forUsers              // of a host of the cluster
 	forMounts             // hosts that mount
 	forServers            // servers, and root there
-	forProcess            // only the process itself does it
+	forProcess            // the process itself
 )
 
 func (p permission) String() string {
@@ -36,8 +36,8 @@ func (p permission) String() string {
 	return "the leader itself"
 }
 
-// permissions is the only place that says who may do what: by their names in the .proto files, methods, and the queries and commands of
-// Execute and the operations of Change. What is not in it is nobody's.
+// permissions has all calls: methods, queries and commands of Execute, and operations of Change, by their names in the .proto files. Other
+// calls are refused.
 var permissions = struct {
 	methods, queries, commands, changes map[protoreflect.Name]permission
 }{
@@ -49,16 +49,16 @@ var permissions = struct {
 		"AwaitRelease":     forMounts,
 		"ReleaseQuestions": forMounts,
 		"EndedWaits":       forMounts,
-		"Probe":            forMounts, // the word of a voter, for a read
+		"Probe":            forMounts, // the report of a voter, for a read
 		"Status":           forUsers,
 		costlyStatus:       forServers,
 		probeOfSuccessor:   forServers,
 		"Join":             forServers,
 		"Remove":           forServers,
 		"SetVote":          forServers,
-		"Backup":           forServers, // which has everything, whatever the permissions of files are
-		"Enroll":           forAnyone,  // a token or a known key says who may
-		"ProveServer":      forAnyone,  // of the server that is asked
+		"Backup":           forServers, // which has everything, whatever the mode of a file
+		"Enroll":           forAnyone,  // a token or a known key decides
+		"ProveServer":      forAnyone,  // of the called server
 		proofOfCaller:      forServers,
 	},
 	queries: map[protoreflect.Name]permission{
@@ -72,7 +72,7 @@ var permissions = struct {
 		"list_sessions":       forUsers,
 		"list_rules":          forUsers,
 		"list_hosts":          forUsers,
-		"list_locks":          forUsers, // which answers what its viewer may see, as the next three do
+		"list_locks":          forUsers, // filtered for its viewer, as are the next three
 		"preview_rule":        forUsers,
 		"list_advisory_locks": forUsers,
 		"list_events":         forUsers,
@@ -88,9 +88,9 @@ var permissions = struct {
 		"list_admissions":     forServers,
 		"list_alarms":         forUsers,
 		"list_quotas":         forMounts, // with names of directories
-		unknownOperation:      forMounts, // it is answered that nobody here knows it
+		unknownOperation:      forMounts, // the reply says that it is unknown
 	},
-	// In a session of the host that sends them.
+	// These run in a session of the caller's host.
 	commands: map[protoreflect.Name]permission{
 		"create":         forMounts,
 		"link":           forMounts,
@@ -110,7 +110,7 @@ var permissions = struct {
 		"drop_locks":     forMounts,
 		"interrupt_lock": forMounts,
 		unknownOperation: forMounts,
-		"set_member":     forProcess, // these are the leader's own, and what administrators ask for by Change
+		"set_member":     forProcess, // the leader proposes these itself; administrators use Change
 		"set_version":    forProcess,
 		"remove_member":  forProcess,
 		"set_limits":     forProcess,
@@ -140,29 +140,29 @@ var permissions = struct {
 		"put_token":     forServers,
 		"delete_token":  forServers,
 		"revoke_host":   forServers,
-		revokeSelf:      forMounts,  // of a host that leaves
-		"add_authority": forServers, // which the leader makes
+		revokeSelf:      forMounts,  // of a leaving host
+		"add_authority": forServers, // the leader makes the CA
 		"clear_alarm":   forServers,
 		"set_quota":     forServers,
 		"delete_quota":  forServers,
-		"unlink":        forServers, // of one lock, whoever has it
+		"unlink":        forServers, // of one lock, of any holder
 	},
 }
 
 const (
-	// costlyStatus is a status for which the node has to work: a hash of its state, a quorum round, or a call to another server.
+	// costlyStatus is a status with a hash of the state, a quorum round, or a call to another server.
 	costlyStatus = "Status with hash, confirm or reached"
-	// probeOfSuccessor is a probe that ends what the leader of the term before has to give.
+	// probeOfSuccessor is a probe by a new leader: its predecessor stops granting leases.
 	probeOfSuccessor = "Probe with elected"
-	// proofOfCaller is a proof that the calling server is one.
+	// proofOfCaller is a proof for the calling server.
 	proofOfCaller = "ProveServer with of_caller"
-	// revokeSelf is revoke_host without a name: the host that asks.
+	// revokeSelf is revoke_host without a name, for the calling host.
 	revokeSelf = "revoke_host of oneself"
-	// unknownOperation is an operation of a newer version, or none at all.
+	// unknownOperation is an operation of a newer version, or none.
 	unknownOperation = ""
 )
 
-// requiredPermission is the right that a request takes, and what it is called.
+// requiredPermission returns the name of a request in the table and its permission.
 func requiredPermission(request proto.Message) (what protoreflect.Name, least permission) {
 	of := permissions.methods
 	what = protoreflect.Name(strings.TrimSuffix(string(request.ProtoReflect().Descriptor().Name()), "Request"))
@@ -198,7 +198,7 @@ func requiredPermission(request proto.Message) (what protoreflect.Name, least pe
 	return what, least
 }
 
-// caseOf is which one of its messages a query or operation has.
+// caseOf returns the name of the message in a query or operation.
 func caseOf(m proto.Message) protoreflect.Name {
 	oneof := m.ProtoReflect()
 	if field := oneof.WhichOneof(oneof.Descriptor().Oneofs().Get(0)); field != nil {
@@ -207,7 +207,7 @@ func caseOf(m proto.Message) protoreflect.Name {
 	return unknownOperation
 }
 
-// grantedPermission is what the connection of a caller proves that he may. Without TLS nobody can tell.
+// grantedPermission returns the permission proven by the caller's connection. Without TLS every caller counts as a server.
 func grantedPermission(caller rpc.Caller) permission {
 	switch caller.Role {
 	case rpc.RoleLocal:

@@ -10,14 +10,15 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// prefetch is what a mount asks with a command.
+// prefetch has the queries that a mount sends along with a command.
 type prefetch struct {
 	by        lease.Request
-	came      time.Duration // the command
+	came      time.Duration // of the command
 	questions []*storepb.Query
 }
 
-// beginPrefetch is called before a command is proposed, whose mount has dropped what it says.
+// beginPrefetch runs before a command is proposed. The command lists the leases that this mount has dropped; the leader does not wait for
+// those.
 func (g *leaseGate) beginPrefetch(by lease.Request, req *clusterpb.ExecuteRequest) prefetch {
 	if by.Session == 0 || !g.grants {
 		return prefetch{}
@@ -32,12 +33,11 @@ func (g *leaseGate) beginPrefetch(by lease.Request, req *clusterpb.ExecuteReques
 	return prefetch{by, came, questions[:min(len(questions), lease.MaxWithCommand)]}
 }
 
-// answerPrefetch answers the questions that came with a command, as far as there are leases on the answers; nil: on none. The state is that after the
-// command, or a later one; what of that must not be shown yet is not answered, so that nobody waits. The command itself has confirmed that
-// this node led when it came: a majority has stored it since in this node's term, if that leads in it still. Whoever follows it waits
-// from then on (words).
+// answerPrefetch answers the queries of a command as far as leases can be granted; nil: none. The state is that after the command, or a
+// later one. Answers that must wait for a revocation are left out. The committed command itself confirms the leadership, if this node still
+// leads in its term, and its followers report the term by storing it (termReports).
 //
-// What has just changed is leased only if no other mount has to do with it.
+// An inode that has just changed is leased only if no other mount uses it.
 func (g *leaseGate) answerPrefetch(q prefetch, result *storepb.Result, leads func() bool) []*clusterpb.LeasedAnswer {
 	if len(q.questions) == 0 {
 		return nil
@@ -60,13 +60,13 @@ func (g *leaseGate) answerPrefetch(q prefetch, result *storepb.Result, leads fun
 			}
 		}
 	})
-	if !given || !leads() { // which is looked at after the read, as in query
+	if !given || !leads() { // checked after the read, as in query
 		return nil
 	}
 	return answers
 }
 
-// answerLeasable answers a question of a kind that is leased, unless that must not be shown yet.
+// answerLeasable answers a query of a leasable kind, unless the answer must wait.
 func (g *leaseGate) answerLeasable(ns *namespace.Namespace, question *storepb.Query) *leasableAnswer {
 	switch question.GetQuery().(type) {
 	case *storepb.Query_Lookup, *storepb.Query_GetAttr, *storepb.Query_Read, *storepb.Query_ReadDir:

@@ -19,7 +19,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// promoter is how a leader gives a member its vote, and takes it. Each can be asked for again, of another leader too.
+// promoter is how a leader promotes and demotes members. Requests may be repeated, also to another leader.
 type promoter struct {
 	raft       *consensus.Raft
 	members    *members
@@ -40,7 +40,7 @@ func (p *promoter) setVote(ctx context.Context, req *clusterpb.SetVoteRequest) *
 	return p.proposer.administer(ctx, func() (*storepb.Result, error) { return p.demote(ctx, req) })
 }
 
-// promote makes a member a voter once it has all that was committed when that was asked for.
+// promote makes a member a voter once it has everything committed at the time of the request.
 func (p *promoter) promote(ctx context.Context, by *storepb.Caller, name string) *clusterpb.AdminReply {
 	member := p.members.get(p.members.find(name))
 	known := p.raft.Server(member.GetId())
@@ -64,8 +64,8 @@ func (p *promoter) promote(ctx context.Context, by *storepb.Caller, name string)
 	return p.proposer.administer(ctx, func() (*storepb.Result, error) { return p.promoteNow(ctx, by, name) })
 }
 
-// promoteNow gives a vote, and then takes the mark of who is to have none: without that and without a vote it would be one that joins, and
-// be dropped if it did not answer.
+// promoteNow gives the vote first and then clears the nonvoter mark: with neither it would count as a learner, and be rejected if it did
+// not answer.
 func (p *promoter) promoteNow(ctx context.Context, by *storepb.Caller, name string) (*storepb.Result, error) {
 	id := p.members.find(name)
 	known := p.raft.Server(id)
@@ -85,7 +85,7 @@ func (p *promoter) promoteNow(ctx context.Context, by *storepb.Caller, name stri
 	return p.markNonvoter(ctx, by, member, false)
 }
 
-// awaitCaughtUp waits a moment for a member to have applied what is committed now.
+// awaitCaughtUp waits a moment until a member has applied the current commit index.
 func (p *promoter) awaitCaughtUp(ctx context.Context, member *storepb.Member) error {
 	goal := ids.Index(p.raft.CommitIndex())
 	wait, cancel := context.WithTimeout(ctx, joinWait)
@@ -106,7 +106,7 @@ func (p *promoter) awaitCaughtUp(ctx context.Context, member *storepb.Member) er
 	}
 }
 
-// demote makes a voter a member without a vote. It is marked first: without the mark it would be one that joins.
+// demote takes the vote of a member. It sets the nonvoter mark first: without mark and vote the member would count as a learner.
 func (p *promoter) demote(ctx context.Context, req *clusterpb.SetVoteRequest) (*storepb.Result, error) {
 	member := p.members.get(p.members.find(req.GetName()))
 	known := p.raft.Server(member.GetId())
@@ -129,8 +129,8 @@ func (p *promoter) demote(ctx context.Context, req *clusterpb.SetVoteRequest) (*
 	return new(storepb.Result), consensus.Await(ctx, p.raft.DemoteVoter(known.ID, 0, configChangeTimeout))
 }
 
-// transferLeadership has another voter lead, which then does what this one cannot do to itself. It is to be asked for again. Raft itself would
-// choose one that has most of the log, whether it still answers or not.
+// transferLeadership makes another voter the leader, for changes that a leader cannot make to itself. The caller asks again. Raft itself
+// would choose the voter with the longest log, reachable or not.
 func (p *promoter) transferLeadership(ctx context.Context) error {
 	failed := fmt.Errorf("%w: no other voter answers that could lead", raftstore.ErrNotDone)
 	for _, voter := range p.canDecide(p.members.voters()) {
@@ -147,14 +147,14 @@ func (p *promoter) transferLeadership(ctx context.Context) error {
 	return failed
 }
 
-// markNonvoter notes whether a member is to have a vote.
+// markNonvoter records whether a member stays without a vote.
 func (p *promoter) markNonvoter(ctx context.Context, by *storepb.Caller, member *storepb.Member, nonvoter bool) (*storepb.Result, error) {
 	marked := proto.Clone(member).(*storepb.Member)
 	marked.Nonvoter = nonvoter
 	return p.proposer.store.Propose(ctx, &storepb.Command{Caller: by, Op: setMember(marked)})
 }
 
-// quorumNeeds is why a voter cannot do without its vote, or nil: the others have to be a majority of themselves that answers now.
+// quorumNeeds returns why a voter cannot lose its vote, or nil: a majority of the others has to answer.
 func (p *promoter) quorumNeeds(id string, force bool) *storepb.Result {
 	var others []*storepb.Member
 	for _, voter := range p.members.voters() {
@@ -180,7 +180,7 @@ func (p *promoter) quorumNeeds(id string, force bool) *storepb.Result {
 			"or remove those that are gone; --force does it all the same", name, len(others), answering)}
 }
 
-// canDecide are those who answer now and take part in decisions, this node too: the disk of one that takes none is full.
+// canDecide returns the voters, this node included, that answer and have space on their disks.
 func (p *promoter) canDecide(voters []*storepb.Member) (canDecide []*storepb.Member) {
 	var mu sync.Mutex
 	var asking sync.WaitGroup

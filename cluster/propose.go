@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// configChangeTimeout bounds the wait for a place in raft's queue, not for the change itself.
+	// configChangeTimeout limits the wait for a place in raft's queue, not for the change.
 	configChangeTimeout = 5 * time.Second
-	// changeTimeout bounds a change of the leader's own, with the wait for its turn: on a full disk nothing is done until there is space,
-	// and others' changes, and all else that a leader does, are not to wait for that.
+	// changeTimeout limits a change proposed by the leader itself, including the wait for the mutex: on a full disk it must not block other
+	// changes and the leader loop.
 	changeTimeout = 2 * consensus.LeaderDiskLimit
 )
 
-// proposer are those of the leader's own and of administrators: they belong to no session.
+// proposer proposes the leader's own changes and those of administrators. They belong to no session.
 type proposer struct {
 	ctx        context.Context // ends when the node is closed
 	raft       *consensus.Raft
@@ -29,22 +29,22 @@ type proposer struct {
 	leadership *leadership
 	logger     *slog.Logger
 
-	exclusive ctxMutex // one at a time of those that look first
+	exclusive ctxMutex // serializes changes that read the state before they propose
 }
 
-// confirmConfiguration returns nil once it is sure that this node led when it was called and that the newest configuration
-// before that is committed.
+// confirmConfiguration returns nil once this node has proven that it led at the time of the call, and the newest configuration before that
+// is committed.
 func (p *proposer) confirmConfiguration(ctx context.Context) error {
 	return consensus.Await(ctx, p.raft.Barrier(configChangeTimeout))
 }
 
-// administer runs a change that an administrator asks for if this node leads, one at a time.
+// administer runs a change for an administrator if this node leads, one at a time.
 func (p *proposer) administer(ctx context.Context, change func() (*storepb.Result, error)) *clusterpb.AdminReply {
 	term, leader := p.leadership.await(ctx)
 	if term == 0 {
 		return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
 	}
-	if !p.exclusive.Lock(ctx) { // whoever asked has gone, and may have asked for something else since
+	if !p.exclusive.Lock(ctx) { // the caller has gone, and may have sent another request since
 		return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_DONE}
 	}
 	defer p.exclusive.Unlock()
@@ -55,7 +55,7 @@ func (p *proposer) administer(ctx context.Context, change func() (*storepb.Resul
 	return &clusterpb.AdminReply{Outcome: outcomeOf(err), Result: result}
 }
 
-// proposeOwn proposes a change of the leader's own, and tells whether it was recorded. That it was not is only logged: it is proposed
+// proposeOwn proposes a change of the leader itself and reports whether it was committed. A failure is only logged: the change is proposed
 // again while it is due.
 func (p *proposer) proposeOwn(op *storepb.Op) bool {
 	ctx, cancel := context.WithTimeout(p.ctx, changeTimeout)
@@ -74,8 +74,7 @@ func (p *proposer) propose(ctx context.Context, op *storepb.Op) (*storepb.Result
 	return notBeforeItsVersion(p.store.Propose(ctx, &storepb.Command{Op: op}))
 }
 
-// notBeforeItsVersion makes an answer of the error that a command has a part which not all servers know yet: who asks again would
-// hear the same.
+// notBeforeItsVersion turns the error for a part of a command that some server does not know yet into a result: a retry would get the same.
 func notBeforeItsVersion(result *storepb.Result, err error) (*storepb.Result, error) {
 	if errors.Is(err, codec.ErrNotYet) {
 		return &storepb.Result{Code: storepb.Code_UNSUPPORTED, Message: err.Error()}, nil

@@ -11,8 +11,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// ProveServer is part of rpc.Node. A node that is asked for a proof of itself asks the leader for one: a server that was removed gets none, since
-// the leader does not speak with it.
+// ProveServer is part of rpc.Node. A node gets the proof of itself from the leader. A removed server gets none, because the leader does not
+// accept its calls.
 func (n *Node) ProveServer(ctx context.Context, req *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
 	caller := rpc.CallerOf(ctx)
 	switch {
@@ -25,7 +25,7 @@ func (n *Node) ProveServer(ctx context.Context, req *clusterpb.ProveServerReques
 	case !hasCertificate(caller) && !n.certIssuer.proofLimits.allow(rateKey(caller), readClocks().mono):
 		return nil, refuse(storepb.Code_TOO_MANY_REQUESTS, "too many proofs are asked for from this address; try again in a moment")
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx)*(10-answerTime)/10) // so that the caller is told why not
+	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx)*(10-answerTime)/10) // leaves time for the reason in the reply
 	defer cancel()
 	own := &clusterpb.ProveServerRequest{Nonce: req.GetNonce(), OfCaller: true, TokenId: req.GetTokenId()}
 	reply, err := rpc.Ask(rpc.WithCaller(ctx, rpc.Caller{}), n.router, rpc.Node.ProveServer, own)
@@ -36,7 +36,7 @@ func (n *Node) ProveServer(ctx context.Context, req *clusterpb.ProveServerReques
 	return reply, nil
 }
 
-// proveServer signs that the calling server is one, if this node leads and a majority confirms it.
+// proveServer signs a proof for the calling server, if this node leads, confirmed by a majority.
 func (i *certIssuer) proveServer(ctx context.Context, caller rpc.Caller, req *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
 	term, leader := i.leadership.await(ctx)
 	if term == 0 {

@@ -20,20 +20,19 @@ import (
 
 var _ raft.StreamLayer = (*raftStream)(nil)
 
-// raftStream carries raft's messages: those to this node come to its port, as everything does. Raft itself takes terms, entries and
-// snapshots from whoever sends them, so each connection begins with the id of the cluster that the sender belongs to, and with which of its processes it is. A server of a lost
-// cluster that is started again can so neither overwrite one that goes on without it, nor get its votes. A node that does not know yet
-// to which cluster it belongs takes nothing.
+// raftStream carries raft's messages over this node's port. Raft itself accepts terms, entries and snapshots of any sender. So each
+// connection begins with the sender's cluster id and instance. A server of a lost cluster can then neither overwrite one that replaced the
+// cluster, nor get its votes. A node without a cluster id accepts nothing.
 type raftStream struct {
 	net.Listener
 	advertised advertised
 	security   *rpc.Security
 	cluster    func() string
-	instances  *instances // nil: this node does not say which process it is
+	instances  *instances // nil: no instance is sent
 	logger     *slog.Logger
 
 	mu      sync.Mutex
-	refused map[string]bool // what was logged
+	refused map[string]bool // logged already
 }
 
 // Dial is part of raft.StreamLayer.
@@ -51,8 +50,8 @@ func (s *raftStream) Dial(address raft.ServerAddress, timeout time.Duration) (ne
 	return conn, conn.SetWriteDeadline(time.Time{})
 }
 
-// greeting is the id of the cluster, and then which process this is: how many processes its data directory has had, and their instances,
-// its own last. The length has one byte, the number two and an instance eight, big-endian.
+// greeting has the cluster's id, and then the instances of the data directory's processes, the present one last. The length takes one byte,
+// the number of instances two, and an instance eight, big-endian.
 func (s *raftStream) greeting() []byte {
 	id := s.cluster()
 	greeting := append([]byte{byte(len(id))}, id...)
@@ -67,7 +66,7 @@ func (s *raftStream) greeting() []byte {
 	return greeting
 }
 
-// Accept is part of net.Listener. It does not wait for what a connection begins with; who reads from it does.
+// Accept is part of net.Listener. It does not wait for the greeting; the first Read does.
 func (s *raftStream) Accept() (net.Conn, error) {
 	conn, err := s.Listener.Accept()
 	if err != nil {
@@ -76,17 +75,17 @@ func (s *raftStream) Accept() (net.Conn, error) {
 	return &raftStreamConn{Conn: conn, stream: s}, nil
 }
 
-// Addr is where the other voters find this one.
+// Addr is the address for the other voters.
 func (s *raftStream) Addr() net.Addr { return s.advertised }
 
-// raftStreamConn is one that another node has dialed. It has one reader.
+// raftStreamConn was dialed by another node. It has one reader.
 type raftStreamConn struct {
 	net.Conn
 	stream  *raftStream
 	greeted bool
 }
 
-// greetTimeout is for how long a connection may say nothing of what it is for.
+// greetTimeout limits the wait for a greeting.
 const greetTimeout = 5 * time.Second
 
 // Read is part of net.Conn.
@@ -145,7 +144,7 @@ func (s *raftStream) greetProcess(conn net.Conn) error {
 	return nil
 }
 
-// report logs it once for each host.
+// report logs a refused server, once for each host.
 func (s *raftStream) report(from net.Addr, theirs, ours string) {
 	host, _, _ := net.SplitHostPort(from.String())
 	s.mu.Lock()
@@ -161,7 +160,7 @@ func (s *raftStream) report(from net.Addr, theirs, ours string) {
 		"on its old data", "address", host, "its", theirs, "this", ours)
 }
 
-// advertised is the address that others are told.
+// advertised is the address for other nodes.
 type advertised string
 
 // Network is part of net.Addr.
@@ -170,5 +169,5 @@ func (advertised) Network() string { return "tcp" }
 // String is part of net.Addr.
 func (a advertised) String() string { return string(a) }
 
-// maxAddressesLogged is of how many addresses it is said: whoever reaches the port could fill the log.
+// maxAddressesLogged keeps strangers from filling the log.
 const maxAddressesLogged = 1000

@@ -5,32 +5,32 @@ import (
 	"time"
 )
 
-// How often somebody may do something: so many times at once, and then once in each interval.
+// Each key has a burst, and then one permit in each interval.
 const (
 	rateBurst      = 50
 	rateInterval   = 200 * time.Millisecond
-	reportInterval = time.Minute // between events that tell of refusals, of each address
-	maxReports     = 20          // in that time, of all addresses: a stranger may have many
-	maxKeys        = 10_000      // who is remembered; more than that have to share
+	reportInterval = time.Minute // between two events about refusals of one key
+	maxReports     = 20          // in this time, of all keys: a stranger may have many addresses
+	maxKeys        = 10_000      // remembered; further ones share one limit
 )
 
-// rateLimits are what is not to be done too often: to join, by the addresses of who wants to, and to open a session, by hosts.
+// rateLimits limit join requests by address, and opened sessions by host.
 type rateLimits struct {
 	mu            sync.Mutex
 	keys          map[string]*rateLimit
-	reportedUntil time.Duration // monotonic time up to which the refusals that are told of are used up
+	reportedUntil time.Duration // monotonic time up to which the reports are used up
 }
 
 type rateLimit struct {
-	spentUntil time.Duration // monotonic time up to which its attempts are used up
-	reported   time.Duration // when an event last told of a refusal; 0: never
+	spentUntil time.Duration // monotonic time up to which the permits are used up
+	reported   time.Duration // last report of a refusal; 0: never
 }
 
 func newRateLimits() *rateLimits {
 	return &rateLimits{keys: make(map[string]*rateLimit), reportedUntil: -reportInterval}
 }
 
-// allow counts an attempt, and tells whether it is one too many.
+// allow takes a permit, and reports whether there was one.
 func (l *rateLimits) allow(who string, now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *rateLimits) allow(who string, now time.Duration) bool {
 	return true
 }
 
-// mayReport tells whether an event is to tell that somebody was refused.
+// mayReport reports whether an event should tell about a refusal.
 func (l *rateLimits) mayReport(who string, now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *rateLimits) of(who string, now time.Duration) *rateLimit {
 	return of
 }
 
-// forget forgets those of whom nothing is to be remembered any more.
+// forget drops keys at their initial state.
 func (l *rateLimits) forget(now time.Duration) {
 	for who, of := range l.keys {
 		if now-of.spentUntil >= rateBurst*rateInterval && (of.reported == 0 || now-of.reported >= reportInterval) {

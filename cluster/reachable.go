@@ -15,10 +15,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// reachTimeout is for how long a member is given to answer.
+// reachTimeout limits the wait for an answer.
 const reachTimeout = 2 * time.Second
 
-// LoadTLS is how the server of a data directory, which does not run, knows others by its certificate, and they it; nil: it has none.
+// LoadTLS loads the certificates in the data directory of a stopped server, for connections to its members; nil: it has none.
 func LoadTLS(dataDir string) (*rpc.Security, error) {
 	credentials, err := identity.Load(filepath.Join(dataDir, consensus.CredentialsDir))
 	if errors.Is(err, identity.ErrNone) {
@@ -30,8 +30,8 @@ func LoadTLS(dataDir string) (*rpc.Security, error) {
 	return enrolment.ForCommand(credentials), nil
 }
 
-// IsReachable tells whether somebody answers at a member's address who does not say to be another node. security is that of
-// LoadTLS, nil for an insecure cluster.
+// IsReachable reports whether a server answers at a member's address, and does not name another id. security is from LoadTLS, nil for an
+// insecure cluster.
 func IsReachable(ctx context.Context, member *storepb.Member, security *rpc.Security) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*reachTimeout)
 	defer cancel()

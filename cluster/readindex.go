@@ -15,15 +15,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// statFs is a read whose answer tells no more than its index.
+// statFs is a cheap read, used for its index.
 var statFs = &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{
 	Query: &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}},
 }}
 
-// readIndex lets the leader answer reads from its own state (Ongaro, Consensus: Bridging Theory and Practice, section 6.4): what
-// it has applied is the read's index, once a round of heartbeats that began after the read has come back from a majority. The
-// round is our own, of probes: raft's VerifyLeader counts replies to heartbeats that were sent long before (see the package
-// documentation). A leader applies before it acknowledges, so nothing has to be waited for after the round.
+// readIndex lets the leader answer reads from its own state (Ongaro, Consensus: Bridging Theory and Practice, section 6.4). The read's
+// index is the applied index, after a majority confirmed the leadership by probes sent after the read arrived. raft's VerifyLeader does not
+// do that (see the package documentation). A leader applies before it acknowledges, so no wait follows the round.
 type readIndex struct {
 	quorumRounds
 	ctx         context.Context // ends when the node is closed
@@ -32,7 +31,7 @@ type readIndex struct {
 	leadership  *leadership
 	peers       *rpc.Peers
 	clock       *clock
-	askFirst    atomic.Uint32 // number of the voter whose word is asked for before others'
+	askFirst    atomic.Uint32 // number of the voter to ask first
 	lastContact lastContact
 	termReports *termReports
 	space       *diskSpace
@@ -51,8 +50,7 @@ func newReadIndex(
 	return r
 }
 
-// ask asks the voters. If they have become others meanwhile it asks those: of the voters before two changes no majority need have a server
-// in common with one after them, which may have elected somebody.
+// ask runs a quorum round, again if the voters changed meanwhile: majorities two configurations apart need not overlap.
 func (r *readIndex) ask() error {
 	for {
 		asked := r.raft.VotersNumber()
@@ -62,7 +60,7 @@ func (r *readIndex) ask() error {
 	}
 }
 
-// askVoters asks as many as it takes. That is mostly one, whose word comes soon; if it does not, all.
+// askVoters asks one other voter if one suffices, and all of them if that one is slow.
 func (r *readIndex) askVoters() error {
 	term := r.leadership.term()
 	if term == 0 {
@@ -92,29 +90,28 @@ func (r *readIndex) askVoters() error {
 
 func isQuorum(some, all int) bool { return some > all/2 }
 
-// confirmedBy tells whether a request proves by itself that nobody newer had been elected when it was sent: it comes from
-// another voter, which was still in this term then, and two are a majority.
+// confirmedBy reports whether a request itself proves the leadership at the time it was sent: it comes from another voter in this term, and
+// two voters are a majority.
 func (r *readIndex) confirmedBy(req *clusterpb.ExecuteRequest, term ids.Term) bool {
 	return ids.Term(req.GetTerm()) == term && r.isQuorumWith(req.GetVoter(), req.GetVoterInstance())
 }
 
-// isQuorumWith tells whether this node and another voter are a majority. Nobody is called "". A leader that is removing
-// itself is no voter in the newest configuration, which is the one that counts: the voters that are left can elect another
-// leader without it, and without the one that it asks.
+// isQuorumWith reports whether this node and another voter are a majority. A leader that is removing itself is no voter in the newest
+// configuration, and only that counts: the remaining voters can elect another leader without it.
 func (r *readIndex) isQuorumWith(id string, instance uint64) bool {
 	voters := r.raft.VoterIDs()
 	return r.instances.Follows(raft.ServerID(id), ids.Instance(instance)) && id != r.members.dir.ID && isQuorum(2, len(voters)) && slices.Contains(voters, id) &&
 		slices.Contains(voters, r.members.dir.ID)
 }
 
-// termReply is what a voter says of its term.
+// termReply is a voter's report of its term.
 type termReply struct {
 	term         ids.Term
-	earlierUntil time.Duration // from when on it has not said that it is in an earlier one, or before, on this node's monotonic clock
+	earlierUntil time.Duration // the voter has not reported an earlier term since, on this node's monotonic clock
 }
 
-// probeVoters asks every voter for its term and clock. It is nil once a majority, this node included,
-// was in the given term after it was called. From silent on none of these has said that it is in an earlier one.
+// probeVoters asks every voter for its term and clock. It returns nil once a majority, this node included, was in the given term after the
+// call. None of these has reported an earlier term since silent.
 func (r *readIndex) probeVoters(term ids.Term) (silent time.Duration, err error) {
 	voters := r.members.voters()
 	said := make(chan termReply, len(voters))
@@ -143,7 +140,7 @@ func (r *readIndex) ownReport() termReply {
 	return termReply{term, monotonic() - silent}
 }
 
-// probeTerm answers a voter's word; its term is 0 if it does not answer.
+// probeTerm returns a voter's report; its term is 0 if the voter does not answer.
 func (r *readIndex) probeTerm(voter *storepb.Member, timeout time.Duration) termReply {
 	reply := r.probeVoter(voter, timeout)
 	if reply == nil {
@@ -152,8 +149,8 @@ func (r *readIndex) probeTerm(voter *storepb.Member, timeout time.Duration) term
 	return termReply{ids.Term(reply.GetTerm()), monotonic() - time.Duration(reply.GetSilent())}
 }
 
-// probeVoter asks a voter how it is, and notes its clock. It answers nil if the voter does not answer in time, or another server does at its
-// address: it may have been recovered as another cluster, and its term counts there. Nor does another process of the voter count.
+// probeVoter probes a voter and records its clock. It returns nil without a reply in time, or for a reply of another server or process: the
+// terms of a recovered copy count in another cluster.
 func (r *readIndex) probeVoter(voter *storepb.Member, timeout time.Duration) *clusterpb.ProbeReply {
 	ctx, cancel := context.WithTimeout(r.ctx, timeout)
 	defer cancel()
@@ -178,8 +175,8 @@ func (r *readIndex) sendProbe(ctx context.Context, voter *storepb.Member, questi
 	return reply
 }
 
-// stopPredecessorLeases has the leader of the term before the one in which this node was elected give no more leases, if it still answers, and tells
-// for how long those last that it has given.
+// stopPredecessorLeases asks the leader of the previous term, if it still answers, to stop granting leases, and returns how long its leases
+// last.
 func (r *readIndex) stopPredecessorLeases(ctx context.Context, elected ids.Term) <-chan time.Duration {
 	voters := r.members.voters()
 	lasts := make(chan time.Duration, len(voters))

@@ -8,8 +8,8 @@ import (
 
 var errNoQuorum = errors.New("no majority confirmed that this node still leads")
 
-// quorumRounds of questions to the voters prove that nobody newer had been elected when they began. Readers that come while one is under
-// way share the next.
+// quorumRounds are rounds of probes. Each proves that no newer leader had been elected when it began. Readers that arrive during a round
+// share the next one.
 type quorumRounds struct {
 	round func() error // asks the voters; errNoQuorum
 
@@ -20,10 +20,10 @@ type quorumRounds struct {
 
 type roundResult struct {
 	done chan struct{}
-	err  error // once done is closed
+	err  error // valid once done is closed
 }
 
-// confirm runs or joins a round that begins after it was called.
+// confirm runs or joins a round that begins after the call.
 func (r *quorumRounds) confirm(ctx context.Context) error {
 	r.mu.Lock()
 	if !r.running {
@@ -45,7 +45,7 @@ func (r *quorumRounds) confirm(ctx context.Context) error {
 	}
 }
 
-// ended begins the next round if readers wait for one.
+// ended starts the next round if readers wait for one.
 func (r *quorumRounds) ended() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// Removals answers what this node has seen removed.
+// Removals returns the removals applied by this node.
 func (n *Node) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, rpc.RemovalsWait)
 	defer cancel()

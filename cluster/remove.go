@@ -17,7 +17,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// remover is how a member is taken out, whoever wants it.
+// remover removes members, for administrators and for the failure detector.
 type remover struct {
 	raft     *consensus.Raft
 	members  *members
@@ -28,17 +28,17 @@ type remover struct {
 	revokes  bool // hosts have certificates
 
 	drainTimeout time.Duration
-	draining     map[string]time.Duration // members whose mounts may still settle what they were asked for, and since when; in the turn of changes
+	draining     map[string]time.Duration // members whose mounts may still end pending calls, and since when; guarded by proposer.exclusive
 }
 
-// drainTimeout is for how long a member that is out of raft's configuration keeps its certificate at most, until its mount has ended: it
-// sees after two seconds or three that it is out, and what its mount was asked for nobody else settles.
+// drainTimeout is how long at most a removed member keeps its certificate until its mount has ended. The server notices its removal after
+// two or three seconds, and nothing else completes the pending calls of its mount.
 const drainTimeout = 5 * time.Second
 
 var errDraining = fmt.Errorf("%w: its mount has not ended yet", raftstore.ErrNotDone)
 
-// removeByName takes a member out by its name, or by its raft id, and its host with it: it is not let in any more. One that it is replaced
-// by has to be a voter first, so that there are never fewer. It goes on where a leader was cut off that had taken the member out.
+// removeByName removes a member by name or raft id, and revokes its host. A replacement becomes a voter first, so that the number of voters
+// never drops. It also completes a removal that another leader began.
 func (r *remover) removeByName(ctx context.Context, req *clusterpb.RemoveRequest) *clusterpb.AdminReply {
 	if replacement := req.GetReplacement(); replacement != "" {
 		if r.members.find(replacement) == r.members.find(req.GetName()) {
@@ -53,7 +53,7 @@ func (r *remover) removeByName(ctx context.Context, req *clusterpb.RemoveRequest
 	}
 	return r.proposer.administer(ctx, func() (*storepb.Result, error) {
 		if replacement := req.GetReplacement(); replacement != "" && !r.isVoter(replacement) {
-			return nil, raftstore.ErrNotDone // somebody has taken its vote meanwhile
+			return nil, raftstore.ErrNotDone // it was demoted meanwhile
 		}
 		id := r.members.find(req.GetName())
 		known := r.raft.Server(id)
@@ -61,7 +61,7 @@ func (r *remover) removeByName(ctx context.Context, req *clusterpb.RemoveRequest
 		switch {
 		case id == "" && isServer && !isRevoked:
 			return r.proposer.store.Propose(ctx, &storepb.Command{Caller: req.GetCaller(), Op: revokeHost(req.GetName())})
-		case id == "" && (isServer || req.GetReplacement() != ""): // an earlier answer was lost
+		case id == "" && (isServer || req.GetReplacement() != ""): // an earlier reply was lost
 			return new(storepb.Result), nil
 		case id == "":
 			return noMember(req.GetName()), nil
@@ -70,7 +70,7 @@ func (r *remover) removeByName(ctx context.Context, req *clusterpb.RemoveRequest
 				return refused, nil
 			}
 		}
-		if r.revokes && id == r.members.dir.ID { // who does it must still lead afterwards
+		if r.revokes && id == r.members.dir.ID { // the leader of this change must still lead afterwards
 			return nil, r.promoter.transferLeadership(ctx)
 		}
 		return new(storepb.Result), r.remove(ctx, req.GetCaller(), id, errRemoved.Error())
@@ -82,9 +82,9 @@ func (r *remover) isVoter(name string) bool {
 	return known != nil && known.Suffrage == raft.Voter
 }
 
-// remove takes a member out for good, with the certificate of its host. That this is under way is recorded first: another leader goes on
-// with it once the member has lost its place in raft's configuration, without which nobody else would know that the certificate is to go.
-// The error is errDraining while the member's mount may settle something: it is to be done again then, and is by pruneUnknown.
+// remove removes a member for good, with the certificate of its host. It records that first: another leader then completes the removal,
+// even after raft's configuration has lost the member. The error is errDraining while the member's mount may have pending calls;
+// pruneUnknown completes it then.
 func (r *remover) remove(ctx context.Context, by *storepb.Caller, id, reason string) error {
 	member := r.members.get(id)
 	if r.revokes && member != nil && !member.GetLeaving() {
@@ -97,14 +97,14 @@ func (r *remover) remove(ctx context.Context, by *storepb.Caller, id, reason str
 	if err := r.removeFromConfig(ctx, id, reason); err != nil {
 		return err
 	}
-	if id == r.members.dir.ID { // a leader that removed itself is none any more; its successor tidies up
+	if id == r.members.dir.ID { // its successor completes the rest
 		return nil
 	}
 	return r.purge(ctx, by, id, member)
 }
 
-// purge ends what is left of a member that is out of raft's configuration: the certificate of its host, if it was taken out for good,
-// and then its record. The error is errDraining while the member's mount may settle something.
+// purge deletes the rest of a member outside raft's configuration: it revokes the host of a removed member, and then deletes the record.
+// The error is errDraining while the member's mount may have pending calls.
 func (r *remover) purge(ctx context.Context, by *storepb.Caller, id string, member *storepb.Member) error {
 	if r.revokes && member.GetLeaving() {
 		if r.isDraining(id, member.GetName(), readClocks().mono) {
@@ -120,7 +120,7 @@ func (r *remover) purge(ctx context.Context, by *storepb.Caller, id string, memb
 	return err
 }
 
-// isDraining tells whether a mount of a member that was taken out is still there.
+// isDraining reports whether the mount of a removed member is still active.
 func (r *remover) isDraining(id, host string, now time.Duration) bool {
 	since, known := r.draining[id]
 	if !known {
@@ -130,7 +130,7 @@ func (r *remover) isDraining(id, host string, now time.Duration) bool {
 	return now-since < r.drainTimeout && r.sessions.hasActiveMount(host, now)
 }
 
-// admitted tells whether a host came in as a server, and whether it was taken out since.
+// admitted reports whether a host was admitted as a server, and whether it was revoked since.
 func (r *remover) admitted(name string) (isServer, isRevoked bool) {
 	r.raft.FSM.View(func(ns *namespace.Namespace) {
 		host := ns.Admission(name)
@@ -139,8 +139,7 @@ func (r *remover) admitted(name string) (isServer, isRevoked bool) {
 	return isServer, isRevoked
 }
 
-// removeFromConfig removes a server from raft's configuration. reason is for one that does not know that it has joined: it goes on asking until
-// it hears one.
+// removeFromConfig removes a server from raft's configuration. A node that has not joined yet hears the reason at its next request.
 func (r *remover) removeFromConfig(ctx context.Context, id, reason string) error {
 	if known := r.raft.Server(id); known != nil {
 		if err := consensus.Await(ctx, r.raft.RemoveServer(known.ID, 0, configChangeTimeout)); err != nil {
@@ -152,9 +151,8 @@ func (r *remover) removeFromConfig(ctx context.Context, id, reason string) error
 	return nil
 }
 
-// pruneUnknown removes members that are not in raft's configuration, and the certificates of those that were taken out: a leader that
-// removed itself could not, and neither could one that was deposed in the middle of a change. One that is under way here has its member
-// there before.
+// pruneUnknown purges members outside raft's configuration, left by a leader that removed itself or was deposed in the middle of a change.
+// A join under way has its server in the configuration before.
 func (r *remover) pruneUnknown(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()

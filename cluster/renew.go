@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// renewalTick is what lies between two moments at which leases are renewed. All that are due at one share its confirmation, and come
-	// again together, which costs less than one after the other.
+	// renewalTick is the interval between renewals. All leases due at one tick share its quorum round, and come again together.
 	renewalTick = 50 * time.Millisecond
-	// earlierTicks is how many of them a lease is renewed too early at most, if more than tickSlack others fewer are due then: mounts that
-	// found a new leader at once are not to ask it at once for ever.
+	// earlierTicks is how many ticks too early a lease may be renewed, if more than tickSlack fewer others are due then: mounts that found
+	// a new leader together should spread out.
 	earlierTicks = 2
 	tickSlack    = 16
 )
 
-// leaseRenewals are requests of mounts that are kept until it is time to extend their leases (package lease), there is something that they
-// are to drop, or they or this node's leadership are gone. While it leads, no goroutine waits with one: there may be ten thousand.
+// leaseRenewals are requests of mounts, kept until their leases have to be extended (package lease), a revocation is to be sent, or the
+// mount or the leadership is gone. No goroutine waits for a request: there may be ten thousand.
 type leaseRenewals struct {
 	ctx           context.Context // ends when the node is closed
 	table         *lease.Table
@@ -34,7 +33,7 @@ type leaseRenewals struct {
 
 	mu   sync.Mutex
 	kept map[lease.Holder]*renewal
-	due  map[int64]map[*renewal]bool // those of them that are, by tick
+	due  map[int64]map[*renewal]bool // of the kept ones, by tick
 }
 
 // renewal is one of them.
@@ -42,11 +41,11 @@ type renewal struct {
 	of         lease.Holder
 	generation uint64
 	came       time.Duration
-	left       time.Duration   // of the lease when the request was sent, on the mount's clock: it may know less than was promised
-	ctx        context.Context // ends when nobody is there any more to be answered
+	left       time.Duration   // of the lease when the request was sent, on the mount's clock: it may know less than was granted
+	ctx        context.Context // ends when the caller has gone
 	answer     func(*clusterpb.LeaseReply, error)
-	tick       int64       // at which it is due; 0: at none
-	unwatch    func() bool // ends looking at ctx; nil: nobody does
+	tick       int64       // at which it is due; 0: none
+	unwatch    func() bool // stops watching ctx; nil: not watched
 }
 
 func newLeaseRenewals(ctx context.Context, table *lease.Table, leadership *leadership, readIndex *readIndex, identityCheck *identityCheck) *leaseRenewals {
@@ -58,7 +57,7 @@ func newLeaseRenewals(ctx context.Context, table *lease.Table, leadership *leade
 	return k
 }
 
-// request does what a mount asks for, and answers once, then or later. It does not wait, nor may answer. The error is a *rpc.RefusedError.
+// request handles a lease request and calls answer once, now or later. Neither waits. The error is a *rpc.RefusedError.
 func (k *leaseRenewals) request(ctx context.Context, req *clusterpb.LeaseRequest, answer func(*clusterpb.LeaseReply, error)) {
 	r := &renewal{
 		of:         lease.Holder{Session: ids.Session(req.GetSession()), Client: req.GetClient()},
@@ -94,14 +93,14 @@ func (k *leaseRenewals) take(r *renewal, req *clusterpb.LeaseRequest) {
 	k.keep(r)
 }
 
-// keep keeps a request, if there is nothing to say at once: in place of an earlier one, whose mount does not wait for it any more.
+// keep keeps a request unless there is a revocation to send now. It replaces an earlier request of the same mount.
 func (k *leaseRenewals) keep(r *renewal) {
 	k.mu.Lock()
 	before := k.kept[r.of]
 	if before != nil {
 		k.remove(before)
 	}
-	k.kept[r.of] = r // before it is looked at: what comes after that look, tell finds
+	k.kept[r.of] = r // before it is checked: notify finds anything later
 	k.mu.Unlock()
 	if before != nil {
 		before.answer(droppedReply(), nil)
@@ -117,7 +116,7 @@ func (k *leaseRenewals) keep(r *renewal) {
 	}
 }
 
-// remove takes a request out of those that are kept. It is called with the mutex held.
+// remove forgets a request. The caller holds the mutex.
 func (k *leaseRenewals) remove(r *renewal) {
 	delete(k.kept, r.of)
 	delete(k.due[r.tick], r)
@@ -126,7 +125,7 @@ func (k *leaseRenewals) remove(r *renewal) {
 	}
 }
 
-// schedule has a request be done at a moment, or before: a little, or while the mount has something left of its lease.
+// schedule renews a lease at a time, or a little earlier, and before the mount's lease ends.
 func (k *leaseRenewals) schedule(r *renewal, due time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -150,7 +149,7 @@ func (k *leaseRenewals) schedule(r *renewal, due time.Duration) {
 	r.unwatch = context.AfterFunc(r.ctx, func() { k.answer(r, droppedReply()) })
 }
 
-// renew extends the leases that are due at a tick. Meanwhile their mounts may be told to drop something.
+// renew extends the leases that are due at a tick, except those with a revocation.
 func (k *leaseRenewals) renew(tick int64) {
 	k.mu.Lock()
 	due := k.due[tick]
@@ -167,7 +166,7 @@ func (k *leaseRenewals) renew(tick int64) {
 	confirmed := term != 0 && k.readIndex.confirm(k.ctx) == nil && k.readIndex.ownReport().term == term
 	for r := range due {
 		switch {
-		case !k.keeps(r) || k.ctx.Err() != nil: // nothing is promised to who is gone, or has been answered meanwhile
+		case !k.keeps(r) || k.ctx.Err() != nil: // no grant without a caller
 			k.answer(r, droppedReply())
 		case term == 0:
 			k.answer(r, notLeaderReply(leader))
@@ -181,14 +180,14 @@ func (k *leaseRenewals) renew(tick int64) {
 	}
 }
 
-// keeps tells whether a request is one of those that are kept, and somebody is there to be answered.
+// keeps reports whether a request is still kept and its caller is there.
 func (k *leaseRenewals) keeps(r *renewal) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.kept[r.of] == r && r.ctx.Err() == nil
 }
 
-// notify answers those who have something to drop, or whose leases are lost, and everybody once this node leads no more, and in the end.
+// notify sends revocations and lost leases to their mounts. It answers all requests when this node no longer leads, and at the end.
 func (k *leaseRenewals) notify() {
 	for {
 		changed := k.leadership.change()
@@ -213,7 +212,7 @@ func (k *leaseRenewals) notify() {
 	}
 }
 
-// reply is what there is to say of a lease now.
+// reply returns the present state of a lease.
 func (k *leaseRenewals) reply(r *renewal) *clusterpb.LeaseReply {
 	inodes, number, _, known := k.table.Revocations(r.of, r.generation)
 	reply := &clusterpb.LeaseReply{Known: known, Number: number}
@@ -223,7 +222,7 @@ func (k *leaseRenewals) reply(r *renewal) *clusterpb.LeaseReply {
 	return reply
 }
 
-// answer answers a request that is still kept.
+// answer answers a request if it is still kept.
 func (k *leaseRenewals) answer(r *renewal, reply *clusterpb.LeaseReply) {
 	k.mu.Lock()
 	isKept := k.kept[r.of] == r
@@ -236,7 +235,7 @@ func (k *leaseRenewals) answer(r *renewal, reply *clusterpb.LeaseReply) {
 	}
 }
 
-// closeAll answers all that are kept the same.
+// closeAll gives all kept requests the same answer.
 func (k *leaseRenewals) closeAll(reply *clusterpb.LeaseReply) {
 	k.mu.Lock()
 	all := slices.Collect(maps.Values(k.kept))
@@ -246,12 +245,12 @@ func (k *leaseRenewals) closeAll(reply *clusterpb.LeaseReply) {
 	}
 }
 
-// notLeaderReply is the answer of a node that does not lead; an empty address: it does not know who does.
+// notLeaderReply is the answer of a follower; an empty address: it knows no leader.
 func notLeaderReply(leader string) *clusterpb.LeaseReply {
 	return &clusterpb.LeaseReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
 }
 
-// droppedReply is the answer to a request for which nobody waits any more, or that this node does nothing for because it ends.
+// droppedReply answers a request that is replaced, abandoned, or too late because this node ends.
 func droppedReply() *clusterpb.LeaseReply {
 	return &clusterpb.LeaseReply{Outcome: clusterpb.Outcome_NOT_DONE}
 }

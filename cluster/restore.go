@@ -15,23 +15,23 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Restoration makes a server that goes on, alone, from the state of a cluster that is lost.
+// Restoration makes the first server of a new cluster from the state of a lost one.
 type Restoration struct {
-	Dir   string // its data directory, empty or not there yet
+	Dir   string // its data directory, empty or missing
 	Claim consensus.Claim
 	State *namespace.Namespace
-	Term  ids.Term // that the state was in
-	// Insecure says that the new cluster has no certificates, as one without an address has none.
+	Term  ids.Term // of the state
+	// Insecure means that the new cluster has no certificates. A cluster without an address has none either.
 	Insecure bool
-	// Seal is the seal key of the lost cluster, by which its authority goes on, and its hosts keep their identities. Without it (nil)
-	// there is a new authority, and all hosts come in anew.
+	// Seal is the seal key of the lost cluster. With it the CA and the identities of hosts stay valid. Without it (nil) there is a new CA,
+	// and all hosts have to join again.
 	Seal *identity.SealKey
-	// PastClock accepts a state with numbers that the clock of this host has not reached (namespace.Anew).
+	// PastClock accepts a state with numbers ahead of this host's clock (namespace.Anew).
 	PastClock bool
 }
 
-// Do makes the data directory, or leaves it empty. The state is then the one that is in it. The error is identity.ErrWrongSealKey if the seal key is of
-// another cluster, and namespace.ErrClockBehind if the clock of this host is behind the numbers of the state.
+// Do makes the data directory, or leaves it empty. Afterwards State is the state in it. The error is identity.ErrSeal for the seal key of
+// another cluster, and namespace.ErrClockBehind if this host's clock is behind the numbers of the state.
 func (r *Restoration) Do(now time.Time) error {
 	secure := !r.Insecure && r.Claim.Address != ""
 	switch {
@@ -55,7 +55,7 @@ func (r *Restoration) Do(now time.Time) error {
 	return consensus.Create(r.Dir, r.Claim, r.State, r.Term, furnish, slog.New(slog.DiscardHandler))
 }
 
-// secure gives the server its identity and the state what it has to know of it.
+// secure creates the server's identity and records it in the state.
 func (r *Restoration) secure() error {
 	name, err := identity.ParseName(identity.Server, r.Claim.Name)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *Restoration) secure() error {
 	return r.apply(admitFirstServer(authority, credentials))
 }
 
-// authority is the one of the state, or a new one that the state has then.
+// authority returns the CA of the state, or adds a new one.
 func (r *Restoration) authority() (*identity.Authority, identity.SealKey, error) {
 	if r.Seal != nil {
 		record := r.State.SigningAuthority()
@@ -105,7 +105,7 @@ func (r *Restoration) authority() (*identity.Authority, identity.SealKey, error)
 	return authority, seal, r.apply(add)
 }
 
-// apply does what the state has no reason to refuse, as its next command.
+// apply applies a command that the state has no reason to refuse.
 func (r *Restoration) apply(op *storepb.Op) error {
 	result := r.State.Apply(r.State.Index()+1, &storepb.Command{Time: r.State.Time().UnixNano(), Op: op})
 	if result.GetCode() != storepb.Code_OK {

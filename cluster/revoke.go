@@ -11,10 +11,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// hangUpAgainAfter is how long after somebody was shut out a connection may still come up that was let in before.
+// hangUpAgainAfter is how long a handshake from before a revocation may take.
 const hangUpAgainAfter = 6 * time.Second
 
-// watchRevocations hangs up on hosts that are shut out, has this node's own certificate renewed when another authority signs, and takes up its seal key.
+// watchRevocations closes the connections of revoked hosts, renews this node's certificate when another CA signs, and loads its seal key.
 func (n *Node) watchRevocations() {
 	var seen ids.Index
 	var signing *storepb.AuthorityRecord
@@ -42,13 +42,13 @@ func (n *Node) watchRevocations() {
 	}
 }
 
-// hangUpRevoked ends the connections of those who are shut out.
+// hangUpRevoked closes the connections of revoked hosts.
 func (n *Node) hangUpRevoked() {
 	n.server.HangUp(n.security.verifier.isRejected)
 	n.port.HangUp(n.security.verifier.isRevoked)
 }
 
-// revoke shuts a host out for good: without a name, the one that asks. A member is removed first: it has a vote.
+// revoke revokes a host for good; without a name, the caller. A member has to be removed instead, because it has a vote.
 func (n *Node) revoke(ctx context.Context, by *storepb.Caller, name string) (*storepb.Result, error) {
 	if name == "" {
 		name = by.GetHost()
@@ -64,7 +64,7 @@ func revokeHost(name string) *storepb.Op {
 	return &storepb.Op{Op: &storepb.Op_RevokeHost{RevokeHost: &storepb.RevokeHost{Name: name}}}
 }
 
-// endRevoked ends the sessions of hosts that were revoked. It is done again until they are.
+// endRevoked ends the sessions of revoked hosts. It is repeated until all of them have ended.
 func (s *sessions) endRevoked() {
 	for _, record := range s.live() {
 		revoked := false
@@ -76,13 +76,13 @@ func (s *sessions) endRevoked() {
 		op := &storepb.EndSession{Id: uint64(id), IfActive: record.GetActive(), LastKeepalive: s.deadlines.get(id, readClocks().mono).keepalive}
 		if _, err := s.proposer.propose(s.ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: op}}); err != nil {
 			s.logger.Warn("a session's end was not recorded", "session", id, "error", err)
-			return // the next would wait as long; they are all due again
+			return // the next one would wait as long; all of them are still due
 		}
 		s.logger.Info("session ended: its host was revoked", "session", id, "host", record.GetHost())
 	}
 }
 
-// callerFor is who asks for an administrative act, for the audit trail: his host is the one of his certificate.
+// callerFor returns the caller for the audit trail, with the host of its certificate.
 func callerFor(ctx context.Context, said *storepb.Caller) *storepb.Caller {
 	caller := rpc.CallerOf(ctx)
 	if !hasCertificate(caller) {

@@ -16,17 +16,17 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// rosters makes the roster by which mounts judge servers.
+// rosters makes the roster by which mounts verify servers.
 type rosters struct {
 	mu      sync.Mutex
-	at      ids.Index // ShutOut of the state that revoked is of
+	at      ids.Index // ShutOut of the state behind revoked
 	revoked []*storepb.Admission
 }
 
-// mostRevoked is how many revoked keys a roster has: those that were revoked last, servers' before others.
+// mostRevoked limits the revoked keys in a roster: the latest ones, servers first.
 const mostRevoked = 1000
 
-// of returns the roster of a state; nil: it has no authority or no members yet.
+// of returns the roster of a state; nil: it has no CA or no members yet.
 func (r *rosters) of(ns *namespace.Namespace, now time.Time) *clusterpb.Roster {
 	roster := new(clusterpb.Roster)
 	for _, member := range ns.Members() {
@@ -55,13 +55,13 @@ func (r *rosters) of(ns *namespace.Namespace, now time.Time) *clusterpb.Roster {
 func versionOf(roster *clusterpb.Roster) uint64 {
 	content, err := proto.MarshalOptions{Deterministic: true}.Marshal(roster)
 	if err != nil {
-		return 1 // never: it has no fields that can fail
+		return 1 // never: none of its fields can fail
 	}
 	sum := sha256.Sum256(content)
 	return max(1, binary.BigEndian.Uint64(sum[:8]))
 }
 
-// revokedHosts looks at all hosts when one was shut out.
+// revokedHosts rereads all hosts after a revocation.
 func (r *rosters) revokedHosts(ns *namespace.Namespace) []*storepb.Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// rotateOp is the command that makes another authority the one that signs, which the one before vouches for. It has another seal key, so that a
-// server that was removed before can read no authority's key in a later backup.
+// rotateOp returns the command that makes a new CA the signer, vouched for by the previous one. It has a new seal key, so a server removed
+// earlier cannot read the CA's key in a later backup.
 func (i *certIssuer) rotateOp() (*storepb.Op, error) {
 	before, err := i.signer.current()
 	if err != nil {
@@ -31,7 +31,7 @@ func (i *certIssuer) rotateOp() (*storepb.Op, error) {
 	return addAuthorityOp(next, before, seal, shares)
 }
 
-// shares are those of a seal key for each server that was admitted.
+// shares returns a share of a seal key for each admitted server.
 func (i *certIssuer) shares(seal identity.SealKey, authority identity.Fingerprint) (shares []*storepb.SealShare, err error) {
 	for _, host := range i.servers() {
 		certificate, err := x509.ParseCertificate(host.GetCertificate())
@@ -47,7 +47,7 @@ func (i *certIssuer) shares(seal identity.SealKey, authority identity.Fingerprin
 	return shares, nil
 }
 
-// servers are the hosts that were admitted as servers.
+// servers returns the admitted servers.
 func (i *certIssuer) servers() (servers []*storepb.Admission) {
 	i.fsm.View(func(ns *namespace.Namespace) {
 		ns.EachAdmission(func(host *storepb.Admission) bool {
@@ -60,11 +60,11 @@ func (i *certIssuer) servers() (servers []*storepb.Admission) {
 	return servers
 }
 
-// shareSealKey gives a share of the seal key to servers that were admitted while it was replaced, or since.
+// shareSealKey gives a share of the seal key to servers admitted during or after a rotation.
 func (i *certIssuer) shareSealKey() {
 	var record *storepb.AuthorityRecord
 	i.fsm.View(func(ns *namespace.Namespace) { record = ns.SigningAuthority() })
-	if len(record.GetShares()) == 0 { // the seal key has never been replaced: servers were told it when they were admitted
+	if len(record.GetShares()) == 0 { // no rotation yet: servers got the seal key when they joined
 		return
 	}
 	lacks := func(host *storepb.Admission) bool {
@@ -89,7 +89,7 @@ func (i *certIssuer) shareSealKey() {
 	}}})
 }
 
-// dropObsoleteCAs ends the trust in authorities of which no host has its certificate any more.
+// dropObsoleteCAs drops the CAs behind no host's certificate.
 func (i *certIssuer) dropObsoleteCAs() {
 	var unneeded [][]byte
 	i.fsm.View(func(ns *namespace.Namespace) { unneeded = ns.UnneededAuthorities(i.clock.Now()) })

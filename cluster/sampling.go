@@ -6,7 +6,7 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// lagInterval is how often a node looks how far its state is behind the log.
+// lagInterval is how often a node measures how far its state is behind the log.
 const lagInterval = time.Second
 
 func (n *Node) observeCommit(took time.Duration) {
@@ -19,7 +19,7 @@ func (n *Node) observeWrite(took time.Duration) {
 	n.latency.recordWrite(took)
 }
 
-// sample goes on until the node is closed.
+// sample runs until the node is closed.
 func (n *Node) sample() {
 	looks := time.NewTicker(lagInterval)
 	defer looks.Stop()
@@ -39,7 +39,7 @@ func (n *Node) sample() {
 	}
 }
 
-// votersSeen is nil unless this node leads.
+// votersSeen returns nil unless this node leads.
 func (n *Node) votersSeen() (seen []*clusterpb.VoterSeen) {
 	term := n.leadership.term()
 	if term == 0 {

@@ -13,8 +13,8 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// A node that hears from no leader asks whether it is still a member: now and then, and at each look when its own configuration has it
-// no more (members.isOut).
+// Without a leader a node asks whether it is still a member: at every check if its own configuration lacks it (members.isOut), else less
+// often.
 const (
 	removalCheckInterval = 500 * time.Millisecond
 	removalAskInterval   = 5 * time.Second
@@ -22,18 +22,18 @@ const (
 
 var errRemoved = errors.New("this node was removed from the cluster; it can come back with an empty data directory, as a new member")
 
-// removalWatch ends a node that was taken out.
+// removalWatch ends a node that was removed.
 type removalWatch struct {
 	ctx     context.Context // ends when the node is closed
 	raft    *consensus.Raft
 	members *members
 	peers   *rpc.Peers
-	join    []string // API addresses of servers that this node was told of
+	join    []string // addresses of servers from the configuration of this node
 	fail    func(error)
 	asked   time.Time
 }
 
-// check ends a node that has been taken out: nobody tells it, it only hears no leader any more.
+// check ends a node that was removed. The cluster does not tell it: it only loses contact with the leader.
 func (w *removalWatch) check() {
 	if w.raft.State() == raft.Shutdown && w.ctx.Err() == nil {
 		w.fail(errRemoved) // it led, and removed itself
@@ -47,7 +47,7 @@ func (w *removalWatch) check() {
 	}
 	w.asked = time.Now()
 	asked := slices.Clone(w.join)
-	for _, server := range w.raft.Servers() { // one that has just started may not know the members yet
+	for _, server := range w.raft.Servers() { // a starting node may not know the members yet
 		asked = append(asked, string(server.Address))
 	}
 	for _, address := range asked {
@@ -62,9 +62,8 @@ func (w *removalWatch) check() {
 	}
 }
 
-// removedAccordingTo asks at an API address whether this node was removed, and who leads. Only the present leader knows, and only of
-// what is committed: one that was deposed meanwhile may have tried to remove this node, and all others may count on it. A leader
-// of whom this node has never heard may be another cluster's.
+// removedAccordingTo asks a server whether this node was removed, and returns the leader's address. Only the present leader counts, and
+// only committed changes: a deposed leader may have tried to remove this node. A leader unknown to this node may belong to another cluster.
 func (w *removalWatch) removedAccordingTo(address string) (removed bool, leader string) {
 	ctx, cancel := context.WithTimeout(w.ctx, rpc.AttemptTimeout)
 	defer cancel()

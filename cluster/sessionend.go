@@ -5,7 +5,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// endExpired gives up on the sessions that were not renewed.
+// endExpired ends the sessions whose TTL is over.
 func (s *sessions) endExpired() {
 	records := s.live()
 	live := make([]ids.Session, len(records))
@@ -21,7 +21,7 @@ func (s *sessions) endExpired() {
 		switch {
 		case err != nil:
 			s.logger.Warn("a session's end was not recorded", "session", id, "error", err)
-			return // the next would wait as long; they are all due again
+			return // the next one would wait as long; all of them are still due
 		case result.GetCode() == storepb.Code_CONFLICT:
 			s.deadlines.cancelEnding(id, readClocks().mono)
 		default:

@@ -14,7 +14,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// sessions is what the leader does for the sessions of mounts.
+// sessions is the leader's work for the sessions of mounts.
 type sessions struct {
 	leaseGate     *leaseGate
 	ctx           context.Context // ends when the node is closed
@@ -31,8 +31,8 @@ type sessions struct {
 	logger        *slog.Logger
 }
 
-// keepAlive renews a session if this node leads, as a majority confirms: a deposed leader must not
-// promise what its successor does not know of. The session lasts from when the mount sent the request.
+// keepAlive renews a session if this node leads, confirmed by a majority: a deposed leader must not promise anything unknown to its
+// successor. The TTL counts from the time the mount sent the request.
 func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
 	came := readClocks().mono
 	term, leader := s.leadership.await(ctx)
@@ -47,7 +47,7 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 		return nil, err
 	}
 	reply := &clusterpb.KeepAliveReply{SquashRoot: squashed, Ttl: int64(s.deadlines.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name, Leases: s.leaseGate.grants}
-	reply.Voters = s.members.raft.VotersNumber() // before: what changes meanwhile is asked for once more
+	reply.Voters = s.members.raft.VotersNumber() // read first: a later change makes the mount ask again
 	reply.Servers = s.members.addresses()
 	reply.OldestVersion, reply.NewestVersion = s.members.versions.Oldest, s.members.versions.Newest
 	alive := false
@@ -63,7 +63,7 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 	if s.leadership.term() != term {
 		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
 	}
-	if !alive && s.leaseGate.waitAllRevoked(ctx) != nil { // what went with the session is gone for everybody
+	if !alive && s.leaseGate.waitAllRevoked(ctx) != nil { // other mounts see the locks of the session as released
 		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
 	}
 	if alive {
@@ -108,8 +108,7 @@ func (s *sessions) live() []*storepb.SessionRecord {
 	return result.GetSessions()
 }
 
-// hasActiveMount tells whether a mount of a host is there, as far as that can be known from keepalives, of which there are three in a term. A
-// leader that has just begun knows of none yet.
+// hasActiveMount reports whether a mount of a host has sent a keepalive within half a TTL. A new leader knows of none yet.
 func (s *sessions) hasActiveMount(host string, now time.Duration) bool {
 	return slices.ContainsFunc(s.live(), func(record *storepb.SessionRecord) bool {
 		return record.GetHost() == host && now-s.deadlines.get(ids.Session(record.GetId()), now).renewed < s.deadlines.ttl/2

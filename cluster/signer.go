@@ -15,28 +15,28 @@ import (
 
 var errNoAuthority = errors.New("the cluster has no authority yet")
 
-// caSigner has the key of the authority that signs, which the state holds sealed. It is never written or logged.
+// caSigner has the key of the signing CA, which the state holds encrypted. The key is never written or logged.
 //
-// The seal key is in a file of each server. A rotation replaces it: the state has a share of the new one for each server, which only that one
-// can read.
+// Each server keeps the seal key in a file. A rotation replaces it: the state has a share of the new one for each server, readable only
+// there.
 type caSigner struct {
 	fsm  *raftstore.FSM
 	key  func() *identity.Key // of this node's certificate
-	path string               // of the file with the seal key
+	path string               // of the seal key file
 
 	mu       sync.Mutex
 	seal     identity.SealKey
 	unsealed *identity.Authority
 }
 
-// sealKey is what other servers need to sign.
+// sealKey returns the key that other servers need to sign.
 func (s *caSigner) sealKey() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seal[:]
 }
 
-// current is the authority that signs now.
+// current returns the signing CA.
 func (s *caSigner) current() (*identity.Authority, error) {
 	var record *storepb.AuthorityRecord
 	s.fsm.View(func(ns *namespace.Namespace) { record = ns.SigningAuthority() })
@@ -71,7 +71,7 @@ func (s *caSigner) current() (*identity.Authority, error) {
 	return authority, nil
 }
 
-// sealKeyFor is the seal key of an authority: the share for this node, or the key of its file if there is none.
+// sealKeyFor returns the seal key of a CA: this node's share, or else the key of its file.
 func (s *caSigner) sealKeyFor(record *storepb.AuthorityRecord, authority identity.Fingerprint) (identity.SealKey, error) {
 	key := s.key()
 	hash := key.Hash()
@@ -83,7 +83,7 @@ func (s *caSigner) sealKeyFor(record *storepb.AuthorityRecord, authority identit
 	return s.seal, nil
 }
 
-// addAuthorityOp is the command that makes an authority the one that signs, with its key sealed: vouched for by the one before, if there is one.
+// addAuthorityOp returns the command that makes a CA the signer, with its encrypted key. The previous CA, if any, vouches for it.
 func addAuthorityOp(next, before *identity.Authority, seal identity.SealKey, shares []*storepb.SealShare) (*storepb.Op, error) {
 	op := &storepb.AddAuthority{Certificate: next.Certificate().Raw, Shares: shares}
 	var err error

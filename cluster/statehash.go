@@ -12,7 +12,7 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// stateHasher hashes the memory of this node as it was after a command that all nodes apply, for the leader to compare.
+// stateHasher hashes the memory of this node as of one command, for the leader's comparison.
 type stateHasher struct {
 	ctx    context.Context // ends when the node is closed
 	fsm    *raftstore.FSM
@@ -20,10 +20,10 @@ type stateHasher struct {
 
 	mu    sync.Mutex
 	index ids.Index
-	state *clusterpb.FrozenState // after the command with that index; nil: of none yet
+	state *clusterpb.FrozenState // hashes after the command at index; nil: none yet
 }
 
-// hashPause is how long it rests after some milliseconds of hashing: others need the processor too.
+// hashPause leaves the processor to others between some milliseconds of hashing.
 const hashPause = 20 * time.Millisecond
 
 func (h *stateHasher) run() {
@@ -53,7 +53,7 @@ func (h *stateHasher) hash(snapshot *namespace.Snapshot) {
 	h.index, h.state = snapshot.Index(), state
 }
 
-// at answers the state after the command with an index; nil: it is not known, or not yet.
+// at returns the hashes after the command at an index; nil: unknown, or not ready yet.
 func (h *stateHasher) at(index ids.Index) *clusterpb.FrozenState {
 	h.mu.Lock()
 	defer h.mu.Unlock()

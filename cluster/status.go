@@ -55,7 +55,7 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 	return status, nil
 }
 
-// reached answers the status of another member, where this node reaches it.
+// reached returns the status of another member, fetched from here.
 func (n *Node) reached(ctx context.Context, id string) (*clusterpb.StatusReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, sightTimeout)
 	defer cancel()

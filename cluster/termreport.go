@@ -8,31 +8,31 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// termReports are when this node last said in which term it is, to who asked or by storing what a leader sent. On such words of a majority a
-// leader gives leases (package lease), so they tell the next one how long it has to wait: whatever a majority has confirmed, one that is
-// asked by the next leader was among them, and nothing was leased on its word that is not over a lease.Duration after it.
+// termReports records when this node last reported its raft term, in a probe reply or by storing log entries of a leader. A quorum of
+// reports backs each lease (package lease). A new leader derives from the reports when leases of earlier terms have expired: any majority
+// overlaps with the majority that it asks, and no lease lasts longer than lease.Duration after the reports behind it.
 //
-// That two majorities have somebody in common is so if they are of the same configuration, or of two that follow one another. So where
-// the configuration has changed less than that ago, words do not count.
+// Majorities overlap within one configuration and between two consecutive ones. So the reports do not count within lease.Duration after a
+// change of the configuration.
 type termReports struct {
-	inTerm func() ids.Term // that this node is in
+	inTerm func() ids.Term // the current one of this node
 	now    func() time.Duration
 
 	mu            sync.Mutex
-	term          ids.Term      // in which it gave its last word
-	last          time.Duration // when, on the monotonic clock
-	earlier       time.Duration // when it gave the last one of an earlier term
-	configChanged time.Duration // when the configuration has changed, as far as this node knows
+	term          ids.Term      // of the last report
+	last          time.Duration // report, on the monotonic clock
+	earlier       time.Duration // last report of an earlier term
+	configChanged time.Duration // last change of the configuration, as far as this node knows
 }
 
-// newTermReports are those of a node that starts: whatever it said before was before that.
+// newTermReports is for a node that starts: its earlier reports were before that.
 func newTermReports(inTerm func() ids.Term, now func() time.Duration) *termReports {
 	started := now()
 	return &termReports{inTerm: inTerm, now: now, last: started, earlier: started, configChanged: started}
 }
 
-// report answers in which term this node is, and for how long it has not said that it is in an earlier one. The term is read and noted
-// at once: whoever hears of a newer term hears of all words that were given before.
+// report returns this node's term, and for how long it has not reported an earlier one. The term is read and recorded under one lock: a
+// report of a newer term comes after all reports of earlier terms.
 func (r *termReports) report() (term ids.Term, silent time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,21 +44,21 @@ func (r *termReports) report() (term ids.Term, silent time.Duration) {
 	return term, now - r.earlier
 }
 
-// onStoreEntries is called when this node stores entries, which says in which term it is: a leader may rely on that it has them. The term cannot
-// change between that leader's message and this: raft does both, heartbeats too, on one goroutine.
+// onStoreEntries records a report, because the leader may count the stored entries. The term cannot change between the leader's message and
+// this call: raft handles both on one goroutine.
 func (r *termReports) onStoreEntries() {
 	r.report()
 }
 
-// onConfigChange is called when raft's configuration has changed.
+// onConfigChange records a change of raft's configuration.
 func (r *termReports) onConfigChange() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.configChanged = r.now()
 }
 
-// leaseExpiry is when all leases are over that were given before this node was elected, on the monotonic clock, from when a majority has
-// given no word in an earlier term.
+// leaseExpiry returns when all leases granted before this node's election have expired, on the monotonic clock. No voter of a majority has
+// reported an earlier term since silent.
 func (r *termReports) leaseExpiry(elected, silent time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,18 +18,18 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// security is how a node knows others, and how they know it.
+// security has this node's certificates and the verifier of others.
 type security struct {
 	credentials *identity.Credentials
 	verifier    *certVerifier
 	keeper      *enrolment.Renewer
 	seal        identity.SealKey
-	bootstrapCA atomic.Pointer[bootstrapCA] // nil: the state has the authority
+	bootstrapCA atomic.Pointer[bootstrapCA] // nil: the state has the CA
 	connections *rpc.Security
 }
 
-// Enroll has this host come into a cluster as a server, by a token, before [Open] is called. Where the data directory has an identity
-// already it does nothing. It tries until ctx ends.
+// Enroll gets this host a server identity with a join token, before [Open]. If the data directory has an identity, it does nothing. It
+// retries until ctx ends.
 func Enroll(ctx context.Context, cfg Config, token *identity.Token) error {
 	dir := filepath.Join(cfg.DataDir, consensus.CredentialsDir)
 	if _, err := identity.Load(dir); !errors.Is(err, identity.ErrNone) {
@@ -50,7 +50,7 @@ func Enroll(ctx context.Context, cfg Config, token *identity.Token) error {
 	return err
 }
 
-// openSecurity takes up the identity of the data directory, or makes the first one of a cluster.
+// openSecurity loads the identity of the data directory, or makes the first one of a cluster.
 func (n *Node) openSecurity() error {
 	dir := filepath.Join(n.dir.Path, consensus.CredentialsDir)
 	credentials, err := identity.Load(dir)
@@ -92,7 +92,7 @@ func (n *Node) openSecurity() error {
 	return nil
 }
 
-// sealKey answers that of the data directory; a node that begins a cluster draws one.
+// sealKey loads the seal key of the data directory. The first node of a cluster creates it.
 func (n *Node) sealKey(begins bool) (identity.SealKey, error) {
 	path := filepath.Join(n.dir.Path, consensus.SealKeyFile)
 	seal, err := identity.LoadSealKey(path)
@@ -106,7 +106,7 @@ func (n *Node) sealKey(begins bool) (identity.SealKey, error) {
 	return seal, nil
 }
 
-// identifyFirst makes the identity of the first server, and its authority if it has not begun with that.
+// identifyFirst makes the identity of the first server, and its CA if there is none yet.
 func (n *Node) identifyFirst(seal identity.SealKey, begun *bootstrapCA, dir string) (*identity.Credentials, *bootstrapCA, error) {
 	now := time.Unix(0, readClocks().wall)
 	name, err := identity.ParseName(identity.Server, n.dir.Name)
@@ -120,7 +120,7 @@ func (n *Node) identifyFirst(seal identity.SealKey, begun *bootstrapCA, dir stri
 	return credentials, begun, err
 }
 
-// secure has the node's connections secured.
+// secure secures the node's connections.
 func (n *Node) secure(s *security, credentials *identity.Credentials) {
 	s.credentials = credentials
 	s.verifier = newCertVerifier(credentials, n.clusterTime)
@@ -134,7 +134,7 @@ func (n *Node) secure(s *security, credentials *identity.Credentials) {
 	}
 }
 
-// connections is how this node's connections are made and secured; nil: they are plain.
+// connections returns the security of this node's connections; nil: plain.
 func (n *Node) connections() *rpc.Security {
 	switch {
 	case n.security != nil:
@@ -145,7 +145,7 @@ func (n *Node) connections() *rpc.Security {
 	return nil
 }
 
-// clusterTime is cluster time as far as this node knows it: if it does not lead, that of the last command.
+// clusterTime returns cluster time as far as this node knows it: on a follower, the time of the last command.
 func (n *Node) clusterTime() (now time.Time) {
 	if n.leadership.term() != 0 {
 		return time.Unix(0, n.clock.Now())
@@ -154,19 +154,19 @@ func (n *Node) clusterTime() (now time.Time) {
 	return now
 }
 
-// otherServers are whom this node asks for a new certificate.
+// otherServers returns the servers to ask for a new certificate.
 func (n *Node) otherServers() []string {
 	if servers := n.members.addresses(); len(servers) > 0 {
 		return servers
 	}
-	servers := n.security.credentials.Servers() // when it came in
+	servers := n.security.credentials.Servers() // at the time of its enrolment
 	for _, server := range n.raft.Servers() {
 		servers = append(servers, string(server.Address))
 	}
 	return servers
 }
 
-// certificateRefused ends a node that the cluster has shut out.
+// certificateRefused ends a node that was removed from the cluster.
 func (n *Node) certificateRefused(err error) {
 	refused := new(rpc.RefusedError)
 	if errors.As(err, &refused) && refused.Result.GetCode() == storepb.Code_NOT_PERMITTED {

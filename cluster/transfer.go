@@ -10,15 +10,15 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// TransferLeadership is for a node that leads and is about to end for a moment, while programs wait for its mount: it has another voter lead, and before
-// that waits until nothing is leased any more, so that nobody has to wait for that who leads next. The only voter answers the term in which
-// it leads (Config.ExpiredLeaseTerm), any other one 0. The error says that it leads on as before.
+// TransferLeadership prepares a restart of the leader, during which its mount waits. It pauses leases, waits until none is left, and
+// transfers the leadership, so that the next leader need not wait. The only voter returns the term in which it leads
+// (Config.ExpiredLeaseTerm), any other node 0. After an error this node leads as before.
 func (n *Node) TransferLeadership(ctx context.Context) (led ids.Term, err error) {
 	term := n.leadership.term()
 	if term == 0 {
 		return 0, nil
 	}
-	if !n.proposer.exclusive.Lock(ctx) { // before leases are ended
+	if !n.proposer.exclusive.Lock(ctx) { // before leases end
 		return 0, errors.New("a change of the cluster's members is under way")
 	}
 	defer n.proposer.exclusive.Unlock()
@@ -43,12 +43,12 @@ func (n *Node) TransferLeadership(ctx context.Context) (led ids.Term, err error)
 	return 0, nil
 }
 
-// ResumeLeadership takes back what of a Resign can be taken back: that nothing is leased. A node that leads no more does not lead by that.
+// ResumeLeadership grants leases again after TransferLeadership, if this node still leads.
 func (n *Node) ResumeLeadership(led ids.Term) {
 	n.leaseGate.resume(led, func() bool { return led != 0 && n.leadership.term() == led })
 }
 
-// CanStart tells why this node could not be started anew, as far as that can be seen while it runs.
+// CanStart returns the reason why a restart of this node would fail, as far as visible while it runs.
 func (n *Node) CanStart() error {
 	if n.raft.IsFull() {
 		return errors.New("its disk is full")
@@ -60,10 +60,10 @@ func (n *Node) CanStart() error {
 	return err
 }
 
-// IsRemoved tells whether an error of a node says that the cluster has shut it out for good.
+// IsRemoved reports whether an error of a node means that the cluster has removed it.
 func IsRemoved(err error) bool { return errors.Is(err, errRemoved) }
 
-// IsWithoutCluster reports whether an error of a node says that its data directory belongs to no cluster: no start succeeds before an
+// IsWithoutCluster reports whether an error of a node means that its data directory belongs to no cluster. A start fails until an
 // administrator acts.
 func IsWithoutCluster(err error) bool {
 	var none *consensus.NoClusterError

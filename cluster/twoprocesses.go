@@ -5,7 +5,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// reportConflict has administrators know of two processes with the identity of one server. Only the leader raises the alarm, once.
+// reportConflict raises an alarm about two processes with the identity of one server, once, on the leader.
 func (n *Node) reportConflict(found *conflictError) {
 	n.logger.Error("a process of a server is refused", "id", found.id, "error", found)
 	if n.leadership.term() == 0 {

@@ -12,21 +12,20 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Proxy is whom people ask on the unix sockets of a host. It knows them by their uid, and asks the cluster for them with what the
-// host itself may, so that nobody needs a certificate or an address. Root, and who runs the daemon, may what the host may; others
-// may look, and see what they could see on the mount.
+// Proxy answers callers on the unix sockets of a host. It knows them by uid, and calls the cluster for them with the permissions of the
+// host, so users need neither certificate nor address. Root and the daemon's user have the host's permissions. Other users may read,
+// limited to their view of the mount.
 type Proxy struct {
 	host           string
-	local          rpc.Node // of this process; nil: there is none
+	local          rpc.Node // node of this process; nil: none
 	peers          *rpc.Peers
 	router         *rpc.Router
-	rootPermission permission // what root may
+	rootPermission permission // of root
 	logger         *slog.Logger
 	count          func(role, what string)
 }
 
-// NewProxy is that of a host which only mounts. host is its name; security is nil for an insecure cluster, in which root may all, as
-// whoever reaches a server may.
+// NewProxy returns the proxy of a host that only mounts. security is nil for an insecure cluster, where root has all permissions.
 func NewProxy(host string, servers []string, security *rpc.Security, logger *slog.Logger) *Proxy {
 	peers := rpc.NewPeers(security)
 	r := &Proxy{
@@ -38,7 +37,7 @@ func NewProxy(host string, servers []string, security *rpc.Security, logger *slo
 	return r
 }
 
-// Proxy is that of a node, and ends with it.
+// Proxy returns the proxy of a node. It ends with the node.
 func (n *Node) Proxy() *Proxy {
 	return &Proxy{
 		host: n.dir.Name, local: n, peers: n.peers, router: n.router, rootPermission: forServers, logger: n.logger,
@@ -46,15 +45,15 @@ func (n *Node) Proxy() *Proxy {
 	}
 }
 
-// Close ends the connections of NewProxy.
+// Close closes the connections of NewProxy.
 func (p *Proxy) Close() { p.peers.Close() }
 
-// Server answers on unix sockets. It is the caller's to close.
+// Server answers on unix sockets. The caller closes it.
 func (p *Proxy) Server() *rpc.Server {
 	return rpc.NewSocketServer(p.InProcess(), func() {}, func(rpc.Caller) {})
 }
 
-// InProcess answers in this process whom the context of a call names (rpc.RoleUser), as a socket would: with what he may, and no more.
+// InProcess answers callers of this process, named by the context (rpc.RoleUser), with the permissions they would have on a socket.
 func (p *Proxy) InProcess() rpc.Node {
 	return &authorizer{node: proxied{p}, grant: p.permissionOf, onRefusal: newRefusalLog(p.logger, p.count).note}
 }
@@ -66,10 +65,10 @@ func (p *Proxy) permissionOf(caller rpc.Caller) permission {
 	return grantedPermission(caller)
 }
 
-// MayAdminister tells whether a caller of [Proxy.InProcess] may change what belongs to no mount: rules, members, and others' locks.
+// MayAdminister reports whether a caller of [Proxy.InProcess] may change rules, members, and locks of others.
 func (p *Proxy) MayAdminister(caller rpc.Caller) bool { return p.permissionOf(caller) >= forServers }
 
-// Host is the name by which changes that are asked for here are told in events.
+// Host is the name of this host in events.
 func (p *Proxy) Host() string { return p.host }
 
 func (p *Proxy) isRoot(caller rpc.Caller) bool {
@@ -78,10 +77,10 @@ func (p *Proxy) isRoot(caller rpc.Caller) bool {
 
 var _ rpc.Node = proxied{}
 
-// proxied passes on what has the right. What it asks for others it asks as this process.
+// proxied passes authorized calls on, as calls of this process.
 type proxied struct{ *Proxy }
 
-// forward asks the leader.
+// forward calls the leader.
 func forward[Request any, Reply rpc.Answer](
 	ctx context.Context, r *Proxy, method func(rpc.Node, context.Context, Request) (Reply, error), request Request, undone Reply,
 ) (Reply, error) {
@@ -92,7 +91,7 @@ func forward[Request any, Reply rpc.Answer](
 	return undone, nil
 }
 
-// Execute is part of rpc.Node. Commands are for mounts, which have sessions.
+// Execute is part of rpc.Node. Commands need a session, so they are for mounts.
 func (p proxied) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	query := req.GetQuery()
 	if query == nil {
@@ -105,7 +104,7 @@ func (p proxied) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*c
 	return forward(ctx, p.Proxy, rpc.Node.Execute, asked, &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_DONE})
 }
 
-// setViewer has a query be answered to somebody, whatever it says itself.
+// setViewer overwrites the viewer of a query.
 func setViewer(query *storepb.Query, viewer *storepb.Viewer) {
 	switch q := query.GetQuery().(type) {
 	case *storepb.Query_ListLocks:
@@ -142,7 +141,7 @@ func (p proxied) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clu
 	return forward(ctx, p.Proxy, rpc.Node.Change, req, &clusterpb.AdminReply{Outcome: clusterpb.Outcome_UNKNOWN})
 }
 
-// Backup is part of rpc.Node. Only who is root on a server may ask for one, and gets that server's.
+// Backup is part of rpc.Node. Only root on a server may ask for one, and gets it from that server.
 func (p proxied) Backup(ctx context.Context, req *clusterpb.BackupRequest) (*clusterpb.BackupReply, error) {
 	if p.local == nil {
 		return nil, errNotProxied()
@@ -150,7 +149,7 @@ func (p proxied) Backup(ctx context.Context, req *clusterpb.BackupRequest) (*clu
 	return p.local.Backup(rpc.WithCaller(ctx, rpc.Caller{}), req)
 }
 
-// callerOf is who asks, for the audit trail.
+// callerOf returns the caller for the audit trail.
 func (p *Proxy) callerOf(ctx context.Context, said *storepb.Caller) *storepb.Caller {
 	caller := rpc.CallerOf(ctx)
 	return &storepb.Caller{Host: p.host, Uid: caller.UID, Gid: caller.GID, Pid: said.GetPid()}
@@ -179,7 +178,7 @@ func (p proxied) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clu
 	return nil, refuse(storepb.Code_NOT_FOUND, fmt.Sprintf("no member is called %q", req.GetMember()))
 }
 
-// otherServers are the servers besides a member and the one of this process.
+// otherServers returns the servers besides a member and the one of this process.
 func (p *Proxy) otherServers(member *storepb.Member, known *clusterpb.StatusReply) (others []rpc.Node) {
 	for _, other := range known.GetMembers() {
 		if own := p.local != nil && other.GetId() == known.GetId(); !own && other.GetId() != member.GetId() && other.GetAddress() != "" {
@@ -189,7 +188,7 @@ func (p *Proxy) otherServers(member *storepb.Member, known *clusterpb.StatusRepl
 	return others
 }
 
-// askAny asks the node of this process, or else each that is known until one answers.
+// askAny asks the node of this process, or else the known servers until one answers.
 func (p *Proxy) askAny(ctx context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
 	if p.local != nil {
 		return p.local.Status(ctx, req)
@@ -208,7 +207,7 @@ func (p *Proxy) askAny(ctx context.Context, req *clusterpb.StatusRequest) (*clus
 	return nil, asRefusal(fmt.Errorf("no server answers: %w", failed))
 }
 
-// connectWait is less than what a command waits for an answer, so that it hears of another server's.
+// connectWait is less than the timeout of a command, which leaves time for another server.
 const connectWait = rpc.AttemptTimeout / 4
 
 func addressesOf(status *clusterpb.StatusReply) (addresses []string) {
@@ -218,7 +217,7 @@ func addressesOf(status *clusterpb.StatusReply) (addresses []string) {
 	return addresses
 }
 
-// asRefusal makes an error one that can be told to a caller.
+// asRefusal turns an error into one that a caller can read.
 func asRefusal(err error) error {
 	if refused := new(rpc.RefusedError); err == nil || errors.As(err, &refused) {
 		return err
@@ -226,7 +225,7 @@ func asRefusal(err error) error {
 	return refuse(storepb.Code_NOT_FOUND, err.Error())
 }
 
-// KeepAlive is part of rpc.Node, and not for sockets, as are those below.
+// KeepAlive is part of rpc.Node. Like the methods below, it is not for sockets.
 func (proxied) KeepAlive(context.Context, *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
 	return nil, errNotProxied()
 }

@@ -18,15 +18,15 @@ import (
 
 var _ identity.Verifier = (*certVerifier)(nil)
 
-// certVerifier judges certificates of others by this node's state. While the node has just begun and has none, it believes servers that
-// have a certificate of the authorities that came with its own.
+// certVerifier verifies certificates by this node's state. A new node without a state accepts servers with a certificate of the CAs that
+// came with its own.
 type certVerifier struct {
 	credentials *identity.Credentials
 	now         func() time.Time // cluster time, as far as this node knows it
 	fsm         atomic.Pointer[raftstore.FSM]
 
 	mu     sync.Mutex
-	parsed map[string]*x509.Certificate // of the state's authorities, by what they were parsed from
+	parsed map[string]*x509.Certificate // of the state's CAs, by their DER
 }
 
 func newCertVerifier(credentials *identity.Credentials, now func() time.Time) *certVerifier {
@@ -39,8 +39,8 @@ func (v *certVerifier) view(look func(*namespace.Namespace)) {
 	}
 }
 
-// Authorities is part of identity.Verifier. A state from before this node's certificate was given may not have those that sign now: then those count
-// too that came with the certificate.
+// Authorities is part of identity.Verifier. A state from before this node's certificate may lack the signing CA. Then the CAs that came
+// with the certificate count too.
 func (v *certVerifier) Authorities() []*x509.Certificate {
 	var known []*storepb.Authority
 	var now time.Time
@@ -57,13 +57,13 @@ func (v *certVerifier) Authorities() []*x509.Certificate {
 	return authorities
 }
 
-// parse answers nil for what is no certificate.
+// parse returns nil for an invalid certificate.
 func (v *certVerifier) parse(der []byte) *x509.Certificate {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	certificate, known := v.parsed[string(der)]
 	if !known {
-		certificate, _ = x509.ParseCertificate(der) // what the leader checked before
+		certificate, _ = x509.ParseCertificate(der) // the leader checked it before
 		v.parsed[string(der)] = certificate
 	}
 	return certificate
@@ -104,7 +104,7 @@ func roleOf(role identity.Role) storepb.Role {
 	return storepb.Role_CLIENT
 }
 
-// caller is whose certificate a connection has brought, which was judged in the handshake.
+// caller returns the host of a connection's certificate, verified in the handshake.
 func (v *certVerifier) caller(state *tls.ConnectionState) (rpc.Caller, error) {
 	name, key, err := identity.Peer(state)
 	if err != nil {
@@ -117,19 +117,19 @@ func (v *certVerifier) caller(state *tls.ConnectionState) (rpc.Caller, error) {
 	return caller, nil
 }
 
-// isRejected tells whether somebody was let in who would not be any more.
+// isRejected reports whether the host of a connection would not be accepted now.
 func (v *certVerifier) isRejected(caller rpc.Caller) bool {
 	standing, has := v.statusOf(caller)
 	return has && standing != identity.Admitted && standing != identity.CertificateOnly
 }
 
-// isRevoked is isRejected for connections of raft, which servers have that are not known here yet.
+// isRevoked is for raft's connections, whose servers may not be known here yet.
 func (v *certVerifier) isRevoked(caller rpc.Caller) bool {
 	standing, has := v.statusOf(caller)
 	return has && standing == identity.Revoked
 }
 
-// statusOf is false for a caller without a certificate.
+// statusOf returns false for a caller without a certificate.
 func (v *certVerifier) statusOf(caller rpc.Caller) (identity.Status, bool) {
 	switch caller.Role {
 	case rpc.RoleServer:

@@ -20,8 +20,8 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// versionUpgrader is how a leader raises the version of the cluster, once all members know the next. What they have said when they started is
-// recorded; they are asked again, for one may have gone back to the program before just now.
+// versionUpgrader raises the version of the cluster once all members know the next one. The versions are recorded at each start. The
+// upgrader asks again, because a server may have gone back to an older program just now.
 type versionUpgrader struct {
 	ctx        context.Context // ends when the node is closed
 	fsm        *raftstore.FSM
@@ -33,10 +33,10 @@ type versionUpgrader struct {
 	self       rpc.Node
 	logger     *slog.Logger
 
-	lastReason string // why it was not raised, as was logged last
+	lastReason string // last logged reason of a delay
 }
 
-// upgradeInterval is how often a leader looks whether all know the next version.
+// upgradeInterval is how often a leader tries to raise the version.
 const upgradeInterval = 2 * time.Second
 
 func (u *versionUpgrader) run() {
@@ -54,14 +54,14 @@ func (u *versionUpgrader) run() {
 	}
 }
 
-// tryUpgrade raises the version by one if all servers, also those that do not vote, answer that they know the next.
+// tryUpgrade raises the version by one if all servers, voters or not, answer that they know it.
 func (u *versionUpgrader) tryUpgrade() {
 	to, wrong := uint32(0), ""
 	u.fsm.View(func(ns *namespace.Namespace) {
 		to = ns.Version() + 1
 		wrong = ns.MayRaise(to)
 		for _, alarm := range ns.Alarms() {
-			if alarm.GetKind() == namespace.AlarmNoSpace { // each server notes the version on its disk
+			if alarm.GetKind() == namespace.AlarmNoSpace { // each server writes the version to its disk
 				wrong = "a disk is full (lockfs alarm list)"
 			}
 		}
@@ -80,12 +80,12 @@ func (u *versionUpgrader) tryUpgrade() {
 	}
 	ctx, cancel := context.WithTimeout(u.ctx, changeTimeout)
 	defer cancel()
-	if !u.proposer.exclusive.Lock(ctx) { // nobody joins from here on
+	if !u.proposer.exclusive.Lock(ctx) { // no server joins from here on
 		return
 	}
 	defer u.proposer.exclusive.Unlock()
 	if !slices.Equal(u.raft.Servers(), asked) {
-		return // who has joined meanwhile is to be asked too
+		return // another server has joined
 	}
 	result, err := u.proposer.propose(ctx, &storepb.Op{Op: &storepb.Op_SetVersion{SetVersion: &storepb.SetVersion{Version: to}}})
 	if err != nil || result.GetCode() != storepb.Code_OK {
@@ -95,7 +95,7 @@ func (u *versionUpgrader) tryUpgrade() {
 	u.logger.Info("the cluster runs at a new version", "version", to)
 }
 
-// logReason says why the cluster is not raised to a version, unless it has said so before.
+// logReason logs why the version is not raised, once.
 func (u *versionUpgrader) logReason(to uint32, why string) {
 	if why != u.lastReason {
 		u.lastReason = why
@@ -103,7 +103,7 @@ func (u *versionUpgrader) logReason(to uint32, why string) {
 	}
 }
 
-// askAll is nil if all servers answer that they know a version.
+// askAll returns nil if all servers answer that they know a version.
 func (u *versionUpgrader) askAll(servers []raft.Server, to uint32) error {
 	answers := make([]error, len(servers))
 	var asking sync.WaitGroup
@@ -114,7 +114,7 @@ func (u *versionUpgrader) askAll(servers []raft.Server, to uint32) error {
 	return cmp.Or(answers...)
 }
 
-// ask asks a server whether the program that it runs knows a version.
+// ask asks whether the program of a server knows a version.
 func (u *versionUpgrader) ask(id string, to uint32) error {
 	node := u.self
 	if id != u.members.dir.ID {

@@ -8,11 +8,12 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// lastContact is when the leader last asked each voter that then answered in its term. A leader asks all of them every few seconds.
+// lastContact records when the leader last sent a probe to each voter that then answered in its term. A leader probes all voters every few
+// seconds.
 type lastContact struct {
 	mu   sync.Mutex
 	term ids.Term
-	from time.Time            // when the first was asked in this term
+	from time.Time            // of the first probe in this term
 	at   map[string]time.Time // by id
 }
 
@@ -27,8 +28,8 @@ func (c *lastContact) note(voter string, term ids.Term, asked time.Time) {
 	}
 }
 
-// sinceContact are for how long the leader of a term has not heard each of the other voters, by id: one that never answered in
-// the term, for as long as others have. A leader that has heard nobody in its term knows nothing.
+// sinceContact returns, by id, the time since the last contact of each other voter in a term, or since the first contact of any voter if
+// there was none. It is empty if the leader had no contact in its term.
 func (c *lastContact) sinceContact(term ids.Term, now time.Time, others []string) map[string]time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +47,7 @@ func (c *lastContact) sinceContact(term ids.Term, now time.Time, others []string
 	return silences
 }
 
-// sinceQuorumContact is for how long a leader has not heard a majority, itself included.
+// sinceQuorumContact returns how long a leader has had no contact with a majority, itself included.
 func sinceQuorumContact(silences map[string]time.Duration) time.Duration {
 	ages := []time.Duration{0}
 	for _, age := range silences {

@@ -12,7 +12,7 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// position is that of an entry: its index, and the term in which it was made.
+// position is the index and term of an entry.
 type position struct {
 	index ids.Index
 	term  ids.Term
@@ -22,22 +22,21 @@ func positionOf(entry *raft.Log) position {
 	return position{ids.Index(entry.Index), ids.Term(entry.Term)}
 }
 
-// appendGate is what other nodes ask of raft, one after the other.
+// appendGate filters the requests of other nodes to raft, one after the other.
 //
-// Raft compares what comes before a message with its log only. It would refuse all messages that begin before the log does, also where a
-// snapshot has what they say, and the leader would send older and older entries. So what the snapshot has is taken out of them
-// (skipCovered). And raft empties its log when it installs a snapshot, also of entries behind it that others count on, and goes on counting
-// those that it had; both are seen to here (install).
+// Raft compares the beginning of a message only with its log. It would refuse messages that begin before the log, even if a snapshot covers
+// them, and the leader would send older and older entries. So the gate removes covered entries (skipCovered). And raft empties its log when
+// it installs a snapshot, including later entries counted by others, and continues to count them itself. install handles both.
 //
-// Requests of a process that does not count as its server (Instances) get an error. One that is not known yet is judged beside the others.
+// Requests of a process that does not count as its server (Instances) get an error. An unknown process is checked in the background.
 type appendGate struct {
-	header    raft.RPCHeader // of this server's answers
+	header    raft.RPCHeader // of this server's replies
 	from      <-chan raft.RPC
-	checked   chan raft.RPC // of processes that were not known at first
+	checked   chan raft.RPC // of processes that were unknown at first
 	requests  chan raft.RPC
 	raft      *raft.Raft
 	log       raft.LogStore
-	newest    func() position // the last entry of the newest snapshot there is
+	newest    func() position // last entry of the newest snapshot
 	instances Instances       // nil: every process counts
 	fail      func(error)
 	closed    chan struct{}
@@ -50,7 +49,7 @@ func newAppendGate(from <-chan raft.RPC, log raft.LogStore, newest func() positi
 	}
 }
 
-// start passes on what has come, and what comes until the end, to a raft.
+// start forwards requests to raft until close.
 func (g *appendGate) start(r *raft.Raft) {
 	g.raft = r
 	go g.pass()
@@ -75,19 +74,19 @@ func (g *appendGate) pass() {
 	}
 }
 
-// identify answers a server that asks only which server is here (transport.identify). Raft would log each as a rejected pre-vote.
+// identify answers a server that asks only for this server's id (transport.identify). Raft would log each request as a rejected pre-vote.
 func (g *appendGate) identify(rpc raft.RPC) {
 	rpc.Respond(&raft.RequestPreVoteResponse{RPCHeader: g.header, Term: g.raft.CurrentTerm()}, nil)
 }
 
-// follows reports whether a request is of a process that counts. One that this node does not know yet is judged meanwhile.
+// follows reports whether the sender of a request counts. An unknown process is checked meanwhile.
 func (g *appendGate) follows(rpc raft.RPC) bool {
 	req, ok := rpc.Command.(raft.WithRPCHeader)
 	if g.instances == nil || !ok {
 		return true
 	}
 	if ask, ok := req.(*raft.RequestPreVoteRequest); ok && ask.Term == 0 {
-		return true // it changes nothing, and the answer says which process this is
+		return true // it changes nothing, and the reply names this process
 	}
 	id := raft.ServerID(req.GetRPCHeader().ID)
 	at, instance := decodePeer(req.GetRPCHeader().Addr)
@@ -96,7 +95,7 @@ func (g *appendGate) follows(rpc raft.RPC) bool {
 	}
 	go func() {
 		if err := g.instances.Follow(id, at, instance); err != nil {
-			if rpc.Reader != nil { // the connection goes on behind it
+			if rpc.Reader != nil { // the connection continues after it
 				_, _ = io.Copy(io.Discard, rpc.Reader)
 			}
 			rpc.Respond(nil, err)
@@ -110,7 +109,7 @@ func (g *appendGate) follows(rpc raft.RPC) bool {
 	return false
 }
 
-// handle returns false if nothing more is to be answered.
+// handle returns false if no more requests are to be handled.
 func (g *appendGate) handle(rpc raft.RPC) bool {
 	switch req := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
@@ -130,7 +129,7 @@ func (g *appendGate) handle(rpc raft.RPC) bool {
 	return true
 }
 
-// forward returns once raft has begun with a request, or has ended.
+// forward returns once raft has taken a request, or has ended.
 func (g *appendGate) forward(rpc raft.RPC) {
 	select {
 	case g.requests <- rpc:
@@ -138,11 +137,11 @@ func (g *appendGate) forward(rpc raft.RPC) {
 	}
 }
 
-// install passes nothing else on before raft is done with a snapshot, as that decides what is to be taken out. The answer is false if
-// nothing more is to be answered.
+// install forwards nothing else until raft is done with a snapshot, because later requests depend on it. It returns false if no more
+// requests are to be handled.
 //
-// A snapshot of which all is here already is not installed: a leader that has not heard of that may send it, or it comes late. To say so
-// makes nothing committed that was not, and what the leader sends next is compared. A leader whose term is over raft refuses itself.
+// A snapshot that is covered already is not installed: a leader may not know that, or it arrives late. A success reply commits nothing new,
+// and the leader's next entries are compared. Raft itself refuses a leader of an old term.
 func (g *appendGate) install(rpc raft.RPC, req *raft.InstallSnapshotRequest) bool {
 	last := position{ids.Index(req.LastLogIndex), ids.Term(req.LastLogTerm)}
 	if req.Term >= g.raft.CurrentTerm() && (last.index <= ids.Index(g.raft.AppliedIndex()) || g.has(last)) {
@@ -170,17 +169,17 @@ func (g *appendGate) install(rpc raft.RPC, req *raft.InstallSnapshotRequest) boo
 	}
 }
 
-// has tells whether an entry is in the log.
+// has reports whether an entry is in the log.
 func (g *appendGate) has(at position) bool {
 	var entry raft.Log
 	return g.log.GetLog(uint64(at.index), &entry) == nil && positionOf(&entry) == at
 }
 
-// errStaleLog is of a process that has to be started again, which does no harm.
+// errStaleLog asks for a restart of the process, which does no harm.
 var errStaleLog = errors.New("the log had other entries than the leader's snapshot, and raft counts them though they are gone: start again")
 
-// countsRemoved tells whether raft takes entries for there that it has removed when it installed a snapshot: none of the leader's could follow,
-// and it would vote as if it had them.
+// countsRemoved reports whether raft still counts entries that it removed when it installed a snapshot. The leader's entries could not
+// follow them, and raft would vote as if it had them.
 func (g *appendGate) countsRemoved(installed position) bool {
 	stats := g.raft.Stats()
 	index, errIndex := strconv.ParseUint(stats["last_log_index"], 10, 64)
@@ -189,9 +188,8 @@ func (g *appendGate) countsRemoved(installed position) bool {
 	return errors.Join(errIndex, errTerm) != nil || last.index > installed.index || last.index == installed.index && last.term != installed.term
 }
 
-// commitCompared answers a leader's message that calls nothing committed but what it has been compared up to: its last entry, or the one
-// before it. Raft would take all of its log for committed up to what the leader says (raft.go, "Update the commit index"), also entries
-// behind the message which the leader does not have.
+// commitCompared limits the commit index of a leader's message to the entries compared by it: its last entry, or the one before it. Raft
+// would commit its whole log up to the leader's index (raft.go, "Update the commit index"), including entries unknown to the leader.
 func commitCompared(req *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
 	compared := req.PrevLogEntry
 	if n := len(req.Entries); n > 0 {
@@ -205,8 +203,8 @@ func commitCompared(req *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
 	return &limited
 }
 
-// skipSnapshotted answers a leader's message without what a snapshot has, if it begins before the log does. A snapshot that was received counts once
-// raft has taken it over: until then not all of it is applied.
+// skipSnapshotted removes entries covered by the snapshot from a message that begins before the log. A received snapshot counts once raft
+// has applied it.
 func (g *appendGate) skipSnapshotted(req *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
 	snapshot, previous := g.newest(), ids.Index(req.PrevLogEntry)
 	if previous > snapshot.index || snapshot.index == 0 || ids.Index(g.raft.AppliedIndex()) < snapshot.index {
@@ -220,10 +218,10 @@ func (g *appendGate) skipSnapshotted(req *raft.AppendEntriesRequest) *raft.Appen
 	return skipCovered(req, snapshot)
 }
 
-// skipCovered answers a leader's message as it would be if it began behind a snapshot, if it reaches that far back.
+// skipCovered rewrites a leader's message to begin after a snapshot, if it begins before the snapshot's end.
 //
-// What a snapshot has is committed, so whoever leads has it too: raft refuses messages of a term that is over. (A state that is given to
-// raft by its Restore would not be; nobody does that.) What raft calls committed then is what it would (commitCompared).
+// Entries in a snapshot are committed, so each leader has them; raft refuses messages of older terms. (A state given to raft's Restore
+// would be different; nothing does that.) The commit index is as before (commitCompared).
 func skipCovered(req *raft.AppendEntriesRequest, snapshot position) *raft.AppendEntriesRequest {
 	covered := slices.IndexFunc(req.Entries, func(entry *raft.Log) bool { return ids.Index(entry.Index) > snapshot.index })
 	if covered < 0 {

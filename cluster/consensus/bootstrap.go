@@ -17,9 +17,9 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// Create makes a data directory of a new cluster of one, whose first state that of the namespace is; term is that which it was in.
-// The directory must be empty, not there yet, or left by an interrupted Found, which it removes. furnish, which may be nil, puts into it what else
-// the node has of a secure cluster, and into the state what that has to know of it. After an error the directory is empty again.
+// Create makes the data directory of a new cluster of one, which starts from a state of the given term. The directory must be empty or
+// missing, or left by an interrupted Create. furnish, which may be nil, adds the files and records of a secure cluster. After an error the
+// directory is empty again.
 func Create(
 	path string, claim Claim, state *namespace.Namespace, term ids.Term, furnish func() error, logger *slog.Logger,
 ) (err error) {
@@ -74,17 +74,17 @@ func Create(
 	return durable.SyncDir(path) // from here on it is a node's
 }
 
-// incompleteFile is in a directory until Found has made all of it.
+// incompleteFile marks a directory until Create has finished.
 const incompleteFile = "incomplete"
 
-// createdNames are the names that Found makes in a directory, besides the lock and incompleteFile.
+// createdNames are the names that Create makes, besides the lock and incompleteFile.
 var createdNames = []string{
 	IdentityFile, IdentityFile + durable.Unfinished, votesFile, logDir, snapshotDir, CredentialsDir, SealKeyFile, SealKeyFile + durable.Unfinished,
 }
 
-// markIncomplete marks a directory as incomplete, once it is empty.
+// markIncomplete marks an empty directory.
 func markIncomplete(path string) error {
-	if err := requireEmpty(path); err != nil { // another process may have used it until it was locked
+	if err := requireEmpty(path); err != nil { // another process may have used it before the lock
 		return err
 	}
 	if err := durable.Replace(filepath.Join(path, incompleteFile), []byte("lockfs restore makes this directory\n")); err != nil {
@@ -93,7 +93,7 @@ func markIncomplete(path string) error {
 	return removeCreated(path)
 }
 
-// removeCreated removes all that Found makes in a directory but the mark.
+// removeCreated removes everything made by Create but the mark.
 func removeCreated(path string) (err error) {
 	for _, name := range createdNames {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(path, name)))
@@ -101,19 +101,19 @@ func removeCreated(path string) (err error) {
 	return err
 }
 
-// isIncomplete reports whether Found was interrupted in a directory.
+// isIncomplete reports whether Create was interrupted in a directory.
 func isIncomplete(path string) bool {
 	_, err := os.Lstat(filepath.Join(path, incompleteFile))
 	return err == nil
 }
 
-// Bootstrap makes the node of a directory that was opened for it (Claim.Bootstrap) the only voter of a new cluster. It can be
-// interrupted at any moment and called again. Where the directory belongs to a cluster it does nothing.
+// Bootstrap makes a node the only voter of a new cluster, in a directory opened with Claim.Bootstrap. After an interruption call it again.
+// In the directory of a cluster it does nothing.
 func (d *Directory) Bootstrap(cfg Config) (err error) {
 	if d.HasJoined() {
 		return nil
 	}
-	cfg.StepDown, cfg.Fail = NewStepDown(), func(error) {} // the error of the write is returned
+	cfg.StepDown, cfg.Fail = NewStepDown(), func(error) {} // the write itself returns the error
 	files, _, err := openStorage(d, &cfg)
 	if err != nil {
 		return err
@@ -125,10 +125,10 @@ func (d *Directory) Bootstrap(cfg Config) (err error) {
 	return d.SetJoined()
 }
 
-// bootstrap is raft.BootstrapCluster, which leaves a node without a configuration if it is interrupted between the term and the entry.
+// bootstrap replaces raft.BootstrapCluster, which leaves a node without a configuration if it is interrupted between term and entry.
 func (s *storage) bootstrap(first raft.Configuration) error {
 	last, err := s.logs.LastIndex()
-	if err != nil || last > 0 { // an attempt before this one came so far
+	if err != nil || last > 0 { // an earlier attempt came this far
 		return err
 	}
 	next := s.votes.stored
@@ -139,7 +139,7 @@ func (s *storage) bootstrap(first raft.Configuration) error {
 	return s.logs.StoreLog(&raft.Log{Index: 1, Term: 1, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(first)})
 }
 
-// onlyVoter is the configuration of a cluster of the directory's node alone.
+// onlyVoter returns the configuration of a cluster of this node alone.
 func (d *Directory) onlyVoter() raft.Configuration {
 	address := raft.ServerAddress(d.Address)
 	if address == "" {
@@ -148,7 +148,7 @@ func (d *Directory) onlyVoter() raft.Configuration {
 	return raft.Configuration{Servers: []raft.Server{{Suffrage: raft.Voter, ID: raft.ServerID(d.ID), Address: address}}}
 }
 
-// requireEmpty returns an error if a directory has files of other origin than the file system itself or an interrupted Found.
+// requireEmpty returns an error for a directory with other files than those of the file system or an interrupted Create.
 func requireEmpty(path string) error {
 	passed := []string{"lost+found", lockFile, incompleteFile, incompleteFile + durable.Unfinished}
 	if isIncomplete(path) {
@@ -166,8 +166,8 @@ func requireEmpty(path string) error {
 	return err
 }
 
-// restart makes a directory's node the only voter of a cluster that starts from a state. That is done once the snapshot is there:
-// entries of the log that end before it are dropped when the node starts (dropReplaced).
+// restart makes a directory's node the only voter of a cluster that starts from a state. It is complete once the snapshot exists: the next
+// start drops entries before the snapshot (dropReplaced).
 func (d *Directory) restart(votes *voteStore, snapshots *snapshotStore, state *namespace.Namespace, term ids.Term) error {
 	if err := d.enter(state.Version()); err != nil {
 		return err

@@ -7,38 +7,36 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Config is what raft is assembled with.
+// Config configures raft.
 type Config struct {
-	// Network is how the other voters are reached, and reach this one at its Addr; nil: a single node without network.
+	// Network connects the voters; nil: a single node without network.
 	Network raft.StreamLayer
-	// Addresses are where they were met; nil: where the configuration has them.
+	// Addresses are learned ones; nil: only the configuration counts.
 	Addresses *LearnedAddresses
-	// Instances says which process of each server counts; nil: every one does.
+	// Instances decides which process of each server counts; nil: every one.
 	Instances Instances
 	Logger    *slog.Logger
-	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
+	// SnapshotEntries is the minimum number of log entries between two snapshots; 0: 8192.
 	SnapshotEntries uint64
-	// Elected is told true when this node has won an election, and false when it leads no more. Raft waits for its reader.
+	// Elected receives true after a won election, and false at the end of leadership. Raft waits for the reader.
 	Elected chan<- bool
-	// StepDown begins when the disk fails or hangs; from then on nothing is said to other nodes.
+	// StepDown begins when the disk fails or hangs. From then on this node sends nothing to others.
 	StepDown *StepDown
-	// OnStore is called before entries are stored; nil: nobody wants to know.
+	// OnStore is called before entries are stored; nil disables it.
 	OnStore func()
-	// Wrote is told how long each write of the log and of votes took until it was on disk; nil: nobody wants to know.
+	// Wrote gets the time that each write of the log and of votes took; nil disables it.
 	Wrote func(time.Duration)
-	// Writing does each write of the log and of votes, and has it on disk when it returns; nil: the write itself is all. It lets a
-	// simulation have a disk that takes its time.
+	// Writing does each write of the log and of votes durably; nil: a plain write. A simulation uses it to delay writes.
 	Writing func(write func() error) error
-	// MinFree is how many bytes are to be free on the disk, of which a part is kept in reserve (see the package documentation);
-	// 0: there is no reserve.
+	// MinFree is the space in bytes to keep free on the disk. A part of it is a reserve (see the package documentation); 0: no reserve.
 	MinFree uint64
-	// Fail is told why this node cannot go on.
+	// Fail gets the reason why this node cannot continue.
 	Fail func(error)
-	// CannotApply is told of an entry that cannot be applied as the other nodes do (raftstore.NewFSM).
+	// CannotApply gets the error of an entry that this node cannot apply like the others (raftstore.NewFSM).
 	CannotApply func(error)
-	// Entries lets tests put something between a log and its disk; nil: nothing.
+	// Entries lets tests wrap the log on disk; nil: no wrapper.
 	Entries func(raft.LogStore) raft.LogStore
 
-	// snapshotBytes is the least number of bytes of the log after which a snapshot is taken; 0: 64 MiB.
+	// snapshotBytes is the minimum size of the log between two snapshots; 0: 64 MiB.
 	snapshotBytes uint64
 }

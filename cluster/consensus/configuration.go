@@ -13,12 +13,12 @@ import (
 	"lockfs/raftstore"
 )
 
-// Servers answers those of raft's newest configuration, committed or not, as raft itself uses it.
+// Servers returns the servers of raft's newest configuration, committed or not, which raft itself uses.
 func (r *Raft) Servers() []raft.Server {
-	return slices.Clone(r.GetConfiguration().Configuration().Servers) // raft's own
+	return slices.Clone(r.GetConfiguration().Configuration().Servers) // raft's own slice
 }
 
-// NonvoterIDs answers who has none, which may be on its way to one.
+// NonvoterIDs returns the servers without a vote, including learners.
 func (r *Raft) NonvoterIDs() []string {
 	var ids []string
 	for _, server := range r.Servers() {
@@ -29,7 +29,7 @@ func (r *Raft) NonvoterIDs() []string {
 	return ids
 }
 
-// Server answers nil for an id that is not in raft's newest configuration.
+// Server returns nil for an id outside raft's newest configuration.
 func (r *Raft) Server(id string) *raft.Server {
 	for _, server := range r.Servers() {
 		if string(server.ID) == id {
@@ -39,7 +39,7 @@ func (r *Raft) Server(id string) *raft.Server {
 	return nil
 }
 
-// VoterIDs answers who has a vote in raft's newest configuration.
+// VoterIDs returns the voters of raft's newest configuration.
 func (r *Raft) VoterIDs() []string {
 	var ids []string
 	for _, server := range r.Servers() {
@@ -50,7 +50,7 @@ func (r *Raft) VoterIDs() []string {
 	return ids
 }
 
-// VotersNumber is another one once the voters are others, or one has another address, and not 0.
+// VotersNumber returns a hash of the voters and their addresses; never 0.
 func (r *Raft) VotersNumber() uint64 {
 	hash := fnv.New64a()
 	for _, server := range r.Servers() {
@@ -61,8 +61,8 @@ func (r *Raft) VotersNumber() uint64 {
 	return max(hash.Sum64(), 1)
 }
 
-// Await waits for a change of the configuration, or for another of raft's futures, and sorts its errors like those of a
-// command (raftstore.SortRaftError). Asking again is safe: a change that was made already is made once more to the same effect.
+// Await waits for a change of the configuration, or another of raft's futures, and sorts its errors like those of a command
+// (raftstore.SortRaftError). A retry is safe: a change made already is made again with the same effect.
 func Await(ctx context.Context, future raft.Future) error {
 	done := make(chan error, 1)
 	go func() { done <- future.Error() }()
@@ -77,18 +77,18 @@ func Await(ctx context.Context, future raft.Future) error {
 	}
 }
 
-// AddVoterAndWait makes a server a voter at an address, and waits until that is committed. Its errors are those of Await. timeout bounds the
-// wait for a place in raft's queue.
+// AddVoterAndWait makes a server a voter at an address, and waits for the commit. Its errors are those of Await. timeout limits the wait
+// for a place in raft's queue.
 //
-// Another entry follows the change. Raft sends the change before it begins to count what the server has, and passes over an answer that
-// comes between the two: if the change needs that server, it is not committed until the server answers to something later.
+// It adds another entry after the change. Raft sends the change before it counts the server's progress, and ignores a reply in between. If
+// the change needs that server, only a reply to a later entry commits it.
 func (r *Raft) AddVoterAndWait(ctx context.Context, id raft.ServerID, address raft.ServerAddress, timeout time.Duration) error {
 	change := r.AddVoter(id, address, 0, timeout)
 	_ = r.Barrier(timeout)
 	return Await(ctx, change)
 }
 
-// Identify asks at a raft address who is there, and is nil if it is the server with that id.
+// Identify returns nil if the server with that id answers at a raft address.
 func (r *Raft) Identify(id raft.ServerID, address raft.ServerAddress) error {
 	over, ok := r.Transport.(transport)
 	if !ok {

@@ -2,7 +2,7 @@ package consensus
 
 import "github.com/hashicorp/raft"
 
-// configuredFSM tells of each configuration that is committed, in the order of the log.
+// configuredFSM reports each committed configuration, in the order of the log.
 type configuredFSM struct {
 	raft.ConfigurationStore
 	addresses *LearnedAddresses

@@ -10,7 +10,7 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
-// DamagedError says that a file of the data directory is not what was once written to it.
+// DamagedError reports a file of the data directory that differs from what was written.
 type DamagedError struct {
 	Path string
 	Err  error
@@ -25,8 +25,8 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// damagedOr answers a DamagedError unless an error is the disk's, or is about another version: neither says that anything is
-// damaged, so neither may lead to anything being moved away.
+// damagedOr returns a DamagedError, except for errors of the disk or about another version: these prove no damage, so nobody should move
+// files away.
 func damagedOr(path string, err error) error {
 	failed := new(fs.PathError)
 	switch {

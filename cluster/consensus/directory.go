@@ -13,42 +13,42 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// What a data directory holds besides IdentityFile.
+// Files of a data directory besides IdentityFile.
 const (
 	lockFile    = "lock"        // locked (flock) while a node runs
 	votesFile   = "votes.db"    // raft-boltdb: term and vote
 	logDir      = "log"         // raft-wal: the log
 	snapshotDir = "snapshots"   // raft's file snapshot store
-	reserveFile = "reserve"     // nothing: space for when the disk is full
-	AuditFile   = "audit.jsonl" // the audit trail, with what is rotated beside it
+	reserveFile = "reserve"     // reserve for a full disk
+	AuditFile   = "audit.jsonl" // the audit trail; rotated files stand beside it
 
-	// Copies of the events that lock events are not to push out, with what is rotated beside them.
+	// Copies of events that lock events must not rotate out; rotated files stand beside them.
 	AdminAuditFile    = "audit-admin.jsonl"
 	RefusalsAuditFile = "audit-refusals.jsonl"
 
-	// What a node may have of a secure cluster before it has raft's files.
+	// Files of a secure cluster, made before raft's.
 	CredentialsDir  = "identity"     // key and certificate
-	SealKeyFile     = "ca.key"       // what the authority's key is sealed with
-	BootstrapCAFile = "founding.pem" // the authority of a cluster that begins, until the state has it
+	SealKeyFile     = "ca.key"       // encrypts the CA's key
+	BootstrapCAFile = "founding.pem" // the CA of a new cluster, until the state has it
 )
 
-// Directory is the data directory of a node. No other process uses it while it is open.
+// Directory is the data directory of a node. It is locked while it is open.
 type Directory struct {
 	Path     string
-	Identity // once the node runs, Cluster and Joined are for the methods
+	Identity // while the node runs, read Cluster and Joined through the methods
 
 	lock     *os.File
-	versions version.Range // of a cluster, that the program knows
-	mu       sync.Mutex    // of changes of the identity
+	versions version.Range // cluster versions known to the program
+	mu       sync.Mutex    // guards changes of the identity
 }
 
-// Claim says for whom a data directory is opened.
+// Claim says which node opens a data directory, and for what.
 type Claim struct {
 	Name      string // of the node
-	Address   string // by which the other voters know it; empty: it is alone
-	Bootstrap bool   // the node is to bootstrap a cluster; ignored once the directory belongs to one
-	Joins     bool   // the node is to join a cluster; likewise
-	// Versions are those of a cluster that the program knows; none: this program's.
+	Address   string // for the other voters; empty: a single node
+	Bootstrap bool   // bootstrap a cluster; ignored once the directory belongs to one
+	Joins     bool   // join a cluster; likewise
+	// Versions are the cluster versions known to the program; zero: this program's.
 	Versions version.Range
 }
 
@@ -59,9 +59,9 @@ func (c *Claim) versions() version.Range {
 	return c.Versions
 }
 
-// OpenDirectory opens a data directory, which is made if there is none. It is an error if it is another node's, in use, or not
-// lockfs's; a [DamagedError] if parts of it are missing; codec.ErrNewer or codec.ErrOlder, before anything is written, if the cluster
-// runs at a version that the program does not know.
+// OpenDirectory opens a data directory, or creates it. It returns an error for a directory that belongs to another node or program, or is
+// in use. It returns a [DamagedError] if parts are missing, and codec.ErrNewer or codec.ErrOlder, before any write, if the program does not
+// know the cluster's version.
 func OpenDirectory(path string, claim Claim) (*Directory, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !claim.Bootstrap && !claim.Joins {
 		return nil, noCluster(path)
@@ -88,26 +88,25 @@ type NoClusterError struct {
 
 func (e *NoClusterError) Error() string { return "data directory " + e.Dir + " " + e.Reason }
 
-// noCluster is the error for a directory without a cluster where none is to be made: a server that has lost its disk must not bootstrap a
-// second cluster beside the one that it belonged to.
+// noCluster is the error for a directory without a cluster: a server with a lost disk must not bootstrap a second cluster beside its own.
 func noCluster(path string) error {
 	return &NoClusterError{path, "belongs to no cluster: to join one, give --token (--join if it has no certificates); to go on from a backup, " +
 		"use `lockfs restore`; only to make a new cluster, run `lockfs server init` once"}
 }
 
-// HasIdentity reports whether a directory is some node's.
+// HasIdentity reports whether a directory belongs to a node.
 func HasIdentity(path string) bool {
 	_, err := os.Stat(filepath.Join(path, IdentityFile))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// IsBootstrapping reports whether a directory has a part of a new cluster's first node, and the rest is yet to be made ([Directory.Bootstrap]).
+// IsBootstrapping reports whether a bootstrap was interrupted in a directory ([Directory.Bootstrap]).
 func IsBootstrapping(path string) bool {
 	id, err := loadIdentity(path)
 	return err == nil && id.Bootstrapping
 }
 
-// RequireCluster returns an error unless the node is in a cluster, or is to join one.
+// RequireCluster returns an error unless the node is in a cluster, or about to join one.
 func (d *Directory) RequireCluster(joins bool) error {
 	if d.HasJoined() || joins {
 		return nil
@@ -115,10 +114,10 @@ func (d *Directory) RequireCluster(joins bool) error {
 	return noCluster(d.Path)
 }
 
-// Close lets another process use the directory.
+// Close unlocks the directory.
 func (d *Directory) Close() error { return d.lock.Close() }
 
-// SetJoined notes that the node is in the cluster's configuration.
+// SetJoined records that the node is in the cluster's configuration.
 func (d *Directory) SetJoined() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -126,21 +125,21 @@ func (d *Directory) SetJoined() error {
 	return d.save(d.Path)
 }
 
-// HasJoined tells whether the node was ever in the cluster's configuration, as far as it knows.
+// HasJoined reports whether the node was ever in the cluster's configuration, as far as it knows.
 func (d *Directory) HasJoined() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.Joined
 }
 
-// ClusterID is the id of the cluster that the node belongs to; empty: it does not know that yet.
+// ClusterID returns the id of the node's cluster; empty: not known yet.
 func (d *Directory) ClusterID() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.Cluster
 }
 
-// SetCluster notes to which cluster the node belongs.
+// SetCluster records the node's cluster.
 func (d *Directory) SetCluster(id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,7 +147,7 @@ func (d *Directory) SetCluster(id string) error {
 	return d.save(d.Path)
 }
 
-// followState takes the id of the cluster from the state: who was cut off when it went on as another one is done with that now.
+// followState takes the cluster's id from the state, which completes an interrupted recovery.
 func (d *Directory) followState(state *namespace.Namespace) error {
 	if id := state.Cluster(); id != "" && id != d.ClusterID() {
 		return d.SetCluster(id)
@@ -156,8 +155,7 @@ func (d *Directory) followState(state *namespace.Namespace) error {
 	return nil
 }
 
-// enter notes durably that the rest of the directory may hold something of a version of the cluster: a program that does not know
-// it is not to open that.
+// enter records durably that the directory may have data of a cluster version. An older program must not open it.
 func (d *Directory) enter(to uint32) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,7 +171,7 @@ func (d *Directory) enter(to uint32) error {
 	return nil
 }
 
-// lockDirectory keeps a second process away from a data directory.
+// lockDirectory locks a data directory against a second process.
 func lockDirectory(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
@@ -189,8 +187,7 @@ func lockDirectory(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// identify reads the identity of the directory, or makes one if it is new. A directory without an identity that is not empty is
-// not lockfs's to use.
+// identify reads the identity of the directory, or makes one for an empty directory. Other directories are refused.
 func (d *Directory) identify(claim Claim) error {
 	id, err := loadIdentity(d.Path)
 	if err == nil {
@@ -209,9 +206,9 @@ func (d *Directory) identify(claim Claim) error {
 	}
 	for _, entry := range entries {
 		switch entry.Name() {
-		case CredentialsDir, SealKeyFile, SealKeyFile + ".tmp": // it has come in with a token
-		case "machine-id": // of this host, which may have mounted before it has a server
-		case "lost+found", lockFile, IdentityFile + ".tmp": // a node that stopped before it saved its identity
+		case CredentialsDir, SealKeyFile, SealKeyFile + ".tmp": // the host joined with a token
+		case "machine-id": // of this host, which may have mounted before
+		case "lost+found", lockFile, IdentityFile + ".tmp": // the node stopped before it saved its identity
 		case votesFile, logDir, snapshotDir, reserveFile, AuditFile, AdminAuditFile, RefusalsAuditFile:
 			return &DamagedError{
 				Path: filepath.Join(d.Path, IdentityFile), Err: errors.New("it is missing, but other files of a node are there"),

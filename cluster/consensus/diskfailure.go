@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// A disk that hangs holds the whole cluster up while its node leads, and one node otherwise.
+// A hanging disk of the leader blocks the whole cluster, one of a follower only that node.
 const (
 	diskTick = 500 * time.Millisecond
-	// leaderDiskTicks are about 5 s: a mount's operation waits longer, so it survives until another leads.
+	// leaderDiskTicks are about 5 s. An operation of a mount waits longer, so it survives the election.
 	leaderDiskTicks = 10
-	// diskTicks are about 20 s: on a busy disk a write of the log may have to wait for others.
+	// diskTicks are about 20 s. On a busy disk a write of the log may wait for others.
 	diskTicks = 40
 )
 
-// LeaderDiskLimit is for how long a leader's disk may hang. What waits for the leader is to be given more.
+// LeaderDiskLimit is how long a leader's disk may hang. Timeouts of requests to the leader are longer.
 const LeaderDiskLimit = leaderDiskTicks * diskTick
 
-// disk watches what a node writes before it answers anybody. Time is counted in ticks of its own: a process that was stopped
-// goes on with a tick or two, and a wall clock that is set means nothing.
+// disk watches this node's writes. It counts time in ticks of its own: after a pause of the process it continues with a tick or two, and
+// the wall clock does not matter.
 type disk struct {
 	path     string
-	fatal    func(error)              // is told that this process cannot go on
-	stepDown *StepDown                // begins then, too: others need not wait for the end of the process
-	writing  func(func() error) error // does each write; nil: the write is all
-	wrote    func(time.Duration)      // is told how long each write took; nil: nobody wants to know
+	fatal    func(error)              // gets the reason why this process cannot continue
+	stepDown *StepDown                // begins then too, so that others need not wait for the end of the process
+	writing  func(func() error) error // does each write; nil: a plain write
+	wrote    func(time.Duration)      // gets the time that each write took; nil disables it
 	space    *diskReserve
 
 	mu      sync.Mutex
 	waiting map[*diskWrite]struct{}
-	stopped chan struct{} // closed when nobody watches any more
+	stopped chan struct{} // closed at the end of watch
 	stop    sync.Once
 }
 
-type diskWrite struct{ ticks int } // for how many ticks it has been under way
+type diskWrite struct{ ticks int } // ticks since it began
 
 func newDisk(path string, fatal func(error), silence *StepDown, space *diskReserve) *disk {
 	return &disk{
@@ -42,8 +42,7 @@ func newDisk(path string, fatal func(error), silence *StepDown, space *diskReser
 	}
 }
 
-// do writes something, and waits for that while the disk is full. That it fails otherwise is the end: a voter that cannot write
-// exits rather than lead.
+// do writes, and waits while the disk is full. Any other failure ends the process: a voter that cannot write must not lead.
 func (d *disk) do(write func() error) error {
 	err := d.space.retryWhenFull(func() error { return d.timed(write) })
 	if err != nil && !d.closed() && !d.space.closed() {
@@ -77,7 +76,7 @@ func (d *disk) fail(err error) {
 	d.stepDown.Begin()
 }
 
-// watch goes on until the disk is closed, or fails. leads tells whether others wait for this node.
+// watch runs until the disk is closed, or fails. leads reports whether others wait for this node.
 func (d *disk) watch(leads func() bool) {
 	ticker := time.NewTicker(diskTick)
 	defer ticker.Stop()
@@ -93,7 +92,7 @@ func (d *disk) watch(leads func() bool) {
 	}
 }
 
-// tick tells whether the disk has failed: a write has taken too long, and not because it waits for space.
+// tick reports whether the disk has failed: a write takes too long, and not for lack of space.
 func (d *disk) tick(leads bool) bool {
 	if d.space.isFull() {
 		return false
@@ -112,7 +111,7 @@ func (d *disk) tick(leads bool) bool {
 	return true
 }
 
-// close says that errors mean nothing any more.
+// close ends the watch: later errors do not matter.
 func (d *disk) close() { d.stop.Do(func() { close(d.stopped) }) }
 
 func (d *disk) closed() bool {

@@ -16,32 +16,31 @@ import (
 )
 
 const (
-	// maxReserve is as large as the reserve gets: for some segments of the log, and a snapshot of a state of usual size.
+	// maxReserve is enough for some segments of the log, and a snapshot of usual size.
 	maxReserve = 32 << 20
-	// spaceInterval is how often a write is tried again that waits for space, and how often somebody looks how much there is: a file
-	// system tells nobody that it has some again.
+	// spaceInterval is the time between two attempts of a waiting write, and between checks of the free space. File systems do not notify.
 	spaceInterval = 500 * time.Millisecond
 )
 
-// diskReserve is what is free on the disk of a data directory. A part of it is kept in a file for the time when others have filled the
-// disk: with that the log goes on, and a snapshot can be taken, which makes room. A write that finds no space even so waits for it.
-// Nothing is acknowledged meanwhile: to those who wait the disk is a slow one.
+// diskReserve watches the free space of a data directory's disk, and keeps a reserve file. When the disk is full, the reserve is deleted:
+// the log continues, and a snapshot frees space. A write without space even then waits. Nothing is acknowledged meanwhile; to callers the
+// disk is slow.
 type diskReserve struct {
 	dir     string
 	minFree uint64
 	logger  *slog.Logger
 
-	waits    atomic.Bool   // writes wait for space; else they fail, as they do until raft runs
+	waits    atomic.Bool   // writes wait for space; before raft runs they fail
 	waiting  atomic.Int32  // writes
 	short    atomic.Bool   // less than minFree is free
-	lastFree atomic.Uint64 // bytes, when somebody looked last
-	released chan struct{} // has something when the reserve is gone
-	ended    chan struct{} // closed: nobody waits any more
+	lastFree atomic.Uint64 // bytes, at the last check
+	released chan struct{} // signals the deletion of the reserve
+	ended    chan struct{} // closed: writes do not wait any more
 	end      sync.Once
 
-	noReserve bool // the disk cannot have one; for who looks
+	noReserve bool // the disk cannot have one; used by refill
 
-	mu sync.Mutex // for the reserve
+	mu sync.Mutex // guards the reserve
 }
 
 func newDiskReserve(dir string, minFree uint64, logger *slog.Logger) *diskReserve {
@@ -50,14 +49,14 @@ func newDiskReserve(dir string, minFree uint64, logger *slog.Logger) *diskReserv
 	return s
 }
 
-// retryWhenFull does a write until there is space for it, or nobody waits any more. A write that failed must be such that it can be done
-// again, or is refused then with another error, as by a log (wal.Log), which waits for space itself.
+// retryWhenFull repeats a write until there is space, or close. A failed write must be repeatable. The log refuses a repetition with
+// another error, and waits for space itself (wal.Log).
 func (r *diskReserve) retryWhenFull(write func() error) error {
 	err := write()
 	if !isNoSpace(err) {
 		return err
 	}
-	r.release() // unless somebody else just has
+	r.release() // another write may have done so
 	err = write()
 	if !isNoSpace(err) || !r.waits.Load() {
 		return err
@@ -77,7 +76,7 @@ func (r *diskReserve) retryWhenFull(write func() error) error {
 
 func isNoSpace(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// pause is false once nobody is to wait any more.
+// pause returns false after close.
 func (r *diskReserve) pause() bool {
 	select {
 	case <-time.After(spaceInterval):
@@ -87,10 +86,10 @@ func (r *diskReserve) pause() bool {
 	}
 }
 
-// isFull tells whether some write waits for space.
+// isFull reports whether a write waits for space.
 func (r *diskReserve) isFull() bool { return r.waiting.Load() > 0 }
 
-// close has writes fail that wait for space. No reserve is made afterwards.
+// close makes waiting writes fail. No reserve is made afterwards.
 func (r *diskReserve) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,12 +105,12 @@ func (r *diskReserve) closed() bool {
 	}
 }
 
-// reserveSize is how large the reserve is, in bytes.
+// reserveSize returns the size of the reserve in bytes.
 func (r *diskReserve) reserveSize() uint64 { return min(r.minFree/2, maxReserve) }
 
 func (r *diskReserve) reserve() string { return filepath.Join(r.dir, reserveFile) }
 
-// release gives the reserve up, and tells whether there was one.
+// release deletes the reserve, and reports whether there was one.
 func (r *diskReserve) release() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +125,7 @@ func (r *diskReserve) release() bool {
 	return true
 }
 
-// free answers how many bytes are free besides those of the reserve, or would be if there was one.
+// free returns the free bytes besides those of the reserve, present or not.
 func (r *diskReserve) free() (uint64, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(r.dir, &fs); err != nil {
@@ -144,7 +143,7 @@ func (r *diskReserve) hasReserve() bool {
 	return err == nil && info.Size() == int64(r.reserveSize())
 }
 
-// watch keeps the reserve until the context ends.
+// watch maintains the reserve until ctx ends.
 func (r *diskReserve) watch(ctx context.Context) {
 	if r.minFree == 0 {
 		_ = os.Remove(r.reserve())
@@ -162,7 +161,7 @@ func (r *diskReserve) watch(ctx context.Context) {
 	}
 }
 
-// refill finds out how much is free, and fills the reserve when there is enough again.
+// refill measures the free space, and creates the reserve if there is enough.
 func (r *diskReserve) refill() {
 	r.measure()
 	if r.short.Load() || r.hasReserve() || r.noReserve {
@@ -174,11 +173,11 @@ func (r *diskReserve) refill() {
 	}
 }
 
-// measure finds out how much is free: nothing while a write finds no space, whatever there is for others.
+// measure measures the free space: 0 while a write finds none.
 func (r *diskReserve) measure() {
 	free, err := r.free()
 	if err != nil {
-		return // writes fail too then, and tell
+		return // writes fail too then, and report it
 	}
 	if r.isFull() {
 		free = 0

@@ -10,28 +10,27 @@ import (
 )
 
 const (
-	// minSilence is how long a leader is silent at least before it is looked for: as long as raft itself takes it to be there.
+	// minSilence is the least silence of a leader before it is probed, the same as raft's own timeout.
 	minSilence = heartbeatTimeout
-	// electionSpread is within which time followers look that heard it at the same moment: two that stood for election at once would
-	// have half of the votes each.
+	// electionSpread spreads the probes of followers that lost contact at the same moment: two candidates at once would split the votes.
 	electionSpread = 300 * time.Millisecond
-	// probeTimeout is how long its host may take to say that nobody is there.
+	// probeTimeout is how long the leader's host may take to refuse the connection.
 	probeTimeout = 500 * time.Millisecond
 )
 
-// electionTrigger has a follower stand for election as soon as it is certain that its leader's process has ended: it has been silent for a
-// heartbeat timeout, and its host refuses connections. Raft alone looks at moments of its own, when up to three heartbeat timeouts have
-// passed, which is right for a leader that is only slow. That one, or one that is stopped or cut off, refuses nothing, and raft decides
-// as ever. Whoever is wrong disturbs nobody: a voter that hears a leader does not vote for another one (pre-vote).
+// electionTrigger starts an election early if the leader's process has surely ended: it has been silent for a heartbeat timeout, and its
+// host refuses connections. Raft alone waits up to three heartbeat timeouts, which suits a slow leader. A slow, stopped or unreachable
+// leader does not refuse connections, and raft decides as usual. A mistake does no harm: a voter in contact with a leader rejects other
+// candidates (pre-vote).
 //
-// A process that was stopped itself, and so has heard nobody, waits once more before it believes that.
+// A follower that was stopped itself waits once more.
 type electionTrigger struct {
-	heard func() (leader raft.ServerAddress, silent time.Duration) // no leader: there is none, or this is no follower
+	heard func() (leader raft.ServerAddress, silent time.Duration) // no leader: none is known, or this is no follower
 	dial  func(raft.ServerAddress) error
 	stand func()
 }
 
-// WatchLeader goes on until raft is closed.
+// WatchLeader runs until raft is closed.
 func (r *Raft) WatchLeader() {
 	if r.cfg.Network == nil {
 		return
@@ -51,7 +50,7 @@ func (r *Raft) WatchLeader() {
 	}
 }
 
-// look answers when to look again. late is by how much this moment is later than it should have been.
+// look returns the pause until the next look. late is the delay of this call.
 func (t electionTrigger) look(late time.Duration) (again time.Duration) {
 	leader, silent := t.heard()
 	switch {
@@ -86,12 +85,12 @@ func (r *Raft) dialOnce(address raft.ServerAddress) error {
 	return conn.Close()
 }
 
-// startElection makes raft look at once whether its heartbeat timeout is over: it does when that is set to less than before.
+// startElection makes raft check its heartbeat timeout now: a shorter timeout than before has this effect.
 func (r *Raft) startElection() {
 	usual := r.ReloadableConfig()
 	longer := usual
 	longer.HeartbeatTimeout += time.Millisecond
-	longer.ElectionTimeout += time.Millisecond // raft wants it to be no shorter
+	longer.ElectionTimeout += time.Millisecond // raft requires it to be no shorter
 	for _, config := range []raft.ReloadableConfig{longer, usual} {
 		if err := r.ReloadConfig(config); err != nil {
 			r.cfg.Logger.Warn("raft does not look for its leader", "error", err)
@@ -100,7 +99,7 @@ func (r *Raft) startElection() {
 	}
 }
 
-// ElectSingleVoter has the only voter lead at once: it has nobody to wait for. It is to be called once everything is there that a leader needs.
+// ElectSingleVoter makes the only voter lead at once. Call it once everything is ready for a leader.
 func (r *Raft) ElectSingleVoter() {
 	if voters := r.VoterIDs(); len(voters) == 1 && voters[0] == string(r.id) {
 		r.startElection()

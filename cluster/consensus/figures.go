@@ -1,6 +1,6 @@
 package consensus
 
-// LogSize is how many entries the log has, and about how many bytes they need on disk.
+// LogSize returns the number of entries in the log, and their approximate size on disk.
 func (r *Raft) LogSize() (entries int, bytes uint64) { return r.files.sizes.all() }
 
 // NewestSnapshot describes the newest snapshot; nil if there is none.

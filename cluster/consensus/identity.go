@@ -18,39 +18,37 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// IdentityFile says whose data directory it is. Its presence means that the directory belongs to a cluster.
+// IdentityFile has the identity of a data directory's node. Its presence means that the directory belongs to a cluster.
 const IdentityFile = "node.json"
 
 const identityVersion = 2
 
-// nodeName is what a --name may be: a host name's characters.
+// nodeName matches the characters of a host name.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 
-// ValidName tells whether a node may be called so: 1 to 63 letters, digits, '.', '_' and '-', at both ends a letter or digit.
+// ValidName reports whether a name has 1 to 63 letters, digits, '.', '_' and '-', with a letter or digit at both ends.
 func ValidName(name string) bool { return nodeName.MatchString(name) }
 
-// Identity is a voter for as long as its disk lives. The id is drawn when the data directory is made,
-// so a node whose disk was wiped comes back as somebody else: raft must never meet a voter that has
-// forgotten its votes.
+// Identity is the identity of a voter for as long as its disk lives. The id is drawn with the data directory. So a node with a wiped disk
+// comes back under another id: raft must never meet a voter that has forgotten its votes.
 type Identity struct {
 	Version int    `json:"version"`
 	ID      string `json:"id"`
 	Name    string `json:"name"`
 	Address string `json:"address"`
-	// Cluster is the id of the one that it belongs to; empty: it does not know that yet.
+	// Cluster is the cluster's id; empty: not known yet.
 	Cluster string `json:"cluster,omitempty"`
 	// Joined is set once the node is known to be in the cluster's configuration.
 	Joined bool `json:"joined"`
-	// Starts are the instances of the processes that have used the directory, the present one last, and the oldest left out (MaxStarts).
+	// Starts are the instances of the processes of this directory, the present one last, up to MaxStarts.
 	Starts []ids.Instance `json:"starts,omitempty"`
-	// Bootstrapping is set from the first file of a new cluster's first node until Joined is: the rest is then made by the next attempt.
+	// Bootstrapping is set from the first file of a new cluster until Joined is set: the next attempt completes the rest.
 	Bootstrapping bool `json:"bootstrapping,omitempty"`
-	// ClusterVersion is that of the newest that the rest of the directory may hold something of; 0: 1.
+	// ClusterVersion is the newest cluster version in the directory; 0: 1.
 	ClusterVersion uint32 `json:"cluster_version,omitempty"`
 }
 
-// checkVersion answers codec.ErrNewer or codec.ErrOlder unless a program that knows those versions of a cluster may open the rest of
-// the directory.
+// checkVersion returns codec.ErrNewer or codec.ErrOlder if a program with these cluster versions must not open the directory.
 func (id *Identity) checkVersion(dir string, known version.Range) error {
 	if err := namespace.CheckVersion(max(id.ClusterVersion, 1), known); err != nil {
 		return fmt.Errorf("data directory %s, which stays as it is: %w", dir, err)
@@ -58,7 +56,7 @@ func (id *Identity) checkVersion(dir string, known version.Range) error {
 	return nil
 }
 
-// loadIdentity answers fs.ErrNotExist for a directory that no node has used yet.
+// loadIdentity returns fs.ErrNotExist for a new directory.
 func loadIdentity(dir string) (*Identity, error) {
 	path := filepath.Join(dir, IdentityFile)
 	data, err := os.ReadFile(path)
@@ -95,7 +93,7 @@ func newIdentity(name, address string) Identity {
 	}
 }
 
-// save replaces the file as a whole, durably.
+// save replaces the file atomically and durably.
 func (id *Identity) save(dir string) error {
 	data, err := json.MarshalIndent(id, "", "  ")
 	if err != nil {
@@ -104,7 +102,7 @@ func (id *Identity) save(dir string) error {
 	return durable.Replace(filepath.Join(dir, IdentityFile), append(data, '\n'))
 }
 
-// NewClusterID draws the id of a cluster. One that goes on where another was lost is another one.
+// NewClusterID draws the id of a cluster. A restored cluster gets a new one.
 func NewClusterID() string {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)

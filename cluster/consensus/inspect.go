@@ -19,25 +19,25 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Inspection is what a data directory holds. Looking at it changes nothing, and its node may run meanwhile.
+// Inspection is a read-only view of a data directory. Its node may run.
 type Inspection struct {
-	ID          string    // of the node, which other data directories know it by
+	ID          string    // of the node, as other data directories name it
 	Node        string    // name
-	First, Last ids.Index // entries of the log; 0: there are none
-	LastTerm    ids.Term  // of the last one; 0: there are none
-	Unread      string    // where something stands behind the last entry that is no whole batch; empty: nothing
-	// Snapshot is the newest; nil: there is none.
+	First, Last ids.Index // entries of the log; 0: none
+	LastTerm    ids.Term  // of the last entry; 0: none
+	Unread      string    // where an incomplete batch follows the last entry; empty: none
+	// Snapshot is the newest; nil: none.
 	Snapshot *SnapshotInfo
 	log      *wal.View
 }
 
-// SnapshotInfo is which entries a snapshot stands for: all up to one.
+// SnapshotInfo has the last entry covered by a snapshot.
 type SnapshotInfo struct {
 	Index ids.Index
 	Term  ids.Term
 }
 
-// Inspect looks at a data directory.
+// Inspect reads a data directory.
 func Inspect(dir string) (*Inspection, error) {
 	id, err := loadIdentity(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,13 +71,13 @@ type Entry struct {
 	Index      ids.Index
 	Term       ids.Term
 	Type       string
-	AppendedAt time.Time         // by the leader's clock; zero: it did not say
-	Command    *storepb.Command  // of type command; it may have parts that this program does not know
+	AppendedAt time.Time         // by the leader's clock; zero: unknown
+	Command    *storepb.Command  // of type command; it may have parts unknown to this program
 	Servers    map[string]string // of type configuration: voters and others, from id to address
-	Err        error             // why what it holds cannot be read
+	Err        error             // why the content cannot be read
 }
 
-// Entry answers an entry of the log.
+// Entry returns an entry of the log.
 func (i *Inspection) Entry(index ids.Index) (*Entry, error) {
 	if i.Snapshot != nil && index > 0 && index <= i.Snapshot.Index && (index < i.First || i.First == 0) {
 		return nil, fmt.Errorf("entry %d is not in the log any more: the snapshot stands for all up to %d", index, i.Snapshot.Index)
@@ -115,7 +115,7 @@ func serversOf(data []byte) (servers map[string]string, err error) {
 	return servers, nil
 }
 
-// newestSnapshot reads what raft notes of its snapshots. Those that cannot be read are left out.
+// newestSnapshot reads raft's descriptions of its snapshots, without unreadable ones.
 func newestSnapshot(dir string) (*SnapshotInfo, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -11,21 +11,21 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Instances tells the processes of a server apart. Raft counts a vote and a copy of the log for each server, so of two processes with one
-// identity, such as a copied data directory or a cloned machine makes them, only one may count.
+// Instances tells the processes of a server apart. Raft counts votes and copies of the log by server, so of two processes with one
+// identity, such as copies of a data directory or machine, only one may count.
 type Instances interface {
-	// Follows reports whether a process is the one that this node follows as a server. It does not wait.
+	// Follows reports whether this node follows the process as that server. It does not wait.
 	Follows(id raft.ServerID, instance ids.Instance) bool
-	// Follow finds out whether this node can follow a process, which says that it is reached at an address, and follows it then. It may ask
-	// other servers. The error is why the process does not count.
+	// Follow finds out whether this node can follow a process at an address, and then follows it. It may ask other servers. The error is
+	// the reason why the process does not count.
 	Follow(id raft.ServerID, at raft.ServerAddress, instance ids.Instance) error
 }
 
-// MaxStarts bounds the starts that a data directory keeps. It keeps all of the newest: a server that is far behind may know an early one
-// only, and has to follow the present one to learn of those between.
+// MaxStarts limits the starts recorded in a data directory. All recent ones are kept: a server far behind may know only an early one, and
+// needs the present process to learn the rest.
 const MaxStarts = 1000
 
-// Instance is the number of this process. It is drawn when raft starts.
+// Instance returns the number of this process, drawn when raft starts.
 func (d *Directory) Instance() ids.Instance {
 	if len(d.Starts) == 0 {
 		return 0
@@ -36,12 +36,12 @@ func (d *Directory) Instance() ids.Instance {
 // Before returns the instances of earlier processes of this directory.
 func (d *Directory) Before() []ids.Instance { return d.Starts[:max(len(d.Starts)-1, 0)] }
 
-// Continues reports whether a process of this directory has, or had, an instance. A directory that has had very many may have forgotten it.
+// Continues reports whether a process of this directory has, or had, an instance. A very long list may have lost it.
 func (d *Directory) Continues(instance ids.Instance) bool {
 	return slices.Contains(d.Starts, instance) || len(d.Starts) >= MaxStarts
 }
 
-// drawInstance draws the number of this process and returns an identity that has it.
+// drawInstance returns an identity with a new instance.
 func (d *Directory) drawInstance() Identity {
 	next := d.Identity
 	kept := d.Starts[max(len(d.Starts)-(MaxStarts-1), 0):]
@@ -59,8 +59,8 @@ func newInstance() ids.Instance {
 	}
 }
 
-// startInstance draws the number of this process, and notes it before anything is said under it: the next process of the directory
-// proves by it that it continues this one.
+// startInstance draws and saves the instance of this process before any message: the next process proves with it that it continues this
+// one.
 func (d *Directory) startInstance(persist func(func() error) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -6,31 +6,31 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// LearnedAddresses are where servers were met that are not, or not yet, where the configuration has them: a majority has to find each other
-// before it can write down that its addresses have changed. It is a hint, and is of no use as soon as the server is not met there or the
-// configuration has another address: safety rests on who answers, not on where.
+// LearnedAddresses are addresses of servers that differ from the configuration: a majority has to find each other before it can commit
+// changed addresses. They are hints, dropped as soon as the server does not answer there or the configuration changes. Safety rests on the
+// server that answers, not on its address.
 type LearnedAddresses struct {
 	mu         sync.Mutex
 	learned    map[raft.ServerID]learnedAddress
-	configured map[raft.ServerID]raft.ServerAddress // of the newest configuration that was committed
+	configured map[raft.ServerID]raft.ServerAddress // of the newest committed configuration
 }
 
-// learnedAddress is where a server was met in place of where the configuration had it.
+// learnedAddress replaces an address of the configuration.
 type learnedAddress struct{ at, insteadOf raft.ServerAddress }
 
-// NewLearnedAddresses knows nothing yet.
+// NewLearnedAddresses returns an empty set.
 func NewLearnedAddresses() *LearnedAddresses {
 	return &LearnedAddresses{learned: make(map[raft.ServerID]learnedAddress), configured: make(map[raft.ServerID]raft.ServerAddress)}
 }
 
-// Learn notes that a server, as it is in the configuration, has answered at an address.
+// Learn records that a server of the configuration has answered at an address.
 func (a *LearnedAddresses) Learn(server raft.Server, at raft.ServerAddress) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.learned[server.ID] = learnedAddress{at, server.Address}
 }
 
-// Of answers where a server was met, or else the address that it is known by.
+// Of returns the learned address of a server, or else the given one.
 func (a *LearnedAddresses) Of(id raft.ServerID, known raft.ServerAddress) raft.ServerAddress {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,7 +40,7 @@ func (a *LearnedAddresses) Of(id raft.ServerID, known raft.ServerAddress) raft.S
 	return known
 }
 
-// follow forgets where servers were met in place of an address that the configuration had before this one: they may go back to it.
+// follow forgets learned addresses whose configured address has changed: the server may go back to it.
 func (a *LearnedAddresses) follow(configuration raft.Configuration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -54,7 +54,7 @@ func (a *LearnedAddresses) follow(configuration raft.Configuration) {
 	}
 }
 
-// forget notes that a server was not met at an address.
+// forget drops an address at which the server did not answer.
 func (a *LearnedAddresses) forget(id raft.ServerID, at raft.ServerAddress) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

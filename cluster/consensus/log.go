@@ -34,9 +34,9 @@ func openLog(path string, snapshot position, used bool, logger *slog.Logger, spa
 	return log, sizes, nil
 }
 
-// dropReplaced drops a log that ends before the snapshot, for it has no gaps, and raft goes on behind the snapshot; and one that has
-// another entry where the snapshot ends, for it was never committed, nor was what follows. The process ended between a leader's snapshot
-// and the end of the log before it.
+// dropReplaced deletes a log that ends before the snapshot, because it has no gaps and raft continues after the snapshot. It also deletes a
+// log with another entry at the snapshot's end: that one was never committed. Such a log is left if the process ended between a leader's
+// snapshot and the end of the log before it.
 func dropReplaced(log raft.LogStore, snapshot position) (dropped bool, err error) {
 	first, err := log.FirstIndex()
 	if err != nil {
@@ -55,7 +55,7 @@ func dropReplaced(log raft.LogStore, snapshot position) (dropped bool, err error
 	return true, log.DeleteRange(first, last)
 }
 
-// checkEntries reads every entry of the log, which must go on from the snapshot without a gap, and answers how large they are.
+// checkEntries reads every entry of the log, which must continue the snapshot without a gap, and returns their sizes.
 func checkEntries(log raft.LogStore, snapshot ids.Index) (sizes entrySizes, err error) {
 	first, err := log.FirstIndex()
 	if err != nil {
@@ -87,7 +87,7 @@ func checkEntries(log raft.LogStore, snapshot ids.Index) (sizes entrySizes, err 
 	return sizes, nil
 }
 
-// cachedEntries is how many of the newest entries are kept in memory, too: they are sent to followers right after.
+// cachedEntries is how many of the newest entries are also kept in memory, for the followers.
 const cachedEntries = 64
 
 func logCache(logs raft.LogStore) raft.LogStore {

@@ -11,7 +11,7 @@ import (
 
 var _ hclog.SinkAdapter = slogSink{}
 
-// slogSink hands raft's messages on to slog, from a level on.
+// slogSink passes raft's messages of a level or above to slog.
 type slogSink struct {
 	logger *slog.Logger
 	least  slog.Level
@@ -40,7 +40,7 @@ func (s slogSink) Accept(name string, level hclog.Level, msg string, args ...any
 	s.logger.Log(context.Background(), to, msg, attrs...)
 }
 
-// raftLogger makes what raft wants to log with.
+// raftLogger returns a logger for raft.
 func raftLogger(logger *slog.Logger, least slog.Level) hclog.Logger {
 	intercept := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "raft", Output: io.Discard, Level: hclog.Off})
 	intercept.RegisterSink(slogSink{logger, least})

@@ -9,19 +9,19 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// meteredLog knows how large the entries of a log are.
+// meteredLog knows the sizes of a log's entries.
 type meteredLog struct {
 	*watchedLog
-	grown chan struct{} // has something when growthStep bytes have come
+	grown chan struct{} // signals growthStep new bytes
 
 	mu    sync.Mutex
 	sizes entrySizes
-	fresh uint64 // bytes since grown was last told
+	fresh uint64 // bytes since the last signal
 }
 
 var _ raft.MonotonicLogStore = (*meteredLog)(nil)
 
-// growthStep is after how many bytes somebody looks whether a snapshot is due.
+// growthStep is the growth after which a due snapshot is checked.
 const growthStep = 4 << 20
 
 func newMeteredLog(log *watchedLog, sizes entrySizes) *meteredLog {
@@ -63,28 +63,28 @@ func (l *meteredLog) DeleteRange(first, last uint64) error {
 	return nil
 }
 
-// between answers how many bytes the entries have that follow one, up to another.
+// between returns the size of the entries after one, up to another.
 func (l *meteredLog) between(after, last ids.Index) (bytes uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.sizes.between(after, last)
 }
 
-// all answers how many entries there are, and their bytes.
+// all returns the number of entries and their size.
 func (l *meteredLog) all() (entries int, bytes uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.sizes.sizes), l.sizes.total
 }
 
-// newest answers how many of the newest entries have no more than so many bytes.
+// newest returns how many of the newest entries fit into some bytes.
 func (l *meteredLog) newest(bytes uint64) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.sizes.newest(bytes)
 }
 
-// entryOverhead is about what an entry needs in the log besides what it says.
+// entryOverhead is the approximate overhead of an entry in the log.
 const entryOverhead = 32
 
 func entrySize(entry *raft.Log) uint64 {
@@ -98,14 +98,14 @@ func totalSize(entries []*raft.Log) (bytes uint64) {
 	return bytes
 }
 
-// entrySizes are the sizes of entries without a gap between them.
+// entrySizes has the sizes of consecutive entries.
 type entrySizes struct {
 	first ids.Index
 	sizes []uint32
 	total uint64
 }
 
-// add puts an entry behind the others; one that does not follow them begins anew, as a log does behind a snapshot.
+// add appends an entry. One that does not follow the others starts anew, as after a snapshot.
 func (s *entrySizes) add(entry *raft.Log) {
 	if entry.Index != uint64(s.first)+uint64(len(s.sizes)) {
 		s.first, s.sizes, s.total = ids.Index(entry.Index), nil, 0
@@ -116,7 +116,7 @@ func (s *entrySizes) add(entry *raft.Log) {
 
 func (s *entrySizes) remove(first, last ids.Index) {
 	from, to := s.at(first), s.at(last+1)
-	if from > 0 && from < to { // entries that another leader replaces
+	if from > 0 && from < to { // entries replaced by another leader
 		s.total -= sum(s.sizes[from:])
 		s.sizes = s.sizes[:from]
 	} else if from < to {
@@ -126,7 +126,7 @@ func (s *entrySizes) remove(first, last ids.Index) {
 	}
 }
 
-// at is where an entry's size stands, or the nearest end.
+// at returns the place of an entry's size, or the nearest end.
 func (s *entrySizes) at(index ids.Index) int {
 	return int(min(max(index, s.first)-s.first, ids.Index(len(s.sizes))))
 }

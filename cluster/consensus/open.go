@@ -16,17 +16,17 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// Raft's times. They give a slow fsync room: heartbeats wait for the disk like everything else (see
-// the package documentation), and an election that nothing but a slow disk caused helps nobody.
+// Raft's timeouts leave room for a slow fsync: heartbeats wait for the disk too (see the package documentation), and an election because of
+// a slow disk does not help.
 const (
 	heartbeatTimeout = 750 * time.Millisecond
 	electionTimeout  = 750 * time.Millisecond
 	leaseTimeout     = 750 * time.Millisecond
-	commitTimeout    = 200 * time.Millisecond // idle servers would be busy with less
+	commitTimeout    = 200 * time.Millisecond // with less, idle servers would be busy
 )
 
-// Open starts raft on a data directory, which must stay open as long as it runs. Nobody takes snapshots or watches the disk
-// yet ([Raft.TakeSnapshots], [Raft.WatchDisk]). The error is a [DamagedError] when the directory is.
+// Open starts raft on a data directory, which must stay open. It does not start [Raft.TakeSnapshots] and [Raft.WatchDisk]. The error is a
+// [DamagedError] if the directory is damaged.
 func Open(dir *Directory, cfg Config) (*Raft, error) {
 	files, state, err := openStorage(dir, &cfg)
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
 	if r.Raft, err = r.newRaft(fsm, logs); err != nil {
 		return fmt.Errorf("start raft: %w", err)
 	}
-	// Both have looked for the newest snapshot. With an older one raft would apply commands again.
+	// Both have looked for the newest snapshot. With an older one raft would apply commands twice.
 	last, err := strconv.ParseUint(r.Stats()["last_snapshot_index"], 10, 64)
 	if err != nil || ids.Index(last) < r.files.snapshot.index {
 		return fmt.Errorf("raft starts from the snapshot at index %d, and the state is that of index %d: start again", last, r.files.snapshot.index)
@@ -70,7 +70,7 @@ func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
 	return nil
 }
 
-// newRaft is raft.NewRaft, in a goroutine that ends if the disk fails then (voteStore.SetUint64).
+// newRaft calls raft.NewRaft in a goroutine, which ends if the disk fails (voteStore.SetUint64).
 func (r *Raft) newRaft(fsm raft.FSM, logs raft.LogStore) (begun *raft.Raft, err error) {
 	ended := make(chan struct{})
 	go func() {
@@ -84,7 +84,7 @@ func (r *Raft) newRaft(fsm raft.FSM, logs raft.LogStore) (begun *raft.Raft, err 
 	return begun, err
 }
 
-// recordVersion is how a new version of the cluster is noted. That waits for space as the log does: a full disk is no reason to end.
+// recordVersion records a new cluster version. Like the log it waits for space: a full disk is no reason to end.
 func (r *Raft) recordVersion(enter func(to uint32) error) func(to uint32) error {
 	return func(to uint32) error {
 		err := r.files.space.retryWhenFull(func() error { return enter(to) })
@@ -105,10 +105,10 @@ func (r *Raft) raftConfig() *raft.Config {
 	cfg.HeartbeatTimeout, cfg.ElectionTimeout = heartbeatTimeout, electionTimeout
 	cfg.LeaderLeaseTimeout, cfg.CommitTimeout = leaseTimeout, commitTimeout
 	if r.cfg.Network == nil {
-		least = slog.LevelError // raft warns of electing itself, as it does at each start
+		least = slog.LevelError // raft warns when it elects itself, at each start
 	}
 	cfg.BatchApplyCh = true
-	cfg.NoSnapshotRestoreOnStart = true    // the state machine begins with it
+	cfg.NoSnapshotRestoreOnStart = true    // the state machine starts with it
 	cfg.SnapshotThreshold = math.MaxUint64 // TakeSnapshots decides
 	cfg.TrailingLogs = r.trailingEntries()
 	cfg.NotifyCh = r.cfg.Elected
@@ -117,19 +117,18 @@ func (r *Raft) raftConfig() *raft.Config {
 	return cfg
 }
 
-// WatchSpace keeps a reserve of space until the context ends.
+// WatchSpace maintains the disk reserve until ctx ends.
 func (r *Raft) WatchSpace(ctx context.Context) { r.files.space.watch(ctx) }
 
-// FreeSpace is how many bytes were free on the disk a moment ago besides the reserve, and how many should be; 0: nobody looks.
+// FreeSpace returns the recent free space besides the reserve, and the required one; 0: not checked.
 func (r *Raft) FreeSpace() (free, minFree uint64) {
 	return r.files.space.lastFree.Load(), r.cfg.MinFree
 }
 
-// IsFull tells whether this node takes no part in the cluster, since a write waits for space on its disk.
+// IsFull reports whether a write waits for space: then this node takes no part in the cluster.
 func (r *Raft) IsFull() bool { return r.files.space.isFull() }
 
-// WatchDisk ends the process when a write takes too long, until raft is closed: sooner while others wait for this node as
-// their leader.
+// WatchDisk ends the process when a write takes too long, sooner on a leader with followers, until raft is closed.
 func (r *Raft) WatchDisk() {
 	r.files.disk.watch(func() bool { return r.State() == raft.Leader && len(r.VoterIDs()) > 1 })
 }

@@ -12,35 +12,35 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// How many entries, and bytes of them, may be in memory only before a leader waits for its disk.
+// Limits of entries in memory only. Beyond them a leader waits for its disk.
 const (
 	maxUnwritten      = 256
 	maxUnwrittenBytes = 8 << 20
 )
 
-// parallelLog lets a leader's followers write an entry while the leader itself still does (Ongaro, Consensus: Bridging Theory
-// and Practice, section 10.2.1). Raft sends an entry on when its log has stored it, and then counts the leader among those
-// who have it on disk. This log has stored a leader's commands as soon as it knows them, and writes them meanwhile. So raft
-// may believe an entry committed that is on too few disks yet, and until it is on this one nobody may act on that belief:
+// parallelLog lets followers write an entry in parallel to the leader (Ongaro, Consensus: Bridging Theory and Practice, section 10.2.1).
+// Raft replicates an entry after its log has stored it, and then counts the leader's copy. This log returns at once for a leader's
+// commands, and writes them in the background. So raft may commit an entry with too few copies on disk. Until the entry is on this disk,
+// nothing acts on that:
 //
-//   - the state machine waits (parallelFSM), and with it all who read or are waiting for an answer;
-//   - followers are not told (transport);
-//   - nothing is stored in a later term: not the term itself, not a vote (voteStore). So whoever is elected without this
-//     node's vote or with it has the entry, unless this node has lost it in a crash before it was on disk. Then nobody has
-//     acted on it, and it is an entry that was never committed.
+//   - The state machine waits (parallelFSM), and with it all readers and callers.
+//   - Followers do not learn of the commit (transport).
+//   - Nothing is stored in a later term: neither the term itself nor a vote (voteStore). So a leader elected with or without this node's
+//     vote has the entry, unless this node lost it in a crash before it was on disk. Then nothing had acted on it, and it was never
+//     committed.
 //
-// Entries that raft itself acts on, and those that come from another leader, are on disk when they are stored.
+// Entries for raft itself, and those of another leader, are on disk when they are stored.
 type parallelLog struct {
 	raft.LogStore // the log on disk
 
-	raft    atomic.Pointer[raft.Raft] // whose log it is; nil: all is on disk when it is stored
+	raft    atomic.Pointer[raft.Raft] // owner of the log; nil: entries are on disk when they are stored
 	onStore func()                    // may be nil
 
 	mu        sync.Mutex
 	changed   *sync.Cond
 	unwritten []*raft.Log // stored, but not on disk yet
 	bytes     uint64      // of these
-	failed    error       // the disk's, for good
+	failed    error       // error of the disk, permanent
 	closing   bool
 	closed    chan struct{}
 }
@@ -98,7 +98,7 @@ func every(entries []*raft.Log, holds func(*raft.Log) bool) bool {
 	return !slices.ContainsFunc(entries, func(entry *raft.Log) bool { return !holds(entry) })
 }
 
-// write brings entries to the disk until the log is closed.
+// write writes entries to the disk until the log is closed.
 func (l *parallelLog) write() {
 	defer close(l.closed)
 	l.mu.Lock()
@@ -124,7 +124,7 @@ func (l *parallelLog) write() {
 	}
 }
 
-// await waits until all entries up to one are on disk.
+// await waits until all entries up to an index are on disk.
 func (l *parallelLog) await(index ids.Index) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,17 +137,17 @@ func (l *parallelLog) await(index ids.Index) error {
 	return nil
 }
 
-// failure answers the disk's, nil as long as it has not failed.
+// failure returns the disk's error; nil: none.
 func (l *parallelLog) failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failed
 }
 
-// flush waits until all is on disk.
+// flush waits until all entries are on disk.
 func (l *parallelLog) flush() error { return l.await(math.MaxUint64) }
 
-// committed limits what this node says is committed to what it has on disk.
+// committed limits a commit index to the entries on this disk.
 func (l *parallelLog) committed(index ids.Index) ids.Index {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,7 +198,7 @@ func (l *parallelLog) DeleteRange(first, last uint64) error {
 	return l.LogStore.DeleteRange(first, last)
 }
 
-// close waits until all is on disk.
+// close waits until all entries are on disk.
 func (l *parallelLog) close() {
 	l.mu.Lock()
 	l.closing = true
@@ -207,14 +207,14 @@ func (l *parallelLog) close() {
 	<-l.closed
 }
 
-// parallelFSM applies what is on this node's disk.
+// parallelFSM applies entries on this node's disk.
 type parallelFSM struct {
 	raft.ConfigurationStore
 	log *parallelLog
 }
 
-// Apply answers what the state machine does, or an error if the entry is not on disk and will not be: then this node applies no
-// more, though raft counts on.
+// Apply returns the result, or an error if the entry will not get to the disk: then this node applies nothing more, though raft continues
+// to count.
 func (f parallelFSM) Apply(entry *raft.Log) any {
 	if err := f.log.await(ids.Index(entry.Index)); err != nil {
 		return err
@@ -229,7 +229,7 @@ func (f parallelFSM) StoreConfiguration(index uint64, configuration raft.Configu
 	}
 }
 
-// Snapshot fails once the disk has: what raft believes to be in the state may not be.
+// Snapshot fails after a failure of the disk: the state may have entries that are not on disk.
 func (f parallelFSM) Snapshot() (raft.FSMSnapshot, error) {
 	if err := f.log.failure(); err != nil {
 		return nil, err

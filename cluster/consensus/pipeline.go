@@ -6,11 +6,11 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// appendPipeline sends entries to a server without waiting for its answers, with what is seen to for single messages.
+// appendPipeline sends entries to a server without waiting for replies. It handles messages like single ones.
 type appendPipeline struct {
 	raft.AppendPipeline
 	prepare func(*raft.AppendEntriesRequest) error // before it is sent
-	accept  func(raft.WithRPCHeader) error         // nil for an answer of the server itself
+	accept  func(raft.WithRPCHeader) error         // nil for a reply of the server itself
 	answers chan raft.AppendFuture
 	ended   chan struct{}
 	ending  sync.Once
@@ -43,14 +43,14 @@ func (p *appendPipeline) Close() error {
 	return p.AppendPipeline.Close()
 }
 
-// check passes answers on, up to one of another server: that ends the pipeline. Raft is told nothing of it, for any answer, also one
-// with an error, would count as having heard the server.
+// check forwards replies. A reply of another server ends the pipeline without a word to raft: any reply, even with an error, would count as
+// contact with the server.
 func (p *appendPipeline) check() {
 	for {
 		select {
 		case answer := <-p.AppendPipeline.Consumer():
 			if p.accept(answer.Response()) != nil {
-				_ = p.Close() // what is sent next has an error
+				_ = p.Close() // the next message gets an error
 				return
 			}
 			select {

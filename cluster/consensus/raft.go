@@ -8,7 +8,7 @@ import (
 	"lockfs/raftstore"
 )
 
-// Raft is a running node of raft on its log, votes, snapshots and transport.
+// Raft is a running raft node on its log, votes, snapshots and transport.
 type Raft struct {
 	*raft.Raft
 	FSM       *raftstore.FSM
@@ -19,7 +19,7 @@ type Raft struct {
 	files *storage
 }
 
-// Close ends it. What was acknowledged is on disk already.
+// Close stops it. Everything acknowledged is on disk.
 func (r *Raft) Close() error {
 	var errs []error
 	r.files.space.close()

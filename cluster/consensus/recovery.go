@@ -18,38 +18,36 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// Recovery makes a cluster of one of a voter that is left of a cluster without a majority.
+// Recovery makes a cluster of one of a voter left of a cluster without a quorum.
 //
-// It takes all entries of its log for committed. Those that a majority had are among them if this voter's log is the newest of
-// enough voters ([Recovery.MissingVoters]); others were never acknowledged, or were by voters that are lost.
+// It treats all entries of the voter's log as committed. Those on a majority of disks are among them if this log is the newest of enough
+// voters ([Recovery.MissingVoters]). Others were never acknowledged, or only by lost voters.
 type Recovery struct {
-	// State is all that this voter has.
+	// State is the voter's whole state.
 	State *namespace.Namespace
-	// Last is the last entry of its log, or of its snapshot if that stands for all.
+	// Last is the last entry of its log, or of its snapshot if the log is empty.
 	Last Position
-	// LastAppended is when its leader made it; zero: that is not known any more.
+	// LastAppended is when its leader made it; zero: unknown.
 	LastAppended time.Time
 
 	dir            *Directory
 	files          *storage
-	configurations []raft.Configuration // the newest one, and the one before if that is known
+	configurations []raft.Configuration // newest first, and the one before if known
 }
 
-// Position is where a log ends. Of two logs that is the newer one whose last entry is of a later term, or of the same term and has
-// the higher index (Ongaro, section 3.6.1): whatever a majority has is in the newest log of those that such a majority cannot do
-// without.
+// Position is the end of a log. A log is newer if its last entry has a later term, or a higher index in the same term (Ongaro, section
+// 3.6.1). Among enough voters, the newest log has every committed entry.
 type Position struct {
 	Term  ids.Term
 	Index ids.Index
 }
 
-// Newer tells whether a log that ends here has entries that one that ends there lacks.
+// Newer reports whether a log with this end has entries that the other log lacks.
 func (p Position) Newer(than Position) bool {
 	return p.Term > than.Term || p.Term == than.Term && p.Index > than.Index
 }
 
-// OpenRecovery opens the data directory of a voter that does not run, and checks it as a start does. No node uses it until it
-// is closed.
+// OpenRecovery opens and checks the data directory of a stopped voter. No node can use it before Close.
 func OpenRecovery(path string, logger *slog.Logger) (*Recovery, error) {
 	id, err := loadIdentity(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +68,7 @@ func OpenRecovery(path string, logger *slog.Logger) (*Recovery, error) {
 		return nil, err
 	}
 	r := &Recovery{dir: &Directory{Path: path, Identity: *id, lock: lock, versions: version.Own()}}
-	cfg := &Config{Logger: logger, StepDown: NewStepDown(), Fail: func(error) {}} // whoever writes is told of errors
+	cfg := &Config{Logger: logger, StepDown: NewStepDown(), Fail: func(error) {}} // the caller of each write gets its error
 	if r.files, r.State, err = openStorage(r.dir, cfg); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -80,23 +78,23 @@ func OpenRecovery(path string, logger *slog.Logger) (*Recovery, error) {
 	return r, nil
 }
 
-// Close lets a node use the directory.
+// Close unlocks the directory.
 func (r *Recovery) Close() error { return errors.Join(r.files.close(), r.dir.Close()) }
 
-// Path is the directory's.
+// Path returns the path of the directory.
 func (r *Recovery) Path() string { return r.dir.Path }
 
-// Node is whose directory it is.
+// Node returns the identity of the directory's node.
 func (r *Recovery) Node() Identity { return r.dir.Identity }
 
-// Voters are those of the newest configuration that this voter knows.
+// Voters returns the voters of the newest configuration known to this voter.
 func (r *Recovery) Voters() []raft.Server {
 	return slices.DeleteFunc(slices.Clone(r.configurations[0].Servers), func(s raft.Server) bool { return s.Suffrage != raft.Voter })
 }
 
-// MissingVoters tells how many voters more have to be compared, none of which may have a newer log, until it is sure that this voter
-// has all that was ever acknowledged. compared are the ids of those that have been, without its own. Every majority has one of
-// such voters: of the newest configuration, and of the one before, since the newest may never have been committed.
+// MissingVoters returns how many more voters have to be compared, none with a newer log, to be sure that this voter has everything
+// acknowledged. compared are the ids of the others compared so far. Each majority has one of these voters, in the newest configuration and
+// in the one before, because the newest may never have been committed.
 func (r *Recovery) MissingVoters(compared []string) (misses int) {
 	for _, configuration := range r.configurations {
 		voters, known := 0, 0
@@ -115,9 +113,8 @@ func (r *Recovery) MissingVoters(compared []string) (misses int) {
 	return misses
 }
 
-// Do makes the directory that of a cluster of one, whose state begins anew (namespace.BeginAnew). It answers the index from which
-// it goes on. After an error the directory is as it was, or done. The error is namespace.ErrClockBehind if now is behind the numbers of
-// the state, which pastClock accepts.
+// Do turns the directory into a cluster of one with a rebased state (namespace.BeginAnew), and returns its first index. After an error the
+// directory is as it was, or done. The error is namespace.ErrClockBehind if now is behind the numbers of the state; pastClock accepts that.
 func (r *Recovery) Do(now time.Time, pastClock bool) (ids.Index, error) {
 	cluster := NewClusterID()
 	if err := r.State.BeginAnew(now, namespace.Anew{Cluster: cluster, Survivor: r.dir.Name, PastClock: pastClock}); err != nil {
@@ -126,11 +123,11 @@ func (r *Recovery) Do(now time.Time, pastClock bool) (ids.Index, error) {
 	if err := r.dir.restart(r.files.votes, r.files.snapshots, r.State, r.Last.Term); err != nil {
 		return 0, fmt.Errorf("recover %s: %w", r.dir.Path, err)
 	}
-	// Were it cut off here, the next start would do it (Directory.followState).
+	// If this is interrupted, the next start completes it (Directory.followState).
 	return r.State.Index(), r.dir.SetCluster(cluster)
 }
 
-// read brings the state to the end of the log.
+// read applies the log to the state.
 func (r *Recovery) read() error {
 	base, err := r.readSnapshot()
 	if err != nil {
@@ -175,7 +172,7 @@ func (r *Recovery) apply(entry *raft.Log) error {
 	return nil
 }
 
-// readSnapshot answers the configuration in the newest snapshot, if there is one.
+// readSnapshot returns the configuration in the newest snapshot, if there is one.
 func (r *Recovery) readSnapshot() ([]raft.Configuration, error) {
 	metas, err := r.files.snapshots.List()
 	if err != nil || len(metas) == 0 {

@@ -14,8 +14,8 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// restoreSnapshot answers the state of the newest snapshot, which is the one that raft starts from, and its last entry: with an
-// older one and a log that was cut behind the newest, entries would be missing.
+// restoreSnapshot returns the state and last entry of the newest snapshot, the one that raft starts from. With an older one and a log
+// truncated after the newest, entries would be missing.
 func restoreSnapshot(dir string, store *snapshotStore) (state *namespace.Namespace, last position, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, snapshotDir))
 	if err != nil {
@@ -50,7 +50,7 @@ func restoreSnapshot(dir string, store *snapshotStore) (state *namespace.Namespa
 	return state, position{ids.Index(metas[0].Index), ids.Term(metas[0].Term)}, nil
 }
 
-// whyNotListed tells what is wrong with the description of a snapshot that raft passes over.
+// whyNotListed returns the fault of a snapshot's description that raft skips.
 func whyNotListed(path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 type SnapshotFigures struct {
 	Index uint64
 	Bytes int64
-	Taken time.Time // when its last byte was written
+	Taken time.Time // time of the last write
 }
 
-// figuresOf describes the snapshot whose state is in a file; nil: it is gone again.
+// figuresOf describes the snapshot with a state file; nil: it was deleted meanwhile.
 func figuresOf(index uint64, file string) *SnapshotFigures {
 	info, err := os.Stat(file)
 	if errors.Is(err, os.ErrNotExist) {

@@ -17,28 +17,27 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// snapshotPiece is how many bytes of a snapshot may wait for the disk. The log shares that disk, and a write of it waits for
-// all that came before.
+// snapshotPiece is how many bytes of a snapshot are written without a sync. The log shares the disk, and its writes wait for earlier ones.
 const snapshotPiece = 8 << 20
 
 // keptSnapshots is how many of the newest are kept.
 const keptSnapshots = 2
 
-// How raft's store names things.
+// Names in raft's store.
 const (
-	unfinished = ".tmp" // ends the name of a snapshot that is being written
+	unfinished = ".tmp" // suffix of an unfinished snapshot
 	stateFile  = "state.bin"
 )
 
-// snapshotStore is raft's, which would bring a snapshot to the disk in one go at its end.
+// snapshotStore wraps raft's, which would sync a snapshot only at its end.
 type snapshotStore struct {
 	*raft.FileSnapshotStore
 	dir    string
-	newest atomic.Pointer[position] // the last entry of the newest one; nil: there is none
+	newest atomic.Pointer[position] // last entry of the newest one; nil: none
 	figure atomic.Pointer[SnapshotFigures]
 }
 
-// openSnapshots removes what a process has left that ended while it took or received a snapshot.
+// openSnapshots removes unfinished snapshots of an earlier process.
 func openSnapshots(dir string, logger *slog.Logger) (*snapshotStore, error) {
 	snapshots := filepath.Join(dir, snapshotDir)
 	entries, err := os.ReadDir(snapshots)
@@ -54,7 +53,7 @@ func openSnapshots(dir string, logger *slog.Logger) (*snapshotStore, error) {
 		return nil, fmt.Errorf("remove unfinished snapshots: %w", err)
 	}
 	if len(entries) > 0 {
-		if err := durable.SyncDir(snapshots); err != nil { // the process may have been killed before it did
+		if err := durable.SyncDir(snapshots); err != nil { // the process may have been killed before the sync
 			return nil, fmt.Errorf("open snapshots: %w", err)
 		}
 	}
@@ -87,7 +86,7 @@ func (s *snapshotStore) Create(
 	}, nil
 }
 
-// noteNewest notes a snapshot that is there now, unless there is a newer one: one of the leader's may have come meanwhile.
+// noteNewest records a snapshot, unless a newer one of the leader has arrived.
 func (s *snapshotStore) noteNewest(taken position) {
 	for {
 		newest := s.newest.Load()
@@ -97,7 +96,7 @@ func (s *snapshotStore) noteNewest(taken position) {
 	}
 }
 
-// last answers the last entry that the newest snapshot has; its index is 0 if there is none.
+// last returns the last entry in the newest snapshot; index 0: none.
 func (s *snapshotStore) last() position {
 	if newest := s.newest.Load(); newest != nil {
 		return *newest
@@ -105,7 +104,7 @@ func (s *snapshotStore) last() position {
 	return position{}
 }
 
-// describeNewest looks for what an earlier process has left.
+// describeNewest reads the snapshot of an earlier process.
 func (s *snapshotStore) describeNewest() error {
 	kept, err := s.List()
 	if err != nil || len(kept) == 0 {
@@ -115,8 +114,8 @@ func (s *snapshotStore) describeNewest() error {
 	return nil
 }
 
-// describe keeps in mind what there is to say of the newest snapshot: who asks does not wait for the disk. One that is gone
-// again has a newer one in its place, which is described next.
+// describe caches the description of the newest snapshot, so that readers do not wait for the disk. A deleted snapshot has a newer
+// successor, described next.
 func (s *snapshotStore) describe(index uint64, id string) {
 	if figures := figuresOf(index, filepath.Join(s.dir, id, stateFile)); figures != nil {
 		s.figure.Store(figures)
@@ -127,7 +126,7 @@ type snapshotSink struct {
 	raft.SnapshotSink
 	sync    func() error
 	close   func() error
-	done    func() // it is there
+	done    func() // called when it is complete
 	waiting int    // bytes
 }
 

@@ -16,17 +16,17 @@ import (
 const (
 	defaultSnapshotEntries = 8192
 	defaultSnapshotBytes   = 64 << 20
-	snapshotInterval       = 2 * time.Second // between looks at the number of entries
-	// While the disk is short of space the log of a small state is kept smaller. That of a large one is not: its snapshots take more
-	// space than the log does, and would never end.
+	snapshotInterval       = 2 * time.Second // between checks of the number of entries
+	// Limits while the disk is short of space. They apply to a small state only: the snapshots of a large one take more space than the log,
+	// and would never end.
 	shortSnapshotEntries = 1024
 	shortSnapshotBytes   = 4 << 20
-	// A snapshot writes the whole state: what it costs is spread over an entry for this many inodes.
+	// A snapshot writes the whole state: its cost is spread over an entry for so many inodes.
 	inodesPerEntry = 8
 )
 
-// TakeSnapshots takes one whenever it is due, until the context ends. Raft itself would count entries only, and an entry may
-// have any size from some bytes to a quarter of a MiB.
+// TakeSnapshots takes due snapshots until ctx ends. Raft itself counts only entries, whose sizes differ from some bytes to a quarter of a
+// MiB.
 func (r *Raft) TakeSnapshots(ctx context.Context) {
 	ticker := time.NewTicker(snapshotInterval)
 	defer ticker.Stop()
@@ -51,8 +51,8 @@ func (r *Raft) TakeSnapshots(ctx context.Context) {
 	}
 }
 
-// snapshotDue tells whether enough has been applied since the last snapshot. Slack, from 0 to 1, has the nodes take theirs at
-// different times: they all have the same log.
+// snapshotDue reports whether enough was applied since the last snapshot. slack, from 0 to 1, spreads the snapshots of nodes, which all
+// have the same log.
 func (r *Raft) snapshotDue(slack float64) bool {
 	last, applied := uint64(r.files.snapshots.last().index), r.AppliedIndex()
 	if applied <= last {
@@ -62,7 +62,7 @@ func (r *Raft) snapshotDue(slack float64) bool {
 	return applied-last >= r.snapshotEntries() || r.files.sizes.between(ids.Index(last), ids.Index(applied)) >= most+uint64(slack/4*float64(most))
 }
 
-// takeSnapshot leaves as much of the log as a follower may need that was away for a while. Why it fails raft itself tells.
+// takeSnapshot keeps a part of the log for followers that were away for a while. Raft logs its errors.
 func (r *Raft) takeSnapshot() (taken bool) {
 	config := r.ReloadableConfig()
 	config.TrailingLogs = r.trailingEntries()
@@ -72,13 +72,13 @@ func (r *Raft) takeSnapshot() (taken bool) {
 	return r.Snapshot().Error() == nil
 }
 
-// takeSnapshotFromReserve takes one with the space that the reserve had: the log that it ends has as much, or more.
+// takeSnapshotFromReserve uses the space of the reserve: the truncation frees as much or more.
 func (r *Raft) takeSnapshotFromReserve() (taken bool) {
 	return r.files.space.short.Load() && r.files.space.release() && r.takeSnapshot()
 }
 
-// snapshotEntries is after how many entries a snapshot is taken, and how many are kept behind it. It is a small number times a
-// power of two, so that it seldom changes.
+// snapshotEntries returns the number of entries between snapshots, and kept after one. It is a small number times a power of two, so it
+// seldom changes.
 func (r *Raft) snapshotEntries() uint64 {
 	entries := cmp.Or(r.cfg.SnapshotEntries, defaultSnapshotEntries)
 	if r.files.space.short.Load() {
@@ -92,14 +92,13 @@ func (r *Raft) snapshotEntries() uint64 {
 	return entries
 }
 
-// snapshotBytes is after how many bytes of the log a snapshot is taken: it writes about as much as is used.
+// snapshotBytes returns the size of the log between snapshots, about the size of the state.
 func (r *Raft) snapshotBytes() (bytes uint64) {
 	r.FSM.View(func(ns *namespace.Namespace) { bytes = ns.Usage().GetBytes() })
 	return max(bytes, cmp.Or(r.cfg.snapshotBytes, r.files.space.logShare()))
 }
 
-// trailingEntries is how many entries are left behind a snapshot: those of the newest that have no more than the least bytes
-// between two snapshots.
+// trailingEntries returns how many entries stay after a snapshot: the newest ones, up to the least size between two snapshots.
 func (r *Raft) trailingEntries() uint64 {
 	entries, most := r.snapshotEntries(), cmp.Or(r.cfg.snapshotBytes, r.files.space.logShare())
 	if r.files.sizes.between(0, math.MaxUint64-1) > most {
@@ -108,8 +107,8 @@ func (r *Raft) trailingEntries() uint64 {
 	return entries
 }
 
-// logShare is after how many bytes of the log a snapshot is taken at the earliest: less on a small disk, which has to hold
-// them twice, and three states, and less while it is short of space.
+// logShare returns the least size of the log between snapshots. It is less on a small disk, which has to hold the log twice and three
+// states, and while space is short.
 func (r *diskReserve) logShare() uint64 {
 	if r.short.Load() {
 		return shortSnapshotBytes

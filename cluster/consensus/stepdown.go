@@ -2,23 +2,23 @@ package consensus
 
 import "sync"
 
-// StepDown is the silence that a node keeps that cannot go on: it says nothing to the other nodes and to mounts any more, so
-// that they turn to another one. The process may take long to end with a disk that hangs.
+// StepDown silences a node that cannot continue: it sends nothing to other nodes and mounts, so that they turn to another one. With a
+// hanging disk the process may take long to end.
 type StepDown struct {
 	once  sync.Once
-	begun chan struct{} // closed
+	begun chan struct{} // closed once begun
 }
 
-// NewStepDown is of a node that speaks.
+// NewStepDown returns one that has not begun.
 func NewStepDown() *StepDown { return &StepDown{begun: make(chan struct{})} }
 
 // Begin makes the node silent, for good.
 func (s *StepDown) Begin() { s.once.Do(func() { close(s.begun) }) }
 
-// Done is closed when it begins.
+// Done returns a channel that is closed when it begins.
 func (s *StepDown) Done() <-chan struct{} { return s.begun }
 
-// Begun tells whether the node is silent.
+// Begun reports whether it has begun.
 func (s *StepDown) Begun() bool {
 	select {
 	case <-s.begun:

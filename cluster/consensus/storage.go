@@ -11,7 +11,7 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// storage is all that raft has on disk.
+// storage has all of raft's files.
 type storage struct {
 	disk      *disk
 	space     *diskReserve
@@ -20,11 +20,11 @@ type storage struct {
 	sizes     *meteredLog
 	votes     *voteStore
 	snapshots *snapshotStore
-	snapshot  position // the last entry of the newest when it was opened; index 0: there was none
+	snapshot  position // last entry of the newest one at the start; index 0: none
 }
 
-// openStorage checks everything that it opens before raft may rely on it, and answers the state that raft starts from: that of
-// the newest snapshot, or an empty one. The disk is not watched yet.
+// openStorage checks all files before raft relies on them. It returns the state of the newest snapshot, or an empty one. The disk is not
+// watched yet.
 func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, error) {
 	snapshots, err := openSnapshots(dir.Path, cfg.Logger)
 	if err != nil {
@@ -34,7 +34,7 @@ func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, e
 	if err != nil {
 		return nil, nil, err
 	}
-	if state.Version() > dir.versions.Newest { // what is older can be read, and the log goes on from there
+	if state.Version() > dir.versions.Newest { // older data can be read, and the log continues from there
 		err := state.CheckVersion(dir.versions)
 		return nil, nil, fmt.Errorf("data directory %s, which stays as it is: %w", dir.Path, err)
 	}

@@ -14,9 +14,9 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// transport is raft's network transport without the heartbeat fast path (hashicorp/raft#695). It tells followers only what
-// parallelLog lets it, and says nothing to anybody once it is to be silent. It finds a server where that was met last, and takes no
-// answer for a server's that is another's: addresses change, and one vote or one copy must not count for two.
+// transport is raft's network transport without the heartbeat fast path (hashicorp/raft#695). It sends only commit indexes allowed by
+// parallelLog, and nothing after a step-down. It dials learned addresses, and rejects replies of other servers: addresses change, and one
+// vote or copy must not count twice.
 type transport struct {
 	network
 	self      raft.ServerID
@@ -29,14 +29,14 @@ type transport struct {
 	gate      *appendGate
 }
 
-// Why a node does not speak for the cluster.
+// Reasons why a node sends nothing.
 var (
 	errSteppedDown = errors.New("this node is to be silent")
 	errFull        = errors.New("the disk of this node is full")
 )
 
-// maySend is nil unless nothing may be said to others. A leader whose disk is full says nothing as such, and so it leads no more
-// within a lease, and another one can be elected, whatever is only in its memory.
+// maySend returns an error if nothing may be sent. A leader with a full disk sends nothing, so it loses leadership within a lease, whatever
+// is only in its memory, and another one can be elected.
 func (t transport) maySend() error {
 	if t.stepDown.Begun() {
 		return errSteppedDown
@@ -62,10 +62,10 @@ func (t transport) Close() error {
 	return t.network.Close()
 }
 
-// EncodePeer is part of raft.Transport. It names a server by id and address, and this one by its process too: ID#INSTANCE@ADDRESS. A
-// follower remembers its vote as these bytes, and grants them the vote of that term once more without a look at the log. So only the
-// request of the same process may have the same bytes: not another server that has since got the address, nor a copy of the server. A
-// process asks once in a term, since it stores a new term first.
+// EncodePeer is part of raft.Transport. It encodes a server's id and address, and this process: ID#INSTANCE@ADDRESS. A follower stores its
+// vote as these bytes, and repeats the vote of a term without a look at the log. So only a request of the same process may have the same
+// bytes: not a copy of the server, nor another server that took over the address. A process asks once in a term, because it stores a new
+// term first.
 func (t transport) EncodePeer(id raft.ServerID, address raft.ServerAddress) []byte {
 	if id == t.self {
 		id += raft.ServerID(instanceMark + strconv.FormatUint(uint64(t.instance), 16))
@@ -73,7 +73,7 @@ func (t transport) EncodePeer(id raft.ServerID, address raft.ServerAddress) []by
 	return []byte(string(id) + peerSeparator + string(address))
 }
 
-// Neither is in an id or an address.
+// Neither occurs in an id or an address.
 const (
 	peerSeparator = "@"
 	instanceMark  = "#"
@@ -85,7 +85,7 @@ func (t transport) DecodePeer(peer []byte) raft.ServerAddress {
 	return address
 }
 
-// decodePeer returns an instance of 0 for a peer that does not say which process it is.
+// decodePeer returns instance 0 for a peer without one.
 func decodePeer(peer []byte) (address raft.ServerAddress, instance ids.Instance) {
 	name, at, found := strings.Cut(string(peer), peerSeparator)
 	if !found {
@@ -99,7 +99,7 @@ func decodePeer(peer []byte) (address raft.ServerAddress, instance ids.Instance)
 	return raft.ServerAddress(at), ids.Instance(number)
 }
 
-// SetHeartbeatHandler does nothing, so heartbeats come through the consumer like all else.
+// SetHeartbeatHandler does nothing, so that heartbeats arrive through the consumer like other messages.
 func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 // AppendEntries is part of raft.Transport.
@@ -126,7 +126,7 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress
 	return newAppendPipeline(pipeline, t.prepare, func(answer raft.WithRPCHeader) error { return t.accept(id, at, answer) }), nil
 }
 
-// prepare makes of a message what may be sent.
+// prepare limits a message to the data that may be sent.
 func (t transport) prepare(req *raft.AppendEntriesRequest) error {
 	if err := t.maySend(); err != nil {
 		return err
@@ -156,8 +156,8 @@ func (t transport) RequestVote(
 	return t.reach(id, to, resp, func(at raft.ServerAddress) error { return t.network.RequestVote(id, at, req, resp) })
 }
 
-// InstallSnapshot is part of raft.Transport. The answer does not say whose it is, so that is asked before: another server would go
-// back to the snapshot. A follower does nothing else until it has all of a snapshot, or no more comes.
+// InstallSnapshot is part of raft.Transport. Its reply names no server, so this one is identified before: another server would go back to
+// the snapshot. A follower does nothing else until the snapshot is complete, or ends.
 func (t transport) InstallSnapshot(
 	id raft.ServerID, to raft.ServerAddress, req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
@@ -172,12 +172,12 @@ func (t transport) InstallSnapshot(
 	return err
 }
 
-// TimeoutNow is part of raft.Transport. The answer does not say whose it is; another server that stands for election does no harm.
+// TimeoutNow is part of raft.Transport. Its reply names no server; an election by another server does no harm.
 func (t transport) TimeoutNow(id raft.ServerID, to raft.ServerAddress, req *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
 	return t.network.TimeoutNow(id, t.addresses.Of(id, to), req, resp)
 }
 
-// reach calls a server where it was met last, or else where the configuration has it. The answer has to be its own.
+// reach calls a server at its learned or configured address. The reply has to be its own.
 func (t transport) reach(id raft.ServerID, configured raft.ServerAddress, answer raft.WithRPCHeader, call func(raft.ServerAddress) error) error {
 	at := t.addresses.Of(id, configured)
 	if err := call(at); err != nil {
@@ -187,7 +187,7 @@ func (t transport) reach(id raft.ServerID, configured raft.ServerAddress, answer
 	return t.accept(id, at, answer)
 }
 
-// accept is nil if a server has given the answer itself, by the process that counts; else it was not met there.
+// accept returns nil for a reply of the server itself, from the process that counts. Otherwise the learned address is dropped.
 func (t transport) accept(id raft.ServerID, at raft.ServerAddress, answer raft.WithRPCHeader) error {
 	err := ofServer(id, at, answer)
 	if err == nil {
@@ -207,7 +207,8 @@ func (t transport) follow(id raft.ServerID, at raft.ServerAddress, answer raft.W
 	return t.instances.Follow(id, at, instance)
 }
 
-// identify returns nil if the server itself answers at an address. It asks for a pre-vote in term 0, in which raft never asks (appendGate.identify).
+// identify returns nil if the server itself answers at an address. It asks for a pre-vote in term 0, which raft never does
+// (appendGate.identify).
 func (t transport) identify(id raft.ServerID, at raft.ServerAddress) error {
 	if err := t.maySend(); err != nil {
 		return err
@@ -228,7 +229,7 @@ func (t transport) header() raft.RPCHeader {
 	return raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(t.self), Addr: t.EncodePeer(t.self, t.LocalAddr())}
 }
 
-// ofServer is nil if a server has given the answer itself.
+// ofServer returns nil for a reply of the server itself.
 func ofServer(id raft.ServerID, at raft.ServerAddress, answer raft.WithRPCHeader) error {
 	if by := answer.GetRPCHeader().ID; string(by) != string(id) {
 		return fmt.Errorf("at its address %s answers %q", at, by)
@@ -236,7 +237,7 @@ func ofServer(id raft.ServerID, at raft.ServerAddress, answer raft.WithRPCHeader
 	return nil
 }
 
-// untilStepDown ends with an error once this node may not speak.
+// untilStepDown returns an error once this node may send nothing.
 type untilStepDown struct {
 	io.Reader
 	transport transport
@@ -254,7 +255,7 @@ const (
 	transportTimeout = 5 * time.Second
 )
 
-// aloneAddress is that of a node without network.
+// aloneAddress is the address of a node without network.
 const aloneAddress = "local"
 
 func newTransport(cfg *Config, dir *Directory, files *storage) raft.Transport {

@@ -9,19 +9,18 @@ import (
 	"os"
 )
 
-// A bbolt file begins with two pages that say in turn what the newest state is (go.etcd.io/bbolt, internal/common/meta.go).
+// A bbolt file begins with two pages that describe the newest state in turn (go.etcd.io/bbolt, internal/common/meta.go).
 const (
 	boltMagic      = 0xED0CDAED
-	boltPageHead   = 16 // bytes of a page before what it holds
+	boltPageHead   = 16 // bytes of a page before its content
 	boltPageSizeAt = 8  // in a meta
 	boltTxAt       = 48
 	boltSumAt      = 56
 	boltMetaSize   = 64
 )
 
-// checkMetaPages requires that both pages are sound, and of two transactions one after the other. bbolt itself makes do with
-// one, and goes back to the state before if the other is damaged: to a vote that is not the last. A crash does not leave
-// one of them in part, since what counts of it is within a sector.
+// checkMetaPages requires two intact pages of consecutive transactions. bbolt itself accepts one, and would go back to an older state, with
+// an older vote. A crash cannot damage one of them, because its relevant part is within a sector.
 func checkMetaPages(path string) error {
 	file, err := os.Open(path)
 	if err != nil {

@@ -19,15 +19,14 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// voteStore keeps all that raft must not forget besides its log in one record with a checksum: the current term, and the
-// last vote with its term. Raft writes term and candidate of a vote one after the other, and a crash between the two would
-// leave a vote of one term with the candidate of another (hashicorp/raft#661).
+// voteStore keeps the current term and the last vote in one record with a checksum. Raft writes term and candidate of a vote one after the
+// other. A crash between the two would leave a vote of one term with the candidate of another (hashicorp/raft#661).
 type voteStore struct {
 	bolt   *raftboltdb.BoltStore
-	log    *parallelLog // to be on disk before the next term begins
-	disk   *disk        // nil: nobody watches
+	log    *parallelLog // flushed before the next term begins
+	disk   *disk        // nil: not watched
 	stored votes
-	term   ids.Term // of the vote that raft is about to complete; raft writes from one goroutine
+	term   ids.Term // of an incomplete vote; raft writes from one goroutine
 	failed error    // why that goroutine ended
 }
 
@@ -36,10 +35,10 @@ var _ raft.StableStore = (*voteStore)(nil)
 type votes struct {
 	current   ids.Term
 	term      ids.Term // of the last vote
-	candidate []byte   // that got it
+	candidate []byte   // of the last vote
 }
 
-// Raft's keys, and the one under which all of it is kept.
+// Raft's keys, and the key of the record.
 const (
 	keyCurrentTerm   = "CurrentTerm"
 	keyVoteTerm      = "LastVoteTerm"
@@ -47,7 +46,7 @@ const (
 	keyVotes         = "Votes"
 )
 
-// openVotes checks the whole file before raft may rely on it. used says that there must be a record.
+// openVotes checks the whole file. used means that there must be a record.
 func openVotes(path string, used bool) (*voteStore, error) {
 	if err := checkVotes(path, used); err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func openVotes(path string, used bool) (*voteStore, error) {
 // Close is not part of raft.StableStore.
 func (v *voteStore) Close() error { return v.bolt.Close() }
 
-// SetUint64 is part of raft.StableStore. Raft's goroutine ends with the disk: a node that cannot keep a term takes no part in it.
+// SetUint64 is part of raft.StableStore. If the disk fails, it ends raft's goroutine: a node that cannot store a term takes no part in it.
 func (v *voteStore) SetUint64(key []byte, value uint64) error {
 	switch string(key) {
 	case keyVoteTerm:
@@ -78,7 +77,7 @@ func (v *voteStore) SetUint64(key []byte, value uint64) error {
 		err := v.save(next)
 		if err != nil && v.disk != nil {
 			v.failed = err
-			runtime.Goexit() // raft would panic, and this process is to end in order: it has been told why
+			runtime.Goexit() // raft would panic; this process ends in order instead
 		}
 		return err
 	}
@@ -95,7 +94,7 @@ func (v *voteStore) Set(key, value []byte) error {
 	return v.save(next)
 }
 
-// GetUint64 is part of raft.StableStore. What was never set is 0.
+// GetUint64 is part of raft.StableStore. An unset value is 0.
 func (v *voteStore) GetUint64(key []byte) (uint64, error) {
 	switch string(key) {
 	case keyVoteTerm:
@@ -106,7 +105,7 @@ func (v *voteStore) GetUint64(key []byte) (uint64, error) {
 	return 0, fmt.Errorf("raft has no number %q to keep", key)
 }
 
-// Get is part of raft.StableStore. What was never set is empty.
+// Get is part of raft.StableStore. An unset value is empty.
 func (v *voteStore) Get(key []byte) ([]byte, error) {
 	if string(key) != keyVoteCandidate {
 		return nil, fmt.Errorf("raft has no %q to keep", key)
@@ -137,7 +136,7 @@ func (v *voteStore) save(next votes) error {
 	return nil
 }
 
-// loadVotes answers nothing where there is no record yet.
+// loadVotes returns a zero record if there is none yet.
 func loadVotes(bolt *raftboltdb.BoltStore, used bool) (votes, error) {
 	record, err := bolt.Get([]byte(keyVotes))
 	switch {
@@ -152,8 +151,7 @@ func loadVotes(bolt *raftboltdb.BoltStore, used bool) (votes, error) {
 	return votes{ids.Term(binary.BigEndian.Uint64(record)), ids.Term(binary.BigEndian.Uint64(record[8:])), record[16:]}, nil
 }
 
-// checkVotes looks at the file before it is used. Damage in a memory-mapped file can show as a fault or a panic, and does
-// so here.
+// checkVotes checks the file before it is used. Damage in a memory-mapped file can cause a fault or a panic, and does so here.
 func checkVotes(path string, used bool) (err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -193,7 +191,7 @@ func checkVotes(path string, used bool) (err error) {
 	return nil
 }
 
-// checkPages looks at the structure of the file, whatever is in it.
+// checkPages checks the structure of the file.
 func checkPages(path string, size int64) (err error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})
 	if err != nil {
@@ -214,10 +212,11 @@ func checkPages(path string, size int64) (err error) {
 	})
 }
 
-// votesBucket is where raft-boltdb keeps term and vote.
+// votesBucket is raft-boltdb's bucket for term and vote.
 const votesBucket = "conf"
 
-// hasBuckets reports whether a file has the buckets that raft-boltdb makes after it has created the file. A process may have been killed in between.
+// hasBuckets reports whether a file has the buckets of raft-boltdb. They are made after the file, and the process may have been killed in
+// between.
 func hasBuckets(path string) (has bool, err error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})
 	if err != nil {

@@ -10,7 +10,7 @@ type watchedLog struct {
 
 var _ raft.MonotonicLogStore = (*watchedLog)(nil)
 
-// IsMonotonic says that the log has no gaps, so raft empties it when a snapshot takes its place.
+// IsMonotonic says that the log has no gaps, so raft empties it when a snapshot replaces it.
 func (l *watchedLog) IsMonotonic() bool { return true }
 
 // StoreLog is part of raft.LogStore.
@@ -21,7 +21,7 @@ func (l *watchedLog) StoreLogs(entries []*raft.Log) error {
 	return l.disk.do(func() error { return l.LogStore.StoreLogs(entries) })
 }
 
-// DeleteRange is part of raft.LogStore. Raft goes on when it fails, with entries that it believes gone.
+// DeleteRange is part of raft.LogStore. After an error raft would continue with entries that it believes deleted.
 func (l *watchedLog) DeleteRange(first, last uint64) error {
 	return l.disk.do(func() error { return l.LogStore.DeleteRange(first, last) })
 }

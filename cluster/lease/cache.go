@@ -9,37 +9,37 @@ import (
 )
 
 const (
-	maxAnswers   = 2048            // that a mount keeps
-	maxQuestions = 4096            // questions that it remembers
-	useAge       = 3 * Duration    // for which what was used is not given back
-	prefetchAge  = Duration / 2    // likewise what came with a command, and was not asked for
-	askedAge     = 5 * time.Second // within which a question that comes again is one that was asked for twice
+	maxAnswers   = 2048            // kept by a mount
+	maxQuestions = 4096            // remembered questions
+	useAge       = 3 * Duration    // after use, before the lease is released
+	prefetchAge  = Duration / 2    // the same for an unused prefetch
+	askedAge     = 5 * time.Second // in which a repeated question counts as asked twice
 )
 
-// Cache is what a mount keeps of answers. Times are those of its CLOCK_BOOTTIME.
+// Cache has a mount's leased answers. Times are on its CLOCK_BOOTTIME.
 type Cache struct {
 	mu         sync.Mutex
-	holder     Holder          // whose promises these are
-	former     map[Holder]bool // whose they were before: what comes for these is too late
+	holder     Holder          // of these leases
+	former     map[Holder]bool // earlier holders: an answer for them is too late
 	generation uint64
-	retired    uint64 // no generation up to this one counts any more
+	retired    uint64 // generations up to this one are over
 	until      time.Duration
 	answers    map[string]*answer
-	byInode    map[ids.Inode]map[string]bool // which answers say something of an inode
+	byInode    map[ids.Inode]map[string]bool // answers by inode
 	drops      dropLog
-	changing   int                      // how many commands are on their way (Change)
-	asked      map[string]time.Duration // when each question was asked last
-	idle       time.Duration            // from when on it is given back, unless it is used before
+	changing   int                      // commands under way (Change)
+	asked      map[string]time.Duration // last time of each question
+	idle       time.Duration            // release time, unless it is used before
 }
 
 type answer struct {
 	result *storepb.Result
 	inodes []ids.Inode
 	until  time.Duration // 0: as long as the lease
-	isUsed bool          // somebody has asked for it since it came
+	isUsed bool          // it was asked for since it came
 }
 
-// NewCache makes an empty one.
+// NewCache returns an empty cache.
 func NewCache() *Cache {
 	c := &Cache{former: make(map[Holder]bool), asked: make(map[string]time.Duration)}
 	c.clear()
@@ -51,8 +51,8 @@ func (c *Cache) clear() {
 	c.until = 0
 }
 
-// Get answers a question if its answer is held; nil: it is not. The result is shared: nobody changes it. The clock is read after
-// what is kept: whoever is stopped in between finds out.
+// Get returns the leased answer to a question; nil: there is none. Callers must not change it. The clock is read after the answer, so a
+// pause in between is noticed.
 func (c *Cache) Get(question string, now func() time.Duration) *storepb.Result {
 	c.mu.Lock()
 	a, until := c.answers[question], c.until
@@ -71,11 +71,11 @@ func (c *Cache) Get(question string, now func() time.Duration) *storepb.Result {
 	defer c.mu.Unlock()
 	c.idle = max(c.idle, at+useAge)
 	a.isUsed = true
-	c.noteQuestion(question, at) // if the lease lapses, the next one is to come with the next answer
+	c.noteQuestion(question, at) // so that the next answer comes with a lease, if this one expires
 	return a.result
 }
 
-// noteQuestion notes when a question was put.
+// noteQuestion records the time of a question.
 func (c *Cache) noteQuestion(question string, at time.Duration) {
 	if _, found := c.asked[question]; !found && len(c.asked) >= maxQuestions {
 		clear(c.asked)
@@ -83,16 +83,15 @@ func (c *Cache) noteQuestion(question string, at time.Duration) {
 	c.asked[question] = at
 }
 
-// Keep keeps the answer to a question, which the leader has promised in a generation, for as long as lasts at most if that is not
-// 0. It has come now, which may be long after it was asked for: somebody uses it all the same, or may soon if it came with a command. It tells
-// whether there is a lease now that was none before: somebody has to have it extended, or say that it is not used, also if nothing is kept.
+// Keep keeps a leased answer, for at most lasts if that is not 0. now is the time of its arrival, which may be long after the question.
+// Keep reports whether a lease began: then the caller has to renew or release it, even if no answer was kept.
 func (c *Cache) Keep(t Ticket, generation uint64, result *storepb.Result, inodes []ids.Inode, lasts, now time.Duration) (begun bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.former[t.holder] {
 		return false
 	}
-	if t.holder != c.holder { // of another session, and perhaps of another cluster, whose generations are its own
+	if t.holder != c.holder { // of another session, perhaps in another cluster with generations of its own
 		c.clear()
 		c.former[c.holder] = true
 		c.holder, c.generation, c.retired = t.holder, 0, 0
@@ -141,7 +140,7 @@ func (c *Cache) forget(question string) {
 	}
 }
 
-// Drop forgets what says something of inodes, also if it was asked before and has not come yet.
+// Drop forgets all answers about inodes, and answers to questions under way.
 func (c *Cache) Drop(inodes ...ids.Inode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,7 +156,7 @@ func (c *Cache) drop(inodes []ids.Inode) {
 	}
 }
 
-// Remaining is for how long the lease of a generation lasts yet; 0: it is over, or does not count.
+// Remaining returns how long the lease of a generation lasts; 0: it is over.
 func (c *Cache) Remaining(holder Holder, generation uint64, now time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,8 +166,8 @@ func (c *Cache) Remaining(holder Holder, generation uint64, now time.Duration) t
 	return max(c.until-now, 0)
 }
 
-// Extend notes that the leader has extended the lease of a generation, at a request that was sent at that time, with what it began to confirm
-// after it had held that for so long, on its own clock. On this one no more than from then until now counts of that.
+// Extend records an extension. The leader got the request, held it for held on its own clock, and then began to confirm. On this clock, no
+// more than now minus sent counts of that.
 func (c *Cache) Extend(holder Holder, generation uint64, sent, held, now time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,7 +176,7 @@ func (c *Cache) Extend(holder Holder, generation uint64, sent, held, now time.Du
 	}
 }
 
-// Clear drops everything that is held. It answers whose it was and in which generation, which does not count any more; 0: it did not before.
+// Clear drops all answers. It returns the holder and the ended generation; 0: it had ended before.
 func (c *Cache) Clear() (holder Holder, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,7 +188,7 @@ func (c *Cache) Clear() (holder Holder, generation uint64) {
 	return c.holder, generation
 }
 
-// Invalidate is Clear for a generation, of which the leader knows nothing any more.
+// Invalidate is Clear for a generation that the leader has lost.
 func (c *Cache) Invalidate(holder Holder, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,8 +198,8 @@ func (c *Cache) Invalidate(holder Holder, generation uint64) {
 	}
 }
 
-// Lease is whose the lease is that is held; isUsed is false if nobody had a use for it for some time, it is over or no more is kept. A command
-// that is on its way has a use for it: its answer may be kept.
+// Lease returns the present lease. isUsed is false if it was not used for some time, is over, or the cache is full. A command under way
+// uses it: its answer may be kept.
 func (c *Cache) Lease(now time.Duration) (holder Holder, generation uint64, isUsed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

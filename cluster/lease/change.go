@@ -8,8 +8,8 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Applied is told what each command touched, before anybody can read what it did: also while the node does not lead any more, for its
-// answer to a command from before may still be on its way.
+// Applied records the inodes that a command touched, before its effects can be read. It is also called after the end of leadership, because
+// the reply to an earlier command may still be under way.
 func (t *Table) Applied(index ids.Index, touched []ids.Inode, now time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -30,10 +30,10 @@ func (t *Table) Applied(index ids.Index, touched []ids.Inode, now time.Duration)
 	}
 }
 
-// Pending is changes that must not be shown yet.
+// Pending has changes that must not be shown yet.
 type Pending []*change
 
-// IsOver tells whether all of them can be shown.
+// IsOver reports whether all of them may be shown.
 func (p Pending) IsOver() bool {
 	for _, c := range p {
 		select {
@@ -45,7 +45,7 @@ func (p Pending) IsOver() bool {
 	return true
 }
 
-// All are those that are pending up to an index.
+// All returns the pending changes up to an index.
 func (t *Table) All(upTo ids.Index) Pending {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +58,7 @@ func (t *Table) All(upTo ids.Index) Pending {
 	return pending
 }
 
-// Of are those that are pending up to an index and have touched one of the inodes.
+// Of returns the pending changes up to an index that touched one of the inodes.
 func (t *Table) Of(upTo ids.Index, inodes []ids.Inode) Pending {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +71,7 @@ func (t *Table) Of(upTo ids.Index, inodes []ids.Inode) Pending {
 	return pending
 }
 
-// deadline is when a change waits for nobody any more in any case.
+// deadline returns when a change may be shown in any case.
 func (t *Table) deadline(c *change) (latest time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,7 +81,7 @@ func (t *Table) deadline(c *change) (latest time.Duration) {
 	return latest
 }
 
-// Await returns once changes can be shown. The error is why ctx has ended before.
+// Await waits until changes may be shown, or returns ctx's error.
 func (t *Table) Await(ctx context.Context, pending Pending, now func() time.Duration) error {
 	for _, c := range pending {
 		for waiting := true; waiting; {

@@ -2,11 +2,11 @@ package lease
 
 import "lockfs/raftstore/storepb"
 
-// MaxWithCommand is how many questions go with a command at most, and how many inodes that it changes.
+// MaxWithCommand limits the questions and the dropped inodes of a command.
 const MaxWithCommand = 8
 
-// ForCreated is a question that goes with a command, once that has a result: about inode 0 it means the one of the result, and of a content by
-// the name that the command used, as whoever opens it by that name asks. Any other question is the same.
+// ForCreated completes a question that came with a command, by its result: inode 0 stands for the inode of the result, and a read gets the
+// name used by the command, as in a later open. Other questions stay as they are.
 func ForCreated(question *storepb.Query, result *storepb.Result) *storepb.Query {
 	ino := result.GetAttr().GetIno()
 	switch q := question.GetQuery().(type) {

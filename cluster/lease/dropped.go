@@ -6,11 +6,11 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// maxChangers is of how many inodes the table knows who changes them.
+// maxChangers is the number of inodes whose last changer the table knows.
 const maxChangers = 4096
 
-// Dropped is a mount's word, with a command, that it is about to change inodes and has dropped what it had asked of them before a
-// position: nobody has to ask it to. What it asked for after that it holds on, however late the command comes, or how often.
+// Dropped takes the list that a mount sends with a command: the inodes it is about to change, and has dropped. They need no revocation. A
+// lease asked for after position stays, even if the command comes late or twice.
 func (t *Table) Dropped(of Holder, position uint64, inodes []ids.Inode, now time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -23,14 +23,14 @@ func (t *Table) Dropped(of Holder, position uint64, inodes []ids.Inode, now time
 		if h == nil {
 			continue
 		}
-		// What it was asked to drop before, it will say of its own.
+		// a revocation sent before is acknowledged separately
 		if holding, holds := h.holds[ino]; holds && holding.revoke == 0 && holding.asked < position {
 			t.unhold(h, ino)
 		}
 	}
 }
 
-// noteChanger is called before others are asked to drop it.
+// noteChanger is called before other holders are revoked.
 func (t *Table) noteChanger(of Holder, ino ids.Inode, now time.Duration) {
 	last, found := t.changers[ino]
 	next := changer{of, now, last.other}
@@ -52,7 +52,7 @@ func (t *Table) hasOthers(than Holder, ino ids.Inode) bool {
 	return false
 }
 
-// IsSoleHolder tells whether nobody but a mount holds any of the inodes, or has done so or changed one in the last moment, as far as mounts say.
+// IsSoleHolder reports whether no other mount holds one of the inodes, or did, or changed one, within QuietPeriod.
 func (t *Table) IsSoleHolder(with Holder, inodes []ids.Inode, now time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

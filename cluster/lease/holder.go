@@ -6,61 +6,61 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// maxHeld is how many inodes a mount holds at most.
+// maxHeld limits the inodes of a mount.
 const maxHeld = 4096
 
-// blockTime is for how long a mount that did not drop what it was asked to gets nothing, unless it is heard of before.
+// blockTime is how long a mount gets no lease after it ignored a revocation, unless it renews before.
 const blockTime = 10 * Duration
 
-// Holder is who holds something: a session's client. A process that goes on with the session of another one is a client of its own, so
-// that nothing the other sent counts for it.
+// Holder is a client of a session. A process that takes over a session is another client, so late messages of its predecessor do not count
+// for it.
 type Holder struct {
 	Session ids.Session
-	Client  uint64 // drawn by each
+	Client  uint64 // drawn by each client
 }
 
-// Request is what somebody says of himself who wants a lease.
+// Request is a client's request for a lease.
 type Request struct {
 	Holder
-	Retired uint64 // no generation up to this one counts for him any more
-	Asked   uint64 // his position (Ticket) when he asked
+	Retired uint64 // generations up to this one are over
+	Asked   uint64 // position (Ticket) of the question
 }
 
-// holder is a mount with what it holds.
+// holder is a mount with its leases.
 type holder struct {
 	id         Holder
 	generation uint64
 	until      time.Duration
 	holds      map[ids.Inode]holding
-	revokes    uint64 // number of the last such request
-	dropped    uint64 // the last one it has done
-	isNotified bool   // it is among those that Told answers next
+	revokes    uint64 // number of the last revocation
+	dropped    uint64 // last acknowledged revocation
+	isNotified bool   // NotifiedHolders returns it next
 }
 
-// holding is what is noted of an inode that a mount holds.
+// holding is an inode held by a mount.
 type holding struct {
-	revoke uint64 // number of the request to drop it; 0: there is none
-	asked  uint64 // the position from which it was asked for last
+	revoke uint64 // number of its revocation; 0: none
+	asked  uint64 // position of the last question about it
 }
 
-// changer is who has said that it would change an inode, and when.
+// changer is the mount that announced the last change of an inode.
 type changer struct {
 	by    Holder
 	at    time.Duration
-	other time.Duration // when another one had to do with it last, or before; 0: never
+	other time.Duration // last use by another mount, or earlier; 0: never
 }
 
-// reader is a mount that asks about an inode.
+// reader is a mount that reads an inode.
 type reader struct {
 	of  Holder
 	ino ids.Inode
 }
 
-// readCount is how often it has asked since the inode changed.
+// readCount counts its reads since the inode changed.
 type readCount struct {
-	changed int64 // when that was, whatever the clock
+	changed int64 // when that was, on any clock
 	reads   int
 }
 
-// mustDrop tells whether the mount has something to drop.
+// mustDrop reports whether a revocation is not acknowledged.
 func (h *holder) mustDrop() bool { return h.revokes > h.dropped }

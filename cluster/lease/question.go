@@ -7,7 +7,7 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// ticket is called with the mutex held.
+// ticket needs the mutex.
 func (c *Cache) ticket(holder Holder, question string, now time.Duration) Ticket {
 	t := Ticket{question: question, holder: holder, Position: c.drops.position, Sent: now}
 	if holder == c.holder {
@@ -16,7 +16,7 @@ func (c *Cache) ticket(holder Holder, question string, now time.Duration) Ticket
 	return t
 }
 
-// Ask notes that somebody asks a question. He wants a lease if it was asked a short while ago, too.
+// Ask records a question. The mount wants a lease if the same question was asked a short while ago.
 func (c *Cache) Ask(holder Holder, question string, now time.Duration) (ticket Ticket, wants bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -25,8 +25,8 @@ func (c *Cache) Ask(holder Holder, question string, now time.Duration) (ticket T
 	return c.ticket(holder, question, now), holder.Session != 0 && found && now-before < askedAge
 }
 
-// Change drops what the mount is about to change itself, before each time that it sends a command. It answers which questions had been
-// answered from what is dropped: they may be asked again.
+// Change drops the inodes that the mount is about to change, before each attempt to send a command. It returns the questions whose answers
+// were used and dropped: they may come again.
 func (c *Cache) Change(holder Holder, now time.Duration, inodes ...ids.Inode) (ticket Ticket, again []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,14 +43,14 @@ func (c *Cache) Change(holder Holder, now time.Duration, inodes ...ids.Inode) (t
 	return ticket, again
 }
 
-// Changing is called when a command begins, and Changed once it has come back, or is given up.
+// Changing is called when a command begins, and Changed at its end.
 func (c *Cache) Changing() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changing++
 }
 
-// Changed ends what Changing began.
+// Changed ends Changing.
 func (c *Cache) Changed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

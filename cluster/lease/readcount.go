@@ -3,15 +3,15 @@ package lease
 import "lockfs/raftstore/ids"
 
 const (
-	// grantThreshold is how many questions about an inode a mount has to have asked since that changed for it to be leased before it is Quiet: they
-	// have cost about as much as it costs to have the mount drop it.
+	// grantThreshold is the number of reads after a change that are worth a lease before QuietPeriod: they have cost about as much as a
+	// revocation.
 	grantThreshold = 4
-	// maxReadCounts is of how many mounts and inodes the table counts questions.
+	// maxReadCounts limits the counted pairs of mount and inode.
 	maxReadCounts = 4096
 )
 
-// ReadsOften counts a question of a mount about an inode that has changed last at a time of whatever clock, and tells whether there were
-// so many since then that the mount should have a lease on it even if it may change soon.
+// ReadsOften counts a read of an inode that last changed at a time of any clock. It reports whether there were enough reads since then for
+// an early lease.
 func (t *Table) ReadsOften(of Holder, ino ids.Inode, changed int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

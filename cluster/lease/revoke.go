@@ -6,8 +6,8 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Revocations answers what a mount has to drop and the number to say when it has, and when its lease is to be extended at the latest, if it is to be.
-// known is false if the lease of that generation is lost. [Table.NotifiedHolders] tells when there is more.
+// Revocations returns the inodes that a mount has to drop, the number for [Table.Acknowledge], and the latest time to extend its lease.
+// known is false if the lease of that generation is lost. [Table.NotifiedHolders] tells about new revocations.
 func (t *Table) Revocations(of Holder, generation uint64) (inodes []ids.Inode, number uint64, due time.Duration, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -25,7 +25,7 @@ func (t *Table) Revocations(of Holder, generation uint64) (inodes []ids.Inode, n
 	return inodes, h.revokes, h.until - Duration + Hold, true
 }
 
-// revoke has a mount drop an inode, and answers the number of that request.
+// revoke asks a mount to drop an inode, and returns the number of the revocation.
 func (t *Table) revoke(h *holder, ino ids.Inode) uint64 {
 	holding := h.holds[ino]
 	if holding.revoke != 0 {
@@ -38,10 +38,10 @@ func (t *Table) revoke(h *holder, ino ids.Inode) uint64 {
 	return h.revokes
 }
 
-// News tells, when there is something in it, that Told will answer somebody.
+// News has an element when NotifiedHolders would return a holder.
 func (t *Table) News() <-chan struct{} { return t.news }
 
-// NotifiedHolders answers once those who were asked to drop something, or have lost their leases.
+// NotifiedHolders returns, once each, the holders with a new revocation or a lost lease.
 func (t *Table) NotifiedHolders() []Holder {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func (t *Table) NotifiedHolders() []Holder {
 	return told
 }
 
-// Acknowledge is a mount's word that it has done the requests up to a number.
+// Acknowledge records that a mount has done the revocations up to a number.
 func (t *Table) Acknowledge(of Holder, generation, number uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,8 +72,8 @@ func (t *Table) Acknowledge(of Holder, generation, number uint64) {
 	t.acknowledge(h)
 }
 
-// RevokeAhead asks the holders of inodes to drop them, because a command is on its way that touches them. Nobody gets them before over is
-// called, which is to be once that was applied or will not be.
+// RevokeAhead asks the holders of inodes to drop them, because a command under way touches them. The inodes are not granted before over is
+// called: after the command was applied, or has failed.
 func (t *Table) RevokeAhead(inodes []ids.Inode) (over func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,16 +6,16 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Pause promises nothing more in a term until [Table.Resume], and answers for how long what was promised in it lasts at most. It is false
-// for a term in which the table was not begun.
+// Pause ends granting in a term until [Table.Resume], and returns how long its leases last at most. It returns false for a term in which
+// the table did not begin.
 func (t *Table) Pause(term ids.Term, now time.Duration) (lasts time.Duration, paused bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.pause(term, now)
 }
 
-// Stop is Pause for good: somebody relies on it who was elected in the next term. He need not wait for anything else, as the table was
-// begun once all was over that was promised before.
+// Stop is Pause for good: the leader of the next term relies on it. That leader need not wait for older leases, because the table began
+// after their end.
 func (t *Table) Stop(term ids.Term, now time.Duration) (lasts time.Duration, resigned bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -25,7 +25,7 @@ func (t *Table) Stop(term ids.Term, now time.Duration) (lasts time.Duration, res
 	return lasts, resigned
 }
 
-// Resume promises again after a Pause, unless somebody relies on it meanwhile or the table is of another term.
+// Resume grants again after Pause, unless Stop was called or the term has changed.
 func (t *Table) Resume(term ids.Term) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,5 +45,5 @@ func (t *Table) pause(term ids.Term, now time.Duration) (lasts time.Duration, pa
 	return lasts, true
 }
 
-// isOf tells whether the table was begun in a term.
+// isOf reports whether the table began in a term.
 func (t *Table) isOf(term ids.Term) bool { return term != 0 && t.term == term }

@@ -8,26 +8,26 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Table is what a leader has promised. Times are those of its monotonic clock.
+// Table has the leases that a leader has granted. Times are on its monotonic clock.
 type Table struct {
 	mu           sync.Mutex
-	open         bool     // it leads, and nothing that others have promised counts any more
-	term         ids.Term // in which it was begun; 0: none
-	stopped      bool     // see Resign
+	open         bool     // it leads, and no lease of other leaders lasts
+	term         ids.Term // in which it began; 0: none
+	stopped      bool     // see Stop
 	generation   uint64
 	byID         map[Holder]*holder
 	holders      map[ids.Inode]map[*holder]bool
-	revokedAhead map[ids.Inode]int        // how many commands are on their way that touch it
-	changers     map[ids.Inode]changer    // who has said last that it would change something
-	readCounts   map[reader]readCount     // who has asked how often about what has changed just now
-	changes      []*change                // that wait for somebody, in the order of their indexes
-	lastExpiry   time.Duration            // when leases were last looked for that are over
-	blocked      map[Holder]time.Duration // until when one gets nothing that did not drop what it was asked to
-	notified     []Holder                 // see Told
-	news         chan struct{}            // holds one
+	revokedAhead map[ids.Inode]int        // commands under way that touch it
+	changers     map[ids.Inode]changer    // last announced change
+	readCounts   map[reader]readCount     // reads of recently changed inodes
+	changes      []*change                // pending, in the order of their indexes
+	lastExpiry   time.Duration            // last call of expire
+	blocked      map[Holder]time.Duration // end of the time without leases, after an ignored revocation
+	notified     []Holder                 // see NotifiedHolders
+	news         chan struct{}            // capacity 1
 }
 
-// NewTable makes a table of a node that does not lead.
+// NewTable returns the table of a node that does not lead.
 func NewTable() *Table {
 	t := &Table{news: make(chan struct{}, 1)}
 	t.clear()
@@ -43,7 +43,7 @@ func (t *Table) clear() {
 	t.readCounts = make(map[reader]readCount)
 }
 
-// Begin is called when a node leads in a term, and all promises of others, and its own of earlier terms, are over.
+// Begin starts granting in a term. The caller has waited for all leases of earlier terms.
 func (t *Table) Begin(term ids.Term) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,22 +54,22 @@ func (t *Table) Begin(term ids.Term) {
 	t.open, t.stopped, t.term, t.generation = true, false, term, uint64(term)<<32
 }
 
-// Term returns the last term in which the table was begun; 0: none.
+// Term returns the last term in which the table began; 0: none.
 func (t *Table) Term() ids.Term {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.term
 }
 
-// End is called when a node leads no more: it promises nothing more. What it has promised it still waits for.
+// End stops granting. Leases in force still delay changes.
 func (t *Table) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.open = false
 }
 
-// Grant promises a mount, whose request came just before now, that it is asked before any of the inodes changes. ok is false if it is
-// not promised that. Whoever calls it reads what it will answer after that, and before anything else is applied.
+// Grant leases inodes to a mount, whose request came just before now. ok is false if there is no lease. The caller reads the answer after
+// this call, and before it applies anything else.
 func (t *Table) Grant(to Request, inodes []ids.Inode, now time.Duration) (generation uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +77,7 @@ func (t *Table) Grant(to Request, inodes []ids.Inode, now time.Duration) (genera
 		return 0, false
 	}
 	h := t.byID[to.Holder]
-	switch { // what is over is not gone on with, or the mount would be given what it does not keep
+	switch { // an expired lease is not continued: the mount would not keep its answers
 	case h == nil:
 	case h.generation <= to.Retired:
 		t.lose(h)
@@ -113,8 +113,7 @@ func (t *Table) Grant(to Request, inodes []ids.Inode, now time.Duration) (genera
 	return h.generation, true
 }
 
-// Extend extends the lease of a mount, which has asked for that, with what began to be confirmed at that time, unless there is no such lease
-// or it has something to drop.
+// Extend extends a mount's lease from the time at which the quorum round began, unless it is lost or has a revocation.
 func (t *Table) Extend(of Holder, generation uint64, confirmed time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +125,7 @@ func (t *Table) Extend(of Holder, generation uint64, confirmed time.Duration) bo
 	return true
 }
 
-// get answers nil for a generation that is over.
+// get returns nil for an ended generation.
 func (t *Table) get(of Holder, generation uint64) *holder {
 	if h := t.byID[of]; h != nil && h.generation == generation {
 		return h
@@ -134,7 +133,7 @@ func (t *Table) get(of Holder, generation uint64) *holder {
 	return nil
 }
 
-// Release is for a mount that holds nothing any more of a generation, and never will.
+// Release ends a generation whose holder has dropped everything.
 func (t *Table) Release(of Holder, generation uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,7 +142,7 @@ func (t *Table) Release(of Holder, generation uint64) {
 	}
 }
 
-// lose ends a lease with all that is held by it.
+// lose ends a lease with all its inodes.
 func (t *Table) lose(h *holder) {
 	for ino := range h.holds {
 		t.unhold(h, ino)
@@ -176,7 +175,7 @@ func (t *Table) unhold(h *holder, ino ids.Inode) {
 	}
 }
 
-// Expire loses the leases that are over.
+// Expire ends the leases whose time is over.
 func (t *Table) Expire(now time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -197,7 +196,7 @@ func (t *Table) expire(now time.Duration) {
 	}
 }
 
-// end loses a lease that is over.
+// end ends an expired lease.
 func (t *Table) end(h *holder, now time.Duration) {
 	if h.mustDrop() {
 		t.blocked[h.id] = now + blockTime
@@ -205,36 +204,36 @@ func (t *Table) end(h *holder, now time.Duration) {
 	t.lose(h)
 }
 
-// NoteContact is told that a mount asks about its lease.
+// NoteContact records a lease request of a mount.
 func (t *Table) NoteContact(of Holder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.blocked, of)
 }
 
-// IsIdle tells whether nobody holds anything, and nothing waits for anybody.
+// IsIdle reports whether there are no leases and no pending changes.
 func (t *Table) IsIdle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.byID) == 0 && len(t.changes) == 0
 }
 
-// Held is how many mounts hold something, and how many inodes they do.
+// Held returns the number of mounts with leases, and of leased inodes.
 func (t *Table) Held() (mounts, inodes int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.byID), len(t.holders)
 }
 
-// change is a command that was applied and waits for mounts to drop what it touched.
+// change is an applied command whose inodes are being revoked.
 type change struct {
 	index   ids.Index
 	touched []ids.Inode
-	waits   map[*holder]uint64 // for which of the requests to them
-	done    chan struct{}      // closed when it waits for nobody
+	waits   map[*holder]uint64 // number of the revocation for each holder
+	done    chan struct{}      // closed at the last acknowledgement
 }
 
-// acknowledge is called when a mount has dropped something.
+// acknowledge updates the pending changes after a holder has dropped inodes.
 func (t *Table) acknowledge(h *holder) {
 	t.changes = slices.DeleteFunc(t.changes, func(c *change) bool {
 		if number, waits := c.waits[h]; waits && number <= h.dropped {

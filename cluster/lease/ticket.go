@@ -7,29 +7,29 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// maxDropsLogged is of how many drops a mount remembers what it has dropped.
+// maxDropsLogged is the number of drops that a mount remembers.
 const maxDropsLogged = 1024
 
-// Ticket is a question that is on its way, or a command with questions. Its position is how many inodes the mount had dropped until
-// then: what comes back is kept only of inodes that were not dropped after that.
+// Ticket belongs to a question under way, or to a command with questions. Its position is the number of inodes dropped before. An answer
+// about an inode that was dropped later is not kept.
 type Ticket struct {
 	question  string
 	isCommand bool
 	holder    Holder
 	Position  uint64
-	Sent      time.Duration // when it was, or before
-	Retired   uint64        // no generation up to this one counts any more for the holder
+	Sent      time.Duration // or before
+	Retired   uint64        // generations of the holder up to this one are over
 }
 
-// For is the ticket of one of the questions that go with a command.
+// For returns the ticket of a question that goes with a command.
 func (t Ticket) For(question string) Ticket {
 	t.question = question
 	return t
 }
 
-// dropLog remembers the inodes that were dropped last.
+// dropLog remembers the last dropped inodes.
 type dropLog struct {
-	position uint64 // how many were until now
+	position uint64 // number of all drops
 	last     [maxDropsLogged]ids.Inode
 }
 
@@ -40,7 +40,7 @@ func (l *dropLog) add(inodes []ids.Inode) {
 	}
 }
 
-// hasAny tells whether any of some inodes was dropped after a position, or may have been: it is not remembered.
+// hasAny reports whether one of the inodes was dropped after a position, or the log does not reach back so far.
 func (l *dropLog) hasAny(inodes []ids.Inode, after uint64) bool {
 	if l.position-after > maxDropsLogged {
 		return true
