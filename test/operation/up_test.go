@@ -234,6 +234,33 @@ func TestFiveCommands(t *testing.T) {
 	})
 }
 
+// TestDownKeepsTheQuorum: a server without which the others have none is stopped with --force only.
+func TestDownKeepsTheQuorum(t *testing.T) {
+	t.Parallel()
+	net := hosts.New(t)
+	a, b, d := newUpHost(t, net, "a"), newUpHost(t, net, "b"), newUpHost(t, net, "d")
+	a.mustLockfs(t, "up", "--bootstrap")
+	d.mustLockfs(t, "up", strings.TrimSpace(a.mustLockfs(t, "token", "create", "--role", "client")))
+	_, err := a.lockfs("down")
+	require.ErrorContains(t, err, "this is the only server, and 1 other hosts have the mount")
+	b.mustLockfs(t, "up", strings.TrimSpace(a.mustLockfs(t, "token", "create", "--role", "server")))
+	hosts.Eventually(t, "b is a voter, and so needed", func() (string, bool) {
+		_, err := b.lockfs("down")
+		if err == nil {
+			b.mustLockfs(t, "up")
+			return "stopped", false
+		}
+		return err.Error(), strings.Contains(err.Error(), "without it 1 of 2 voters would answer")
+	})
+	d.locks(t, b)
+	require.Contains(t, b.mustLockfs(t, "down", "--force"), "daemon    stopped")
+	hosts.Eventually(t, "no quorum", func() (string, bool) {
+		said, err := a.lockfs("status")
+		return said, err != nil && strings.HasPrefix(said, "NO QUORUM: 1 of 2 voters answers (b: ")
+	})
+	require.Contains(t, a.mustLockfs(t, "down"), "daemon    stopped", "nothing works that it could keep")
+}
+
 // TestUpAfterALostDiskMakesNoCluster, also with --bootstrap: the host was set up as a server, and its cluster may live. A token brings it back.
 func TestUpAfterALostDiskMakesNoCluster(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockfs/cluster"
+	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/fusefs/mountpoint"
 )
@@ -28,8 +30,9 @@ it takes the mount away from them and kills a daemon that does not stop. Lock
 files stay; flock and fcntl locks of this host are released. The mount point
 stays protected, so programs cannot lock in it meanwhile.
 
-With three servers the other two go on. With two, nothing goes on until this one
-is back.`,
+With three servers the other two go on. The command refuses to stop a server
+without which the others have no quorum: calls on all hosts would fail until it
+is back. --force stops it all the same.`,
 		Example: "  lockfs down\n  lockfs down --force",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,6 +48,9 @@ is back.`,
 			}
 			r := &report{w: cmd.OutOrStdout()}
 			r.title("stopping %s", h.describe())
+			if err := h.checkNotNeeded(cmd.Context()); err != nil && !force {
+				return err
+			}
 			if err := h.down(cmd.Context(), r, force); err != nil {
 				return err
 			}
@@ -54,8 +60,60 @@ is back.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "also while programs use the mount; kill a hanging daemon")
+	cmd.Flags().BoolVar(&force, "force", false, "also if programs use the mount, or the others need this server")
 	return cmd
+}
+
+// checkNotNeeded returns an error if this server runs, the cluster works, and calls of other hosts would fail without it. A daemon that does
+// not answer is no reason to keep it.
+func (h *host) checkNotNeeded(ctx context.Context) (needed error) {
+	if h.role != identity.Server {
+		return nil
+	}
+	_ = h.ask(ctx, func(ctx context.Context, asked *cluster.Admin) error {
+		healthy, nodes, err := asked.Health(ctx, false)
+		if err != nil || !healthy.Confirmed {
+			return err
+		}
+		votes, answering := false, 0
+		for _, node := range nodes {
+			switch {
+			case node.Voter && node.Name == h.name:
+				votes = true
+			case node.Voter && node.Err == nil:
+				answering++
+			}
+		}
+		switch {
+		case !votes:
+		case healthy.Voters == 1:
+			needed = h.checkUnused(ctx, asked)
+		case answering < healthy.Voters/2+1:
+			needed = fmt.Errorf("this server is needed for a quorum: without it %d of %d voters would answer, and calls on all hosts would fail. "+
+				"Start the other servers first (`lockfs status` shows them), or stop it all the same with --force", answering, healthy.Voters)
+		}
+		return nil
+	})
+	return needed
+}
+
+// checkUnused returns an error if other hosts use the cluster of which this is the only server.
+func (h *host) checkUnused(ctx context.Context, asked *cluster.Admin) error {
+	sessions, err := asked.Sessions(ctx)
+	if err != nil {
+		return nil // the next step reports it
+	}
+	others := make(map[string]bool)
+	for _, session := range sessions {
+		if host := session.GetRecord().GetHost(); host != h.name {
+			others[host] = true
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return fmt.Errorf("this is the only server, and %d other hosts have the mount (`lockfs session list` shows them): calls there would fail. "+
+		"Stop it all the same with --force", len(others))
 }
 
 func notSetUp() error {
