@@ -15,9 +15,10 @@ const (
 	ratio = 3 // a logarithm grows to 1.7 times as much from 1,000 to 100,000; processor caches cost the rest
 )
 
-// RequireBounded compares a command beside 100,000 things (10,000 with the race detector) with the same command beside 1,000. prepare makes a pile and returns the command,
-// of which one measurement does some. Only the time counts that the processor spends in this thread, and of many measurements the least,
-// so other load on the machine does not matter.
+// RequireBounded compares a command beside 100,000 things (10,000 with the race detector) with the same
+// command beside 1,000. prepare makes a pile and returns the command, of which one measurement does some.
+// Only the time counts that the processor spends in this thread, and of many measurements the least, so other
+// load on the machine does not matter.
 func RequireBounded(t *testing.T, times int, prepare func(pile int) (command func())) {
 	t.Helper()
 	small, large := prepare(few), prepare(many)

@@ -1,6 +1,7 @@
-// Package fuzzing runs the target of a fuzz test on many more inputs than go test -fuzz does, which looks after each which code it has reached:
-// the inputs that are kept with the test, changed at random in a few places, one after the other in one process. It finds no new ways by itself;
-// go test -fuzz does, and what it has found is kept and changed here.
+// Package fuzzing runs the target of a fuzz test on many more inputs than go test -fuzz, which measures
+// coverage after each input. It takes the inputs kept with the test and changes them at random in a few
+// places, one after the other in one process. It does not look for new code; go test -fuzz does, and this
+// package changes its finds.
 package fuzzing
 
 import (
@@ -15,7 +16,7 @@ import (
 	"time"
 )
 
-// Variable says for how long each kept input is changed (a duration); without it a test does what [testing.F.Fuzz] does.
+// Variable is the time for each kept input (a duration); without it, a test behaves like [testing.F.Fuzz].
 const Variable = "LOCKFS_TEST_MUTATE"
 
 // Run is [testing.F.Fuzz]. The target may take bytes, strings and truths.
@@ -39,7 +40,7 @@ func Run(f *testing.F, target any) {
 	fmt.Printf("mutated: %d inputs\n", m.done)
 }
 
-// mutator has what was kept of one test.
+// mutator has the kept inputs of one test.
 type mutator struct {
 	name   string
 	do     reflect.Value
@@ -48,7 +49,7 @@ type mutator struct {
 	done   int
 }
 
-// run does the last of those that are kept, and others made from it, until the time is over or something is found.
+// run tries the last kept input and changes of it, until the time is over or a test fails.
 func (m *mutator) run(t *testing.T, term time.Duration) {
 	t.Helper()
 	input := m.kept[len(m.kept)-1]

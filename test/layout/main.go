@@ -1,12 +1,14 @@
-// Command layout tells how the files of each package lean on each other.
+// Command layout shows the dependencies between the files of each package.
 //
 //	go run ./test/layout [-v] [-most PERCENT] [PACKAGE ...]
 //
-// A file uses another one if it names something that is declared there: a function, type, variable, constant, method or
-// field. For each package the command prints the number of its files, the uses between them, how many of these run back up in
-// the best order of the files that it finds, and how many files are in circles: in sets whose files all lead to each other. Where nothing
-// runs back up a reader can take one file after the other. With -v it prints that order, from the top, and what runs back up in it; with
-// -most it fails for a package in which a larger share of the uses does. Tests, generated code and doc.go do not count.
+// A file uses another one if it names a function, type, variable, constant, method or field declared there.
+// The command looks for the best order of the files. For each package it prints the number of files, the uses
+// between them, how many of these lead back in this order, and how many files are in circles. A circle is a
+// set of files that all lead to each other. If no use leads back, a reader can take one file after the other.
+//
+// With -v the command prints the order, from the top, and the uses that lead back. With -most it fails for a
+// package with a larger share of such uses. Tests, generated code and doc.go do not count.
 package main
 
 import (

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// order looks for an order of the files in which few uses run back up, from the file that uses most to the one that is used
-// most: it moves one file at a time for as long as that helps, from several beginnings. The result is the same each time, and
-// not always the best there is.
+// order looks for an order of the files with few uses leading back, from the file with the most uses of
+// others to the most used one. It moves one file at a time, as long as this helps, from several beginnings.
+// The result is the same each time, and not always the best.
 func (g *graph) order() []int {
 	const beginnings = 40
 	random := rand.New(rand.NewSource(1))
@@ -59,7 +59,7 @@ func (g *graph) gain(above, below int) int {
 	return gain
 }
 
-// circles are the sets of files that lead to each other, by Tarjan's algorithm.
+// circles returns the sets of files leading to each other, by Tarjan's algorithm.
 func (g *graph) circles() [][]int {
 	n := len(g.files)
 	found, low, waits := make([]int, n), make([]int, n), make([]bool, n)

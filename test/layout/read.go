@@ -12,10 +12,10 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// graph is who uses whom among the files of a package.
+// graph has the uses between the files of a package.
 type graph struct {
 	files []string
-	names map[use]map[string]bool // what each use names
+	names map[use]map[string]bool // names in each use
 }
 
 // use is of one file by another one, by their numbers.
@@ -55,7 +55,7 @@ func read(p *packages.Package) *graph {
 	return g
 }
 
-// declaration tells whether other files can name what o is: it is at the top of the package, or a member of a type.
+// declaration reports whether other files can name o: it is at the top of the package, or a member of a type.
 func declaration(p *packages.Package, o types.Object) bool {
 	switch o := o.(type) {
 	case *types.Func:
@@ -71,7 +71,7 @@ func (g *graph) count() int { return len(g.names) }
 
 func (g *graph) uses(from, to int) bool { return g.names[use{from, to}] != nil }
 
-// backUp are the uses that run against an order of the files.
+// backUp returns the uses against an order of the files.
 func (g *graph) backUp(order []int) []use {
 	var up []use
 	for i, below := range order {
@@ -105,7 +105,7 @@ func (g *graph) print(order []int, up []use, circles [][]int) {
 	}
 }
 
-// largest names the types with the most methods, of those that have many.
+// largest names the types with the most methods.
 func largest(p *packages.Package) string {
 	const many, most = 15, 3
 	type row struct {

@@ -1,5 +1,5 @@
-// Package ledger is what runs have shown that are done in pieces, over days and on any machine. Each run adds a line of JSON to a file
-// when it ends ([Entry]); command sum prints what they come to ([Tables]).
+// Package ledger adds up runs done in pieces, over days and on any machine. Each run adds a line of JSON to a
+// file when it ends ([Entry]); command sum prints the sums ([Tables]).
 package ledger
 
 import (
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A Kind is what ran.
+// A Kind is a kind of run.
 type Kind string
 
 // All kinds.
@@ -33,17 +33,17 @@ type Entry struct {
 	Seconds    float64                     `json:"seconds"`
 	FirstSeed  uint64                      `json:"first_seed,omitempty"`
 	LastSeed   uint64                      `json:"last_seed,omitempty"`
-	Histories  int64                       `json:"histories,omitempty"` // that were checked
-	Undecided  int64                       `json:"undecided,omitempty"` // those of them that were not decided in time
+	Histories  int64                       `json:"histories,omitempty"` // checked ones
+	Undecided  int64                       `json:"undecided,omitempty"` // checks without a result in time
 	Operations int64                       `json:"operations,omitempty"`
-	Counts     map[string]int64            `json:"counts,omitempty"`   // what else was done: cuts in each kind of write, inputs for each parser
+	Counts     map[string]int64            `json:"counts,omitempty"`   // power cuts in each kind of write, inputs for each parser
 	Faults     map[string]int64            `json:"faults,omitempty"`   // by their names
-	Left       map[string]int64            `json:"left,omitempty"`     // faults that were due and found nobody free
+	Left       map[string]int64            `json:"left,omitempty"`     // due faults without a free target
 	Coverage   map[string]map[string]int64 `json:"coverage,omitempty"` // how often each fault began at each moment, or during another one
-	Findings   []string                    `json:"findings,omitempty"` // what failed, and how it is repeated
+	Findings   []string                    `json:"findings,omitempty"` // failures, and how to repeat them
 }
 
-// New is the entry of a run that begins now, with what this repository has.
+// New returns the entry of a run of this commit, beginning now.
 func New(kind Kind) *Entry {
 	return &Entry{
 		Kind: kind, Began: time.Now().UTC().Truncate(time.Second), Commit: commit(),
@@ -51,7 +51,7 @@ func New(kind Kind) *Entry {
 	}
 }
 
-// commit is that of this repository, with "+" if something has changed since but what ledgers it has.
+// commit returns the commit of this repository, with "+" if anything but ledgers has changed since.
 func commit() string {
 	head := git("rev-parse", "--short=12", "HEAD")
 	if git("status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude,glob)**/*.jsonl") != "" {
@@ -60,7 +60,7 @@ func commit() string {
 	return head
 }
 
-// git answers what git says of this repository, nothing if there is none.
+// git returns the output of git for this repository, or nothing.
 func git(args ...string) string {
 	said, err := exec.Command("git", args...).Output()
 	if err != nil {
@@ -69,10 +69,11 @@ func git(args ...string) string {
 	return strings.TrimSpace(string(said))
 }
 
-// Variable of the environment names the file. A relative path is one of the repository, as tests run in the folders of their packages.
+// Variable of the environment names the file. A relative path begins at the root of the repository, because
+// tests run in the folders of their packages.
 const Variable = "LOCKFS_TEST_LEDGER"
 
-// Add notes how long the run has lasted, and adds it to the file that the environment names, if it does.
+// Add records the duration of the run, and adds the run to the file named by the environment, if any.
 func (e *Entry) Add() error {
 	path := os.Getenv(Variable)
 	if path == "" {
@@ -99,7 +100,7 @@ func (e *Entry) Add() error {
 	return file.Close()
 }
 
-// Read answers the runs that a file has.
+// Read returns the runs of a file.
 func Read(path string) (all []Entry, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

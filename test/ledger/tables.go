@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What all runs together are to come to.
+// Goals for all runs together.
 const (
 	GoalHistories = 50_000
 	GoalSoak      = 24 // hours
@@ -80,7 +80,8 @@ func grouped(n int64) string {
 	return digits
 }
 
-// Tables is markdown of what runs come to. Faults and moments are all there are: those that never came are shown, too.
+// Tables returns the sums in Markdown. faults and moments are complete lists: the tables show also those that
+// never came.
 func Tables(all []Entry, cutKinds, faults, moments []string) string {
 	var b strings.Builder
 	goals(&b, all, cutKinds)
@@ -122,7 +123,7 @@ func runs(b *strings.Builder, all []Entry) {
 	b.WriteByte('\n')
 }
 
-// coverage is how often each fault began at each moment, and during how many of the faults, itself included.
+// coverage writes how often each fault began at each moment, and during how many faults, itself included.
 func coverage(b *strings.Builder, s *sum, faults, moments []string) {
 	if s.runs == 0 {
 		return
@@ -147,7 +148,7 @@ func coverage(b *strings.Builder, s *sum, faults, moments []string) {
 	fmt.Fprintf(b, "| fault | begun | left out | %s | during others |\n|---|%s\n%s\n", strings.Join(moments, " | "), strings.Repeat("---|", len(moments)+3), rows.String())
 }
 
-// missing are those of the others that never came with one.
+// missing returns the faults and moments that never came with a fault.
 func missing(s *sum, fault string, others []string) (never []string) {
 	for _, other := range others {
 		if s.Coverage[fault][other] == 0 {
@@ -157,7 +158,7 @@ func missing(s *sum, fault string, others []string) (never []string) {
 	return never
 }
 
-// Never is the pairs that never came in a soak, a line for each fault.
+// Never returns the pairs that never came in a soak, a line for each fault.
 func Never(all []Entry, faults, moments []string) string {
 	var b strings.Builder
 	s := sumOf(all, Soak)

@@ -15,7 +15,8 @@ import (
 
 var given atomic.Uint32
 
-// Free is on a loopback address that no other test has, nor any connection that is being made, so that it stays free.
+// Free returns a port on a loopback address. No other test has it, nor any connection in progress, so it
+// stays free.
 func Free(t testing.TB) string {
 	t.Helper()
 	for {

@@ -1,9 +1,9 @@
-// Command vet finds what go vet finds when a program is built for other systems.
+// Command vet reports the findings of go vet for other systems.
 //
 //	go run ./test/vet darwin,windows ./formats/...
 //
-// go vet wants everything below a package compiled first, the standard library too, for each system: that takes minutes, and nobody
-// needs it again. Here all of it is read as source, which takes some seconds.
+// go vet compiles all dependencies first, with the standard library, for each system, which takes minutes.
+// This command reads all of it as source, which takes seconds.
 package main
 
 import (
@@ -34,7 +34,8 @@ func main() {
 	}
 }
 
-// look prints what is wrong with packages and their tests when they are built for a system, and says whether anything is.
+// look prints the findings in packages and their tests, built for a system, and reports whether there are
+// any.
 func look(system string, patterns []string) (found bool, err error) {
 	loaded, err := packages.Load(&packages.Config{
 		Mode: packages.LoadAllSyntax | packages.NeedModule, Tests: true, Env: append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0"),

@@ -4,9 +4,9 @@
 //	go run ./test/ledger/sum -never [LEDGER]
 //	go run ./test/ledger/sum -fuzzed -began TIME < RESULTS
 //
-// With -write it writes the tables to a file. With -never it prints the pairs of a fault and a moment that no soak has had. With -fuzzed it adds a
-// run of fuzzing (ledger.Variable), begun at a time in seconds since 1970: a line for each parser, with the number of inputs, its name, and the
-// finding, if any.
+// With -write it writes the tables to a file. With -never it prints the pairs of a fault and a moment that no
+// soak has had. With -fuzzed it adds a run of fuzzing (ledger.Variable), begun at a time in seconds since
+// 1970: a line for each parser, with the number of inputs, its name, and the finding, if any.
 package main
 
 import (

@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Kubernetes is lockfs as Kubernetes runs it, with VERSION in place of that of the image.
+// Kubernetes has the manifests, with VERSION in the place of the image's version.
 //
 //go:embed kubernetes/lockfs.yaml
 var Kubernetes string
 
-// KubernetesInit makes the data of the first server, likewise.
+// KubernetesInit has the manifest of the Job for the data of the first server, likewise.
 //
 //go:embed kubernetes/init.yaml
 var KubernetesInit string

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// DocsCommand makes what packages of lockfs ship, and what Prometheus and Grafana are to know of it.
+// DocsCommand prints documents for packages of lockfs, Kubernetes, Prometheus and Grafana.
 func DocsCommand(version string) *cobra.Command {
 	docs := &cobra.Command{Use: "docs", Short: "Write man pages, systemd units, manifests, alerts, a dashboard"}
 	docs.AddCommand(&cobra.Command{
@@ -55,7 +55,7 @@ func writePages(root *cobra.Command, version, dir string) error {
 	return nil
 }
 
-// eachCommand calls do for a command and all below it that people are to know.
+// eachCommand calls do for a command and all visible commands below it.
 func eachCommand(cmd *cobra.Command, do func(*cobra.Command)) {
 	do(cmd)
 	for _, sub := range cmd.Commands() {
@@ -120,14 +120,14 @@ func commandPage(cmd *cobra.Command, version string) string {
 	return p.String()
 }
 
-// term is a word in the help of a command, and what is said of it.
+// term is a word in the help of a command, with its description.
 type term struct {
 	word string
 	said []string
 }
 
-// termsOf takes an indented list of words and what is said of each apart, for its lines are wider than a page of man. It is
-// none if a line has no gap in it and does not go on with one before.
+// termsOf parses an indented list of terms; its lines are wider than a man page. It returns none if a line
+// has no gap and does not continue the line before.
 func termsOf(b block) []term {
 	if b.kind != code {
 		return nil
@@ -157,7 +157,7 @@ func (p *page) terms(terms []term) {
 	}
 }
 
-// usages are the ways to call a command, which may have others below it and do something itself.
+// usages returns the forms of a command, which may act itself and have commands below it.
 func usages(cmd *cobra.Command) []string {
 	if !cmd.HasSubCommands() {
 		return []string{cmd.UseLine()}
@@ -195,7 +195,7 @@ func (p *page) options(flags *pflag.FlagSet) {
 	})
 }
 
-// defaultOf is the default of a flag that has one which is not nothing, the same whoever makes the page.
+// defaultOf returns the default of a flag, or nothing. It is the same on every machine.
 func defaultOf(flag *pflag.Flag) string {
 	switch flag.DefValue {
 	case "", "0", "0s", "false", "[]":
@@ -207,7 +207,7 @@ func defaultOf(flag *pflag.Flag) string {
 	return flag.DefValue
 }
 
-// commandsAbout are the pages of the command above, those below, and the chapters.
+// commandsAbout returns the pages of the command above, of those below, and of the chapters.
 func commandsAbout(cmd *cobra.Command) []string {
 	var also []string
 	if cmd.HasParent() {

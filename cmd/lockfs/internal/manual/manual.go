@@ -1,9 +1,10 @@
-// Package manual contains the chapters of the manual, as Markdown in the program, and the command that shows them (lockfs help CHAPTER).
-// [DocsCommand] makes man pages of the chapters and of the commands.
+// Package manual contains the chapters of the manual, as Markdown in the program, and the command that shows
+// them (lockfs help CHAPTER). [DocsCommand] makes man pages of the chapters and of the commands.
 //
-// Each fact has one place. A long chapter is a list of pages (lockfs help CHAPTER PAGE). Chapters use little Markdown, so that the source is
-// readable: headings, paragraphs, items and numbered steps of one level ("- ", "1. "), code indented by four spaces or more, and within a line
-// `code` and **bold**. Pictures and tables are code.
+// Each fact has one place. A long chapter is a list of pages (lockfs help CHAPTER PAGE). Chapters use little
+// Markdown, so that the source is readable: headings, paragraphs, items ("-") and numbered steps ("1.") of
+// one level, code indented by four spaces or more, and within a line `code` and **bold**. Pictures and tables
+// are code.
 package manual
 
 import (

@@ -83,7 +83,7 @@ func parse(text string, codeFrom indented) []block {
 	return blocks
 }
 
-// span is a part of a line that is set in one way.
+// span is a part of a line in one font.
 type span struct {
 	text string
 	bold bool

@@ -7,17 +7,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// AlertRules are rules for Prometheus, as promtool checks them.
+// AlertRules are rules for Prometheus.
 //
 //go:embed monitoring/alerts.yml
 var AlertRules string
 
-// Dashboard is one for Grafana, as it imports them.
+// Dashboard is a dashboard for Grafana.
 //
 //go:embed monitoring/dashboard.json
 var Dashboard string
 
-// monitoringCommands print what is embedded.
+// monitoringCommands returns the commands that print the embedded files.
 func monitoringCommands() []*cobra.Command {
 	printing := func(name, short, example, text string) *cobra.Command {
 		return &cobra.Command{

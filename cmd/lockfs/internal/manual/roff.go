@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// page is a man page in the language of groff_man(7). It bears no date: the same program makes the same bytes.
+// page is a man page in the language of groff_man(7). It bears no date: the same program makes the same
+// bytes.
 type page struct{ strings.Builder }
 
 func newPage(name, section, version, summary string) *page {
 	p := &page{}
 	p.macro("TH", strings.ToUpper(name), section, "", "lockfs "+version, "lockfs")
-	p.line(".nh") // a word that was broken by a hyphen cannot be told from one with a hyphen
+	p.line(".nh") // no hyphenation: readers copy words
 	p.heading("Name")
 	p.line(escaped(name) + ` \- ` + escaped(summary))
 	return p
@@ -29,7 +30,7 @@ func (p *page) macro(name string, arguments ...string) {
 
 func (p *page) heading(text string) { p.macro("SH", strings.ToUpper(text)) }
 
-// blocks writes what was parsed; text between marks is bold if marked says that there are any.
+// blocks writes parsed blocks. With marked, text between marks is bold.
 func (p *page) blocks(blocks []block, marked bool) {
 	for _, b := range blocks {
 		switch b.kind {
@@ -51,7 +52,7 @@ func (p *page) blocks(blocks []block, marked bool) {
 	}
 }
 
-// title writes a heading, unless it is that of the whole text, which is in the name.
+// title writes a heading, except the title of the whole text, which is in the name.
 func (p *page) title(b block) {
 	text := plain(strings.Join(b.lines, " "))
 	switch b.level {
@@ -91,12 +92,12 @@ func (p *page) text(lines []string, marked bool) {
 	}
 }
 
-// escaped is a text in which each character means itself, and can be copied from what is shown.
+// escaped returns a text without special characters: a reader can copy it from the page.
 var escaped = strings.NewReplacer(
 	`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`,
 ).Replace
 
-// protected is a line that is no request, whatever it begins with.
+// protected returns a line that groff does not take for a request.
 func protected(line string) string {
 	if strings.HasPrefix(line, ".") {
 		return `\&` + line

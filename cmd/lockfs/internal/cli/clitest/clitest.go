@@ -1,5 +1,5 @@
-// Package clitest runs commands of lockfs in tests as the programs that they are, with a standard output, a standard error
-// and an exit code of their own: the program is the test's own, which is lockfs when it is told so.
+// Package clitest runs commands of lockfs in tests as programs, with a standard output, a standard error and
+// an exit code. The program is the test's own, which acts as lockfs if a variable says so.
 package clitest
 
 import (
