@@ -167,9 +167,6 @@ func (fs *fileSystem) requestLock(
 		fs.waits.put(in.Unique, handle.inode, w)
 		return nil, syscall.EINTR
 	}
-	if w.traced {
-		fs.ops.tellLock(caller, op, result, err, w.began)
-	}
 	done := err == nil && result.GetCode() == storepb.Code_OK
 	// Another thread may have lost the locks through this descriptor meanwhile, or its session has ended.
 	session := ids.Session(op.GetSession())
@@ -203,7 +200,7 @@ func (fs *fileSystem) requestLock(
 func (fs *fileSystem) beginLock(
 	interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, op *storepb.TakeLock,
 ) (*lockWait, syscall.Errno) {
-	w := &lockWait{handle: in.Fh, began: fs.trace.Begin(), traced: fs.trace.On()}
+	w := &lockWait{handle: in.Fh}
 	if op.GetKind() == storepb.LockKind_RECORD {
 		fs.dropPredecessor(in, handle)
 		op.ByProcess = op.GetWait() && waitsForProcess(in.Pid)

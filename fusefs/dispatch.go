@@ -24,7 +24,7 @@ type dispatcher struct {
 }
 
 func newDispatcher(fs *fileSystem, known *watch.Known, budgets control.Budgets) *dispatcher {
-	return &dispatcher{fileSystem: fs, control: control.New(fs.ops, fs, fs.observations, fs.trace, budgets, fs.logger), known: known}
+	return &dispatcher{fileSystem: fs, control: control.New(fs.ops, fs, fs.observations, budgets, fs.logger), known: known}
 }
 
 // of answers whom a request about some nodes is for.

@@ -12,7 +12,6 @@
 //	observation  which lock a process saw last under a name
 //	filelock     who has flock and fcntl locks of a file, and what of them is being released
 //	answer       answers that another process can give in place of one that was killed
-//	trace        what programs asked and were answered, for whoever records it
 //	estate       what such a process leaves to the one that goes on with its mount
 //	watch        delete-self for files that are removed on other hosts
 //	control      the directory .lockfs

@@ -16,7 +16,6 @@ import (
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/mountpoint"
 	"lockfs/fusefs/observation"
-	"lockfs/fusefs/trace"
 	"lockfs/raftstore/hostinfo"
 )
 
@@ -28,8 +27,7 @@ var _ fuse.RawFileSystem = (*fileSystem)(nil)
 type fileSystem struct {
 	fuse.RawFileSystem
 
-	ops     *traced
-	trace   *trace.Calls
+	ops     Operator
 	logger  *slog.Logger
 	observe Observer
 
@@ -57,11 +55,9 @@ type fileSystem struct {
 
 func newFileSystem(ops Operator, opts Options) *fileSystem {
 	namespace, _ := hostinfo.PIDNamespace()
-	calls := new(trace.Calls)
 	fs := &fileSystem{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
-		ops:           &traced{ops, calls},
-		trace:         calls,
+		ops:           ops,
 		logger:        cmp.Or(opts.Logger, slog.Default()),
 		observe:       opts.Observer,
 		files:         kernel.NewHandles[*fileHandle](),

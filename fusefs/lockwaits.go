@@ -31,8 +31,6 @@ type lockWait struct {
 	request *storepb.AwaitLock // nil: the cluster has not been asked yet
 	asked   filelock.Request
 	handle  uint64
-	began   time.Duration // on CLOCK_BOOTTIME
-	traced  bool
 }
 
 // resume is called before the mount is served.
@@ -86,8 +84,6 @@ type savedWait struct {
 	Number  uint64
 	Handle  uint64
 	Request []byte // storepb.AwaitLock
-	Began   time.Duration
-	Traced  bool
 }
 
 func (l *lockWaits) save() (saved []savedWait, err error) {
@@ -98,7 +94,7 @@ func (l *lockWaits) save() (saved []savedWait, err error) {
 		if err != nil {
 			return nil, err
 		}
-		saved = append(saved, savedWait{Number: number, Handle: w.handle, Request: request, Began: w.began, Traced: w.traced})
+		saved = append(saved, savedWait{Number: number, Handle: w.handle, Request: request})
 	}
 	return saved, nil
 }
@@ -106,7 +102,7 @@ func (l *lockWaits) save() (saved []savedWait, err error) {
 // restoreWaits follows the files. The owners are known to ask for locks from then on: a close that comes first releases these too.
 func (fs *fileSystem) restoreWaits(saved []savedWait, files map[uint64]*fileHandle) error {
 	for _, s := range saved {
-		w := &lockWait{request: new(storepb.AwaitLock), handle: s.Handle, began: s.Began, traced: s.Traced}
+		w := &lockWait{request: new(storepb.AwaitLock), handle: s.Handle}
 		file := files[s.Handle]
 		if err := proto.Unmarshal(s.Request, w.request); err != nil {
 			return err

@@ -5,7 +5,6 @@ import "lockfs/raftstore/storepb"
 // Status is what this mount knows of itself.
 func (c *Client) Status() *storepb.MountStatus {
 	status := &storepb.MountStatus{Host: c.host, ClockOffset: c.offset.Load(), ClusterTime: c.likelyTime()}
-	status.ClusterAhead, status.AheadWithin = c.ahead.Load()-c.took.Load()/2, c.took.Load()/2
 	status.Session = uint64(c.lastSession())
 	if leader := c.leader.Load(); leader != nil {
 		status.Leader = *leader

@@ -1,5 +1,4 @@
-// Package verify reads audit logs of the servers of a cluster, and calls that mounts recorded, and says whether they are whole, say the
-// same, and can have been.
+// Package verify reads audit logs of the servers of a cluster, and says whether they are whole, say the same, and can have been.
 //
 // # Logs
 //

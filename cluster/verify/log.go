@@ -36,7 +36,7 @@ type line struct {
 	sound bool // it says what its hash is of
 }
 
-// source is the files of a log, the oldest first, or of recorded calls.
+// source is the files of a log, the oldest first.
 type source struct {
 	name  string
 	files []string
@@ -107,8 +107,8 @@ var globSpecial = regexp.MustCompile(`[\[\]*?\\]`)
 
 func globEscaped(path string) string { return globSpecial.ReplaceAllString(path, `\$0`) }
 
-// read reads a source. Calls go to take.
-func (s source) read(stdin io.Reader, take func(*lockjson.Call)) (*log, error) {
+// read reads a source.
+func (s source) read(stdin io.Reader) (*log, error) {
 	l := &log{name: s.name, byNumber: make(map[uint64]*line)}
 	for _, path := range s.files {
 		from := stdin
@@ -120,7 +120,7 @@ func (s source) read(stdin io.Reader, take func(*lockjson.Call)) (*log, error) {
 			defer func() { _ = file.Close() }()
 			from = file
 		}
-		if err := l.readFile(path, from, take); err != nil {
+		if err := l.readFile(path, from); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -128,7 +128,7 @@ func (s source) read(stdin io.Reader, take func(*lockjson.Call)) (*log, error) {
 	return l, nil
 }
 
-func (l *log) readFile(path string, from io.Reader, take func(*lockjson.Call)) error {
+func (l *log) readFile(path string, from io.Reader) error {
 	reader := bufio.NewReaderSize(from, 1<<20)
 	for at := 1; ; at++ {
 		text, err := reader.ReadBytes('\n')
@@ -139,22 +139,8 @@ func (l *log) readFile(path string, from io.Reader, take func(*lockjson.Call)) e
 			l.torn = len(text) > 0
 			return nil
 		}
-		text = bytes.TrimSuffix(text, []byte("\n"))
-		if call, isCall := callOf(text); isCall {
-			take(call)
-			continue
-		}
-		l.readLine(path, at, text)
+		l.readLine(path, at, bytes.TrimSuffix(text, []byte("\n")))
 	}
-}
-
-// callOf tells what a mount recorded from events.
-func callOf(text []byte) (*lockjson.Call, bool) {
-	if !bytes.HasPrefix(text, []byte(`{"call":`)) {
-		return nil, false
-	}
-	call, err := lockjson.ParseCallLine(text)
-	return call, err == nil
 }
 
 func (l *log) readLine(path string, at int, text []byte) {

@@ -23,7 +23,7 @@ func TestFilesOfOneClassHaveNoGaps(t *testing.T) {
 	for name, problems := range map[string]int{"audit.jsonl": 1, "audit-admin.jsonl": 0, "audit-refusals.jsonl": 0} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, text, 0o600))
-		log, err := source{name: path, files: []string{path}}.read(nil, nil)
+		log, err := source{name: path, files: []string{path}}.read(nil)
 		require.NoError(t, err)
 		require.Len(t, log.problems, problems, name)
 	}

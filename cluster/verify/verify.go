@@ -13,11 +13,10 @@ import (
 
 // Question is what is to be verified.
 type Question struct {
-	Files        []string  // logs and recorded calls; "-" is standard input, a directory the audit.jsonl in it
+	Files        []string  // logs; "-" is standard input, a directory the audit.jsonl in it
 	Stdin        io.Reader // for "-"
 	Path         string    // of the lock that is asked about; empty: all
 	Since, Until time.Time // in cluster time; zero: all
-	Within       time.Duration
 }
 
 // Answer is what was found.
@@ -25,7 +24,6 @@ type Answer struct {
 	Logs           []*LogAnswer     `json:"logs"`
 	Events         int              `json:"events"`
 	Compared       uint64           `json:"compared"` // events that more than one log has
-	Calls          int              `json:"calls"`    // that were recorded
 	Locks          int              `json:"locks"`    // paths of which events tell
 	First          uint64           `json:"first,omitempty"`
 	Last           uint64           `json:"last,omitempty"`
@@ -61,12 +59,11 @@ type Contradiction struct {
 	Piece []*Step `json:"piece"`
 }
 
-// Step is an event or a call.
+// Step is an event.
 type Step struct {
 	At    time.Time       `json:"at"`
 	Text  string          `json:"text"`
 	Event *lockjson.Event `json:"event,omitempty"`
-	Call  *lockjson.Call  `json:"call,omitempty"`
 }
 
 // Hold is for how long somebody had a lock.
@@ -93,7 +90,7 @@ func (a *Answer) Sound() bool { return len(a.Problems) == 0 && len(a.Contradicti
 // Proven tells that all that was asked about is in the logs besides.
 func (a *Answer) Proven() bool { return a.Sound() && len(a.Uncovered) == 0 }
 
-// Ask reads and judges. The error is that something cannot be read, or took longer to judge than it may.
+// Ask reads and judges. The error is that something cannot be read.
 func (q *Question) Ask() (*Answer, error) {
 	sources, err := sourcesOf(q.Files)
 	if err != nil {
@@ -104,13 +101,9 @@ func (q *Question) Ask() (*Answer, error) {
 	h := new(lockhistory.History)
 	var logs []*log
 	for _, s := range sources {
-		calls := len(h.Calls)
-		l, err := s.read(q.Stdin, func(c *lockjson.Call) { h.Calls = append(h.Calls, c) })
+		l, err := s.read(q.Stdin)
 		if err != nil {
 			return nil, err
-		}
-		if len(l.lines) == 0 && len(l.problems) == 0 && len(h.Calls) > calls {
-			continue
 		}
 		logs = append(logs, l)
 		a.Logs = append(a.Logs, l.answer(s.files))
@@ -120,13 +113,9 @@ func (q *Question) Ask() (*Answer, error) {
 	a.Problems = append(a.Problems, all.problems...)
 	h.Events = all.events
 	h.Whole = len(h.Events) > 0 && h.Events[0].GetNumber() == 1 && len(all.gaps) == 0
-	a.Events, a.Compared, a.Calls, a.Whole, a.Locks = len(h.Events), all.common, len(h.Calls), h.Whole, len(h.Paths())
+	a.Events, a.Compared, a.Whole, a.Locks = len(h.Events), all.common, h.Whole, len(h.Paths())
 	a.cover(q, logs, all)
-	found, err := h.Check(q.Within)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range found {
+	for _, c := range h.Check() {
 		if q.asksAbout(c) {
 			a.Contradictions = append(a.Contradictions, contradiction(c))
 		}
@@ -208,10 +197,10 @@ func (a *Answer) noteEnds(l *log, events []*storepb.Event) {
 
 // asksAbout tells whether a contradiction is about what was asked. One that began before may go on.
 func (q *Question) asksAbout(c *lockhistory.Contradiction) bool {
-	if q.Path != "" && q.Path != c.Path && !strings.HasPrefix(c.Path, "inode ") {
+	if q.Path != "" && q.Path != c.Path {
 		return false
 	}
-	return q.Until.IsZero() || !c.Piece[0].Time().After(q.Until)
+	return q.Until.IsZero() || !lockhistory.Time(c.Piece[0]).After(q.Until)
 }
 
 func (q *Question) asksAboutEvent(e *storepb.Event) bool {
@@ -224,13 +213,9 @@ func (q *Question) during(t time.Time) bool {
 
 func contradiction(c *lockhistory.Contradiction) *Contradiction {
 	told := &Contradiction{Path: c.Path, Why: c.Why}
-	for _, s := range c.Piece {
-		step := &Step{At: s.Time(), Text: s.String(), Call: s.Call}
-		if s.Event != nil {
-			described := lockjson.DescribeEvent(s.Event)
-			step.Event = &described
-		}
-		told.Piece = append(told.Piece, step)
+	for _, e := range c.Piece {
+		described := lockjson.DescribeEvent(e)
+		told.Piece = append(told.Piece, &Step{At: lockhistory.Time(e), Text: lockhistory.Describe(e), Event: &described})
 	}
 	return told
 }

@@ -42,7 +42,7 @@ func TestErrorsNameACommand(t *testing.T) {
 			"status --servers 127.0.0.1:1 --insecure --timeout 1s",
 		}},
 		{"it is the wrong directory or file", server.environment, []string{
-			"rm DIR/file", "rm --force DIR/file", "rm DIR/nosuch", "why DIR/file", "locks DIR/file", "locks nosuch", "trace DIR",
+			"rm DIR/file", "rm --force DIR/file", "rm DIR/nosuch", "why DIR/file", "locks DIR/file", "locks nosuch",
 			"backup verify DIR/file",
 			"backup verify DIR/nosuch", "restore DIR/file", "server inspect --data DIR/full", "server inspect --data DIR/nosuch",
 			"server recover --data DIR/full",

@@ -73,7 +73,6 @@ var argumentCompletions = map[string]cobra.CompletionFunc{
 	"lockfs restore":       first(files),
 
 	"lockfs audit verify": files,
-	"lockfs trace":        first(directories),
 
 	"lockfs mount": first(directories),
 	"lockfs dev":   first(directories),

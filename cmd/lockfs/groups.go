@@ -9,7 +9,7 @@ var groups = []struct {
 }{
 	{"Start", []string{"up", "down", "leave", "dev", "mount", "server"}},
 	{"Use", []string{"run", "wait", "why", "rm", "locks"}},
-	{"Inspect", []string{"status", "events", "top", "ui", "doctor", "audit", "trace", "debug", "bench"}},
+	{"Inspect", []string{"status", "events", "top", "ui", "doctor", "audit", "debug", "bench"}},
 	{"Operate", []string{"member", "host", "session", "token", "ca", "rule", "quota", "alarm", "backup", "restore"}},
 	{"Protocols", []string{"semaphore", "swarm", "beads", "tower", "forrst"}},
 	{"Help", []string{"help", "docs", "completion", "version"}},

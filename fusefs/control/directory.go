@@ -8,7 +8,6 @@ import (
 
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
-	"lockfs/fusefs/trace"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -40,9 +39,9 @@ type directory struct {
 
 // New makes the control directory of a mount. What is asked of it is not handed on to the tree, but for lookups and removals below
 // force.
-func New(cluster Cluster, tree Tree, observations *observation.Memory, calls *trace.Calls, budgets Budgets, logger *slog.Logger) Directory {
+func New(cluster Cluster, tree Tree, observations *observation.Memory, budgets Budgets, logger *slog.Logger) Directory {
 	return newDirectory(&source{
-		cluster: cluster, tree: tree, observations: observations, calls: calls, logger: logger, began: cluster.Status().GetClusterTime(),
+		cluster: cluster, tree: tree, observations: observations, logger: logger, began: cluster.Status().GetClusterTime(),
 	}, budgets)
 }
 
@@ -135,7 +134,6 @@ func (c *directory) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) 
 	}
 	taken, err := c.files.take(&in.InHeader, handle)
 	if err != nil {
-		closeHandle(handle)
 		kernel.LogRefusal(c.source.logger, syscall.EMFILE, err.Error())
 		return kernel.Status(syscall.EMFILE)
 	}
@@ -171,16 +169,8 @@ func (c *directory) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte)
 }
 
 func (c *directory) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
-	if handle, found := c.open.Remove(in.Fh); found {
-		closeHandle(handle)
-	}
+	c.open.Remove(in.Fh)
 	c.files.closed(in.Fh)
-}
-
-func closeHandle(of handle) {
-	if stream, records := of.(*traceStream); records {
-		stream.Close()
-	}
 }
 
 // OpenDir needs no handle: a listing goes on by the offsets of its entries alone.

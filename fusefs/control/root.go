@@ -20,7 +20,6 @@ var rootEntries = []struct {
 	{string(jsonLocks), jsonLocks, syscall.S_IFREG},
 	{string(newEvents), newEvents, syscall.S_IFREG},
 	{string(oldEvents), oldEvents, syscall.S_IFREG},
-	{traceName, traceFile{}, syscall.S_IFREG},
 	{"why", mirrorDir{whyView, namespace.RootIno}, syscall.S_IFDIR},
 	{"kv", mirrorDir{kvView, namespace.RootIno}, syscall.S_IFDIR},
 	{"wait", mirrorDir{waitView, namespace.RootIno}, syscall.S_IFDIR},

@@ -53,7 +53,6 @@ const (
 	kindStatus   = "status"
 	kindLocks    = "locks"
 	kindEvents   = "events"
-	kindTrace    = "trace"
 	kindMirror   = "mirror"
 	kindFile     = "file"
 	kindWait     = "wait"
@@ -73,8 +72,6 @@ func saveNode(of node) SavedNode {
 		return SavedNode{Kind: kindLocks, View: string(n)}
 	case eventsFile:
 		return SavedNode{Kind: kindEvents, View: string(n)}
-	case traceFile:
-		return SavedNode{Kind: kindTrace}
 	case mirrorDir:
 		return SavedNode{Kind: kindMirror, View: string(n.view), Ino: n.ino}
 	case mirrorFile:
@@ -99,8 +96,6 @@ func (s *SavedNode) node() (node, error) {
 		return locksFile(s.View), nil
 	case kindEvents:
 		return eventsFile(s.View), nil
-	case kindTrace:
-		return traceFile{}, nil
 	case kindMirror:
 		return mirrorDir{view(s.View), s.Ino}, nil
 	case kindFile:
@@ -126,8 +121,6 @@ func saveHandle(of handle) (SavedHandle, error) {
 	case *eventStream:
 		viewer, err := proto.Marshal(h.viewer)
 		return SavedHandle{Kind: kindEvents, Data: h.ahead, Viewer: viewer, Waits: h.waits, Ends: h.ends, Last: h.last, Seen: h.seen}, err
-	case *traceStream:
-		return SavedHandle{Kind: kindTrace, Data: h.Unread()}, nil
 	case *waiting:
 		return SavedHandle{Kind: kindWait, Data: h.found, Parent: h.parent, Name: []byte(h.name)}, nil
 	}
@@ -151,8 +144,6 @@ func (s *SavedHandle) handle(of *source) (handle, error) {
 		return &eventStream{
 			source: of, viewer: viewer, waits: s.Waits, ends: s.Ends, last: s.Last, turn: make(chan struct{}, 1), seen: s.Seen, ahead: s.Data,
 		}, err
-	case kindTrace:
-		return &traceStream{of.calls.Open(s.Data)}, nil
 	case kindWait:
 		w := &waiting{waitFile: waitFile{s.Parent, string(s.Name)}, source: of, turn: make(chan struct{}, 1)}
 		if len(s.Data) > 0 {

@@ -9,7 +9,6 @@ import (
 
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
-	"lockfs/fusefs/trace"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -36,7 +35,6 @@ type source struct {
 	cluster      Cluster
 	tree         Tree
 	observations *observation.Memory
-	calls        *trace.Calls
 	logger       *slog.Logger
 	began        int64 // cluster time at which the mount was made
 }

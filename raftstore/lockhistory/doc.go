@@ -1,27 +1,23 @@
-// Package lockhistory judges what is told of locks: events of the audit trail, and calls that mounts recorded. It needs no state of a
-// cluster and trusts none: what is told has to make sense by itself.
+// Package lockhistory checks whether the events of locks can have happened. It has no state of a cluster and trusts none: the events have to
+// make sense by themselves.
 //
 // # The model
 //
 // A lock is a name in a directory, whatever the path of the directory was at the time. In the order of the log,
 //
-//   - exclusion: a name is acquired only while nobody has it, and ends (released, stolen, removed) for the one who has it;
-//   - tokens rise: each new holder's is larger than all before;
-//   - no removal of a live lock: lockfs takes away only what was told to be stale before, or what somebody removed by force;
+//   - exclusion: a name is acquired only while it has no holder, and a release, a theft or a removal is of its current holder;
+//   - tokens rise: the token of each new holder is larger than all before;
+//   - no removal of a live lock: lockfs removes only a lock that an event called stale before, or that a caller removed by force;
 //   - every expiry has its evidence: a time that was over, a process or a host that is gone.
 //
-// What was before the first event of a name is not known, so that event is believed.
+// The log does not say what was before the first event of a name, so that event is believed. The same holds after events that are missing.
 //
-// Calls of programs are operations too ([lockjson.Call]): a name that a program was told to have made, or removed, within an interval of
-// time. One that an event tells of says when that event was; one that no event tells of (it was data, or calls of other hosts were
-// not recorded) must have been possible at some moment within its interval. Locks of flock and fcntl are in no event; calls
-// alone say who had them, and only between the answer to a lock and the call that gave it up.
+// [Contradiction.Piece] is the smallest part that is impossible by itself: a stretch of the events of one name, judged as if nothing was known
+// before it.
 //
-// Package linear looks for an order of all that. If there is none, [Contradiction.Piece] is the smallest part that has none either: a stretch of
-// the events of one name, judged as if nothing was known before it, and the calls that matter.
-//
-// # What is not judged
+// # What is not checked
 //
 // Whether a program was right to remove a lock that it thought stale is the business of its format. Removals that are unusual but
-// possible are remarks: by force, and from another host than the holder's while nothing told that the lock was stale.
+// possible are remarks: by force, and from another host than the holder's while no event calls the lock stale. What programs asked and were
+// answered is in no event; tests check that (test/history).
 package lockhistory

@@ -23,14 +23,12 @@ type Hold struct {
 // Holds are those of the names that were ever called a path, as far as they were between two times, zero for ever, in their order.
 func (h *History) Holds(path string, from, until time.Time) (holds []*Hold) {
 	for _, on := range h.byPlace() {
-		if !slices.ContainsFunc(on.operations, func(o *operation) bool { return o.Event != nil && string(o.Event.GetPath()) == path }) {
+		if !slices.ContainsFunc(on.steps, func(s *step) bool { return string(s.event.GetPath()) == path }) {
 			continue
 		}
 		var now *Hold
-		for _, o := range on.operations {
-			if o.Event != nil {
-				now = now.then(o.Event, &holds)
-			}
+		for _, s := range on.steps {
+			now = now.then(s.event, &holds)
 		}
 	}
 	holds = slices.DeleteFunc(holds, func(h *Hold) bool {

@@ -3,62 +3,33 @@ package lockhistory
 import (
 	"fmt"
 
-	"github.com/anishathalye/porcupine"
-
-	"lockfs/raftstore/lockjson"
+	"lockfs/raftstore/storepb"
 )
 
-// state is what is known of a name at a moment.
+// state is what the events before a moment say of a name.
 type state struct {
 	known   bool   // who has it, if anybody: else that was told before there was anything to read
 	held    uint64 // token of who has it; 0: nobody
 	holder  string // who that is
 	stale   uint64 // token of which it was told that it is stale
 	highest uint64 // that the name ever had
-	next    int    // of the operations on the name
 }
 
-// operation is one on a name: an event, or a call that no event tells of.
-type operation struct {
-	Step
-	index uint64 // of the command in the log, in whose order
-	place int    // among the operations on its name
-	era   int    // how many gaps are before it
-	// forgotten tells whether a host had been declared gone before the event; nil: nobody knows.
-	forgotten func(host string) bool
-
-	from, until int64 // within which it happened, as far as that is known
-	told        *Step // the call that says so of an event
+// step is an event on a name.
+type step struct {
+	event      *storepb.Event
+	era        int  // how many gaps are before it
+	undeclared bool // it is an expiry as its host is gone for good, and no event declares the host gone
 }
 
-// modelFrom is the model of what follows a state.
-func modelFrom(s state) porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return s },
-		Step: func(before, input, _ any) (bool, any) {
-			after, why := before.(state).step(input.(*operation))
-			return why == "", after
-		},
-	}
-}
-
-// step is the state after an operation, or why it cannot have happened in this one.
-func (s state) step(o *operation) (after state, why string) {
-	if o.place != s.next {
-		return s, "others come before it in the log"
-	}
-	if o.Call != nil {
-		after, why = s.call(o.Call)
-	} else {
-		after, why = s.event(o)
-		after.highest = max(after.highest, o.Event.GetToken())
-	}
-	after.next = s.next + 1
+// then returns the state after a step, or why the step is impossible in this one.
+func (s state) then(of *step) (after state, why string) {
+	after, why = s.event(of.event, of.undeclared)
+	after.highest = max(after.highest, of.event.GetToken())
 	return after, why
 }
 
-func (s state) event(o *operation) (after state, why string) {
-	e := o.Event
+func (s state) event(e *storepb.Event, undeclared bool) (after state, why string) {
 	after = s
 	switch e.GetEvent() {
 	case "lock_acquired":
@@ -103,23 +74,10 @@ func (s state) event(o *operation) (after state, why string) {
 		if why := doubtEvidence(e); why != "" {
 			return s, why
 		}
-		if host := hostOfGone(e); host != "" && o.forgotten != nil && !o.forgotten(host) {
-			return s, fmt.Sprintf("it expired since host %s was gone for good, which nobody had declared", host)
+		if undeclared {
+			return s, fmt.Sprintf("it expired since host %s was gone for good, which nobody had declared", hostOfGone(e))
 		}
 		after.stale = e.GetToken()
-	}
-	return after, ""
-}
-
-// call is for calls that no event tells of.
-func (s state) call(c *lockjson.Call) (after state, why string) {
-	after = s
-	switch {
-	case s.held == 0:
-	case c.Call == lockjson.CallMake:
-		return s, fmt.Sprintf("a program was told that it had made the name while token %d had it: %s", s.held, s.holder)
-	case c.Call == lockjson.CallRemove:
-		return s, fmt.Sprintf("a program was told that it had removed the name, of which no event tells, and token %d still had it: %s", s.held, s.holder)
 	}
 	return after, ""
 }

@@ -25,19 +25,3 @@ func FuzzParseEventLine(f *testing.F) {
 		require.Equal(t, string(written), string(EventLine(again)))
 	})
 }
-
-// FuzzParseCallLine does so with what a mount has recorded.
-func FuzzParseCallLine(f *testing.F) {
-	f.Add(CallLine(&Call{}))
-	f.Add([]byte(`{"call":"create","path":"/a"}`))
-	fuzzing.Run(f, func(t *testing.T, line []byte) {
-		c, err := ParseCallLine(line)
-		if err != nil {
-			return
-		}
-		written := CallLine(c)
-		again, err := ParseCallLine(written)
-		require.NoError(t, err, "%s", written)
-		require.Equal(t, string(written), string(CallLine(again)))
-	})
-}

@@ -8316,12 +8316,10 @@ func (x *Event) GetHash() []byte {
 type MountStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
-	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`                                  // name of the node that answered the last keepalive
-	Session       uint64                 `protobuf:"varint,3,opt,name=session,proto3" json:"session,omitempty"`                               // 0: it has none
-	ClockOffset   int64                  `protobuf:"varint,4,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"`    // how far the host's clock is ahead of cluster time, nanoseconds
-	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`    // as the mount reckons it
-	ClusterAhead  int64                  `protobuf:"varint,6,opt,name=cluster_ahead,json=clusterAhead,proto3" json:"cluster_ahead,omitempty"` // cluster time less CLOCK_BOOTTIME, nanoseconds
-	AheadWithin   int64                  `protobuf:"varint,7,opt,name=ahead_within,json=aheadWithin,proto3" json:"ahead_within,omitempty"`    // how far that may be wrong by what the last keepalive took, nanoseconds
+	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`                               // name of the node that answered the last keepalive
+	Session       uint64                 `protobuf:"varint,3,opt,name=session,proto3" json:"session,omitempty"`                            // 0: it has none
+	ClockOffset   int64                  `protobuf:"varint,4,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"` // how far the host's clock is ahead of cluster time, nanoseconds
+	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"` // as the mount reckons it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8387,20 +8385,6 @@ func (x *MountStatus) GetClockOffset() int64 {
 func (x *MountStatus) GetClusterTime() int64 {
 	if x != nil {
 		return x.ClusterTime
-	}
-	return 0
-}
-
-func (x *MountStatus) GetClusterAhead() int64 {
-	if x != nil {
-		return x.ClusterAhead
-	}
-	return 0
-}
-
-func (x *MountStatus) GetAheadWithin() int64 {
-	if x != nil {
-		return x.AheadWithin
 	}
 	return 0
 }
@@ -10875,15 +10859,13 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05index\x18\x14 \x01(\x04R\x05index\x12\x18\n" +
 	"\acluster\x18\x15 \x01(\tR\acluster\x12\x16\n" +
 	"\x06before\x18\x16 \x01(\fR\x06before\x12\x12\n" +
-	"\x04hash\x18\x17 \x01(\fR\x04hash\"\xe1\x01\n" +
+	"\x04hash\x18\x17 \x01(\fR\x04hash\"\x99\x01\n" +
 	"\vMountStatus\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x18\n" +
 	"\asession\x18\x03 \x01(\x04R\asession\x12!\n" +
 	"\fclock_offset\x18\x04 \x01(\x03R\vclockOffset\x12!\n" +
-	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\x12#\n" +
-	"\rcluster_ahead\x18\x06 \x01(\x03R\fclusterAhead\x12!\n" +
-	"\fahead_within\x18\a \x01(\x03R\vaheadWithin\"\x99\x01\n" +
+	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\"\x99\x01\n" +
 	"\n" +
 	"HostRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +

@@ -17,7 +17,7 @@ import (
 	"lockfs/test/suite"
 )
 
-// verifyAudit has the program check logs and what was recorded, and answers what it found, whatever that is.
+// verifyAudit has the program check logs, and returns what it found.
 func verifyAudit(t *testing.T, c *suite.Cluster, args ...string) (found audited) {
 	t.Helper()
 	text, _ := c.Nodes[0].Host.Run(c.Program, append([]string{"audit", "verify", "--json"}, args...)...)
@@ -31,7 +31,6 @@ type audited struct {
 	Whole    bool `json:"whole"`
 	Events   int  `json:"events"`
 	Compared int  `json:"compared"`
-	Calls    int  `json:"calls"`
 	Problems []struct {
 		Kind string `json:"kind"`
 		Log  string `json:"log"`
@@ -62,18 +61,6 @@ func TestAuditTellsTheStory(t *testing.T) {
 		on = append(on, g.Host, g.Host)
 	}
 	on[0].MustRun(t, "mkdir", c.Path("semaphore"), c.Path("pid"))
-	var traces []*hosts.Process
-	var recorded []string
-	for i, h := range []*hosts.Host{on[0], on[2]} {
-		file := filepath.Join(c.Net.Dir(), fmt.Sprint("trace", i))
-		traces = append(traces, h.Start("sh", "-c", `exec "$0" trace "$1" > "$2"`, c.Program, c.Mount, file))
-		recorded = append(recorded, file)
-		hosts.Eventually(t, "calls are recorded on "+h.Name(), func() (string, bool) {
-			h.MustRun(t, "sh", "-c", `mkdir "$1" && rmdir "$1"`, "sh", c.Path("traced"))
-			text, err := os.ReadFile(file)
-			return fmt.Sprint(err), len(text) > 0
-		})
-	}
 	c.Nodes[0].SetRule(t, "semaphore/*", "--stale-after", "1s")
 	var all []*suite.Breakers
 	for _, format := range []string{"semaphore", "pid"} {
@@ -120,10 +107,7 @@ func TestAuditTellsTheStory(t *testing.T) {
 			return "", true
 		})
 	}
-	for _, p := range traces {
-		require.NoError(t, p.Stop(), "SIGTERM")
-	}
-	requireTampering(t, c, len(events), recorded)
+	requireTampering(t, c, len(events))
 	for _, format := range []string{"semaphore", "pid"} {
 		acquired := 0
 		for _, e := range events {
@@ -141,19 +125,18 @@ func TestAuditTellsTheStory(t *testing.T) {
 	}
 }
 
-// requireTampering has the logs of all servers, and what programs were told, fit together; and finds what is done to a log.
-func requireTampering(t *testing.T, c *suite.Cluster, events int, recorded []string) {
+// requireTampering requires that the logs of all servers fit together, and that each change of a log is found.
+func requireTampering(t *testing.T, c *suite.Cluster, events int) {
 	t.Helper()
 	var logs []string
 	for _, n := range c.Nodes {
 		logs = append(logs, n.Data)
 	}
-	found := verifyAudit(t, c, slices.Concat(logs, recorded)...)
+	found := verifyAudit(t, c, logs...)
 	require.True(t, found.Proven, "%+v", found)
 	require.True(t, found.Whole)
 	require.GreaterOrEqual(t, found.Events, events)
 	require.GreaterOrEqual(t, found.Compared, events)
-	require.Greater(t, found.Calls, events/4)
 	page := filepath.Join(c.Net.Dir(), "page.html")
 	one := verifyAudit(t, c, slices.Concat(logs, []string{"--path", "semaphore/0", "--html", page})...)
 	require.True(t, one.Proven)

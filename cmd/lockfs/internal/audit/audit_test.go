@@ -19,7 +19,7 @@ func at(second int64) time.Time { return time.Unix(second, 0).UTC() }
 func answer() *verify.Answer {
 	return &verify.Answer{
 		Logs:   []*verify.LogAnswer{{Name: "a.jsonl", Events: 3, First: 1, Last: 3, Hash: "00ff", Cluster: "c"}, {Name: "b.jsonl"}},
-		Events: 3, First: 1, Last: 3, Begin: at(1), End: at(9), Path: "deploy.lock", Calls: 1,
+		Events: 3, First: 1, Last: 3, Begin: at(1), End: at(9), Path: "deploy.lock",
 		Holds: []*verify.Hold{
 			{Path: "deploy.lock", Token: 5, Holder: "pid on <b>h1</b>", Until: at(3), End: "released (event 2)"},
 			{Path: "deploy.lock", Token: 7, Holder: "pid\x1b[2J on h2", From: at(4), End: "nothing tells that it ended"},
@@ -34,7 +34,7 @@ func TestTheAnswerIsASentenceWithItsGrounds(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, printAnswer(&text, a))
 	require.True(t, strings.HasPrefix(text.String(), "no two holders of deploy.lock between 1970-01-01T00:00:01.000Z and 1970-01-01T00:00:09.000Z\n"), text.String())
-	for _, words := range []string{"before the logs begin", "token 7, pid\ufffd[2J on h2", "a.jsonl: 3 events, 1 to 3", "b.jsonl ends early", "worth a look: event 2", "calls that mounts recorded: 1"} {
+	for _, words := range []string{"before the logs begin", "token 7, pid\ufffd[2J on h2", "a.jsonl: 3 events, 1 to 3", "b.jsonl ends early", "worth a look: event 2"} {
 		require.Contains(t, text.String(), words)
 	}
 	require.NoError(t, verdict(a))
@@ -100,8 +100,4 @@ func TestTimesAreRead(t *testing.T) {
 		_, err := parseTime("--since", text, now)
 		require.ErrorContains(t, err, "--since", text)
 	}
-}
-
-func TestWrongUse(t *testing.T) {
-	require.ErrorContains(t, trace(t.Context(), t.TempDir(), &strings.Builder{}), "it is no mount of lockfs")
 }

@@ -1,5 +1,5 @@
-// Package audit has the commands that check what happened to locks: `lockfs audit verify` reads audit logs and what `lockfs trace`
-// has recorded, and says why they can be believed, or what in them cannot have been.
+// Package audit has the command that checks what happened to locks: `lockfs audit verify` reads audit logs, and says why they can be
+// believed, or what in them cannot have been.
 package audit
 
 import (
@@ -17,7 +17,6 @@ import (
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		cli.Parent(&cobra.Command{Use: "audit", Short: "Verify audit logs and the promises of locks"}, verifyCommand()),
-		traceCommand(),
 	}
 }
 
@@ -43,9 +42,9 @@ func verifyCommand() *cobra.Command {
 		Long: `Verify that audit logs are complete and unchanged, and that locks kept their
 promises. FILE is an audit.jsonl of a server (its rotated files are read too), or
 a server's data directory. It can also be the output of lockfs events --json for
-root, a recording of lockfs trace, or - for standard input. The default is
-/var/lib/lockfs. Give the logs of all servers: the command compares them, and
-fills the gaps of one from the others. It needs no server and works on any host.
+root, or - for standard input. The default is /var/lib/lockfs. Give the logs of
+all servers: the command compares them, and fills the gaps of one from the
+others. It needs no server and works on any host.
 
 Each event contains the hash of the event before it. The chain shows changed,
 removed, moved and repeated lines, and logs of another cluster. It cannot show
@@ -54,8 +53,8 @@ longest.
 
 The command checks the events against the model of a lock: one holder at a time,
 rising tokens, no removal by lockfs without staleness or force, evidence for
-each expiry. Recorded calls are checked too, including flock and fcntl. For a
-contradiction it prints the smallest set of events that shows it.
+each expiry. For a contradiction it prints the smallest set of events that shows
+it.
 
 --path shows the holders of one lock over time; the path counts from the root of
 the mount. --since and --until take cluster time: 09:00 or 09:00:30 (today,
@@ -112,7 +111,6 @@ be read.`,
 	flags.StringVar(&since, "since", "", "only from this time on")
 	flags.StringVar(&until, "until", "", "only up to this time")
 	flags.StringVar(&page, "html", "", "write a page with a timeline to this file")
-	flags.DurationVar(&question.Within, "timeout", time.Minute, "time limit of the search for an order of overlapping calls")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

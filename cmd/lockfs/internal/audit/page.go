@@ -43,7 +43,6 @@ type lane struct {
 	Left  float64 // percent of the width
 	Width float64
 	Open  bool // it goes on
-	Call  bool
 }
 
 // writePage makes a page for this user alone: it names locks and who had them.
@@ -66,7 +65,6 @@ func newPage(a *verify.Answer) *page {
 type bar struct {
 	label, text string
 	from, until time.Time // zero: beyond the edge
-	call        bool
 }
 
 func holdLanes(a *verify.Answer) *timeline {
@@ -82,13 +80,10 @@ func pieceLanes(c *verify.Contradiction) *timeline {
 	var bars []bar
 	for i, step := range c.Piece {
 		b := bar{label: fmt.Sprint(i + 1), text: step.Text, from: step.At, until: step.At}
-		switch {
-		case step.Call != nil:
-			b.until, b.call = step.Call.End, true
-		case step.Event.Event == "lock_acquired":
+		if step.Event.Event == "lock_acquired" {
 			b.until = time.Time{}
 			for _, later := range c.Piece[i+1:] {
-				if e := later.Event; e != nil && (e.Event == "lock_released" || e.Event == "lock_removed") && e.Token == step.Event.Token {
+				if e := later.Event; (e.Event == "lock_released" || e.Event == "lock_removed") && e.Token == step.Event.Token {
 					b.until = later.At
 				}
 			}
@@ -132,7 +127,7 @@ func draw(bars []bar, begin, end time.Time) *timeline {
 	for _, b := range bars {
 		left, right := at(b.from, first), at(b.until, last)
 		t.Lanes = append(t.Lanes, lane{
-			Label: b.label, Text: b.text, Left: min(left, 99.5), Width: max(right-left, 0.5), Open: b.until.IsZero(), Call: b.call,
+			Label: b.label, Text: b.text, Left: min(left, 99.5), Width: max(right-left, 0.5), Open: b.until.IsZero(),
 		})
 	}
 	return t

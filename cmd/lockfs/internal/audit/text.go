@@ -97,9 +97,6 @@ func grounds(a *verify.Answer) (lines []string) {
 		lines = append(lines, fmt.Sprintf("events of %d locks, in the order of the log: each was acquired when nobody had it, tokens rise, "+
 			"lockfs removed none that was not stale or forced, and each expiry has its evidence", a.Locks))
 	}
-	if a.Calls > 0 {
-		lines = append(lines, fmt.Sprintf("calls that mounts recorded: %d", a.Calls))
-	}
 	return append(append(lines, a.Uncovered...), a.Notes...)
 }
 

@@ -6,23 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
-// Step is one thing that happened: an event, or a call.
-type Step struct {
-	Event *storepb.Event `json:"-"`
-	Call  *lockjson.Call `json:"-"`
-}
-
-// Time is when it happened, or began.
-func (s *Step) Time() time.Time {
-	if s.Call != nil {
-		return s.Call.Begin
-	}
-	return time.Unix(0, since(s.Event)).UTC()
-}
+// Time returns when it happened, for an acquisition up to a second before its event.
+func Time(e *storepb.Event) time.Time { return time.Unix(0, since(e)).UTC() }
 
 // since is when what an event tells of came to be, which for an acquisition can be a second before.
 func since(e *storepb.Event) int64 {
@@ -32,15 +20,8 @@ func since(e *storepb.Event) int64 {
 	return e.GetTime()
 }
 
-// String is the step in one line, without its time.
-func (s *Step) String() string {
-	if s.Call != nil {
-		return describeCall(s.Call)
-	}
-	return describeEvent(s.Event)
-}
-
-func describeEvent(e *storepb.Event) string {
+// Describe returns an event in one line, without its time.
+func Describe(e *storepb.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "event %d: %s", e.GetNumber(), e.GetEvent())
 	if e.GetToken() != 0 {
@@ -74,35 +55,6 @@ func holderOf(e *storepb.Event) string {
 		who += " on " + e.GetHost()
 	}
 	return who
-}
-
-func describeCall(c *lockjson.Call) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "call of pid %d, uid %d on %s: %s", c.PID, c.UID, c.Host, c.Call)
-	switch {
-	case c.ToName != "":
-		fmt.Fprintf(&b, " %q to %q", c.Name, c.ToName)
-	case c.Name != "":
-		fmt.Fprintf(&b, " %q", c.Name)
-	case c.Inode != 0:
-		kind := "exclusive"
-		if c.Shared {
-			kind = "shared"
-		}
-		if c.Call == lockjson.CallLock {
-			fmt.Fprintf(&b, " %s", kind)
-		}
-		fmt.Fprintf(&b, " inode %d, bytes %d to %d, %s", c.Inode, c.Start, c.Last, c.Owner)
-	}
-	if c.Error != "" {
-		fmt.Fprintf(&b, ": %s", c.Error)
-	} else if c.Index != 0 {
-		fmt.Fprintf(&b, ", done by command %d", c.Index)
-	} else {
-		b.WriteString(", told that it is done")
-	}
-	fmt.Fprintf(&b, " after %v", time.Duration(c.BootEnd-c.BootBegin))
-	return b.String()
 }
 
 // place is a name in a directory.
