@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/raftstore/hostinfo"
-	"lockfs/raftstore/linear"
+	"lockfs/test/history/linear"
 	"lockfs/test/ledger"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore/linear"
 	"lockfs/test/history"
+	"lockfs/test/history/linear"
 	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )

@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore/linear"
 	"lockfs/test/bustle"
 	"lockfs/test/history"
+	"lockfs/test/history/linear"
 	"lockfs/test/hosts"
 	"lockfs/test/lockstep"
 	"lockfs/test/suite"

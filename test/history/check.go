@@ -10,7 +10,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"lockfs/raftstore/linear"
+	"lockfs/test/history/linear"
 )
 
 // History is calls of several clients, in one or more directories.

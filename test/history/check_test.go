@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore/linear"
+	"lockfs/test/history/linear"
 )
 
 // made is one call of a history made by hand: client, interval, what it does and what came of it.

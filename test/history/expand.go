@@ -6,7 +6,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"lockfs/raftstore/linear"
+	"lockfs/test/history/linear"
 )
 
 // maxUnknown is how many creations of unknown outcome, and other such calls of which is known when they were over, a directory may have:

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockfs/raftstore/linear"
+	"lockfs/test/history/linear"
 )
 
 // namesAtOnce is how many calls of a client in a row go to the same name, before all go on to the next.

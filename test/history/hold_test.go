@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore/linear"
+	"lockfs/test/history/linear"
 )
 
 func TestCheckHolds(t *testing.T) {

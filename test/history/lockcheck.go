@@ -11,7 +11,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"lockfs/raftstore/linear"
+	"lockfs/test/history/linear"
 )
 
 // LockHistory is what several clients did to locks.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore/linear"
+	"lockfs/test/history/linear"
 )
 
 // locked is one call of a history of locks made by hand. Client 0 and 1 are on host a, 2 on b. The descriptor of

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"syscall"
 
-	"lockfs/raftstore/linear"
+	"lockfs/test/history/linear"
 )
 
 // lockOwner is who has locks: an open file description, or a process until it closes the file.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore/linear"
+	"lockfs/test/history/linear"
 )
 
 const busy = syscall.EBUSY
