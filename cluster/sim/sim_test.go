@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/raftstore/hostinfo"
-	"lockfs/test/history/linear"
+	"lockfs/test/history"
 	"lockfs/test/ledger"
 )
 
@@ -129,7 +129,7 @@ func testWorlds(t *testing.T, kept []uint64, of func(seed uint64) plan) {
 		if *seedFlag != 0 {
 			t.Logf("digest %s", w.digest())
 		}
-		if err := w.check(); errors.Is(err, linear.ErrUndecided) {
+		if err := w.check(); errors.Is(err, history.ErrUndecided) {
 			f.undecided++
 		} else if err != nil {
 			t.Errorf("seed %d: %v", seed, err)

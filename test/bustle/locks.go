@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/history"
-	"lockfs/test/history/linear"
 	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )
@@ -81,5 +80,5 @@ func AwaitUnlocked(t testing.TB, c *suite.Cluster) {
 
 // onlyUndecided tells whether a check found nothing that is impossible, but did not come to an end.
 func onlyUndecided(err error) bool {
-	return errors.Is(err, linear.ErrUndecided) && !errors.Is(err, linear.ErrImpossible)
+	return errors.Is(err, history.ErrUndecided) && !errors.Is(err, history.ErrImpossible)
 }

@@ -13,7 +13,6 @@ import (
 
 	"lockfs/test/bustle"
 	"lockfs/test/history"
-	"lockfs/test/history/linear"
 	"lockfs/test/hosts"
 	"lockfs/test/lockstep"
 	"lockfs/test/suite"
@@ -65,7 +64,7 @@ func requireSeen(t *testing.T, trials []trial, flags ...string) {
 				err = trial.run(t, c, g, makeTrialDir(t, c, trial))
 			}
 			require.Error(t, err, "the mistake is not seen")
-			require.NotErrorIs(t, err, linear.ErrUndecided)
+			require.NotErrorIs(t, err, history.ErrUndecided)
 			t.Logf("seen: %.2000v", err)
 		})
 	}

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
-	"lockfs/test/history/linear"
 )
 
 // History is calls of several clients, in one or more directories.
@@ -48,14 +46,14 @@ func (h *History) checkDir(calls []*Call, within time.Duration) error {
 	}
 	settled := h.Settled
 	if settled == 0 {
-		settled = linear.Never
+		settled = never
 	}
 	x, err := expand(calls, settled, h.Forgetful, h.DisksFill)
 	if err != nil {
 		return err
 	}
 	rules := (&model{asked: x.asked, sessionsLast: h.SessionsLast}).porcupine()
-	return linear.Check(rules, x.operations, within)
+	return search(rules, x.operations, within)
 }
 
 // checkNumbers requires that each creation made an inode of its own.
@@ -66,7 +64,7 @@ func checkNumbers(calls []*Call) error {
 			continue
 		}
 		if other, twice := made[call.Got.Ino]; twice {
-			return fmt.Errorf("%w: one inode was created twice:\n%v\n%v", linear.ErrImpossible, other, call)
+			return fmt.Errorf("%w: one inode was created twice:\n%v\n%v", ErrImpossible, other, call)
 		}
 		made[call.Got.Ino] = call
 	}

@@ -8,8 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"lockfs/test/history/linear"
 )
 
 // made is one call of a history made by hand: client, interval, what it does and what came of it.
@@ -326,7 +324,7 @@ func TestHistories(t *testing.T) {
 				return
 			}
 			require.Error(t, err)
-			require.NotErrorIs(t, err, linear.ErrUndecided)
+			require.NotErrorIs(t, err, ErrUndecided)
 		})
 	}
 }
@@ -339,7 +337,7 @@ func TestSessionsLast(t *testing.T) {
 		made{client: 0, start: 5, end: 6, kind: Write, on: 5, data: "ab", errno: stale}.call(3),
 	}
 	require.NoError(t, (&History{Calls: calls}).Check(time.Minute))
-	require.ErrorIs(t, (&History{Calls: calls, SessionsLast: true}).Check(time.Minute), linear.ErrImpossible)
+	require.ErrorIs(t, (&History{Calls: calls, SessionsLast: true}).Check(time.Minute), ErrImpossible)
 }
 
 func TestRecorder(t *testing.T) {

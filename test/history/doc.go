@@ -11,7 +11,7 @@
 // # Checking
 //
 // [History.Check] turns the calls into operations on a model of the directory and lets porcupine look for
-// an order (package linear, which judges audit logs too): each operation at one moment within its call. Directories are checked one by one. What links
+// an order: each operation at one moment within its call. Directories are checked one by one. What links
 // and renames can join are the names of a directory, so it is the smallest part that can be judged alone.
 //
 // A system call is not always one request. Where it is several that may each see another state (stat

@@ -5,8 +5,6 @@ import (
 	"syscall"
 
 	"github.com/anishathalye/porcupine"
-
-	"lockfs/test/history/linear"
 )
 
 // maxUnknown is how many creations of unknown outcome, and other such calls of which is known when they were over, a directory may have:
@@ -166,7 +164,7 @@ func (x *expansion) expandDone(call *Call) {
 func (x *expansion) expandUnknown(call *Call) {
 	a := x.changeOf(call)
 	a.maybe = true
-	over := int64(linear.Never)
+	over := int64(never)
 	if call.Over != 0 {
 		over = call.Over
 	}
@@ -186,7 +184,7 @@ func (x *expansion) expandUnknown(call *Call) {
 	x.until(a, over)
 	back := action{call: call, verb: doTakeBack, maker: a.maker, number: a.number}
 	if call.End == 0 {
-		x.until(back, linear.Never)
+		x.until(back, never)
 		return
 	}
 	// Nobody has seen the run settled yet if it is not later than the call.

@@ -9,14 +9,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"lockfs/test/history/linear"
 )
 
 // namesAtOnce is how many calls of a client in a row go to the same name, before all go on to the next.
 const namesAtOnce = 6
 
-// PlayHolds creates names, or opens those that others have created, and locks the files, so many times. Names are  linear.Never
+// PlayHolds creates names, or opens those that others have created, and locks the files, so many times. Names are  never
 // removed: only a creation that is given up may take one back.
 func (c *Client) PlayHolds(random *rand.Rand, times int, longestPause time.Duration) error {
 	pause := func() { time.Sleep(time.Duration(random.Int64N(int64(longestPause)))) }
@@ -113,7 +111,7 @@ func CheckHolds(calls []*LockCall) (holds int, err error) {
 		for _, h := range all[1:] {
 			if h.start < last.end {
 				return holds, fmt.Errorf("%w: two had a lock, from %d to %d and from %d to %d: %v; %v",
-					linear.ErrImpossible, last.start, last.end, h.start, h.end, last.call, h.call)
+					ErrImpossible, last.start, last.end, h.start, h.end, last.call, h.call)
 			}
 			if h.end > last.end {
 				last = h

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"lockfs/test/history/linear"
 )
 
 func TestCheckHolds(t *testing.T) {
@@ -33,7 +31,7 @@ func TestCheckHolds(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, linear.ErrImpossible)
+			require.ErrorIs(t, err, ErrImpossible)
 		})
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
-	"lockfs/test/history/linear"
 )
 
 // LockHistory is what several clients did to locks.
@@ -40,7 +38,7 @@ func (h *LockHistory) Check(within time.Duration) error {
 			h.unanswered[call.Host] = append(h.unanswered[call.Host], call)
 		}
 		if !h.allowed(call) {
-			refused = append(refused, fmt.Errorf("%w: an error that nobody should get: %v", linear.ErrImpossible, call))
+			refused = append(refused, fmt.Errorf("%w: an error that nobody should get: %v", ErrImpossible, call))
 		}
 		f := file{call.Dir, call.File}
 		byFile[f] = append(byFile[f], call)
@@ -50,7 +48,7 @@ func (h *LockHistory) Check(within time.Duration) error {
 			return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Seq, b.Seq))
 		})
 		for _, space := range lockSpaces {
-			if err := linear.Check(lockModel, h.operations(calls, space), within); err != nil {
+			if err := search(lockModel, h.operations(calls, space), within); err != nil {
 				failed = append(failed, fmt.Errorf("%s/%s, %v: %w%s", f.dir, f.name, space, err, h.interrupted(calls, space)))
 			}
 		}
@@ -93,7 +91,7 @@ func (h *LockHistory) operations(calls []*LockCall, space []Kind) []porcupine.Op
 	add := func(call *LockCall, verb lockVerb, o *lockOwner) {
 		end := call.End
 		if end == 0 {
-			end = linear.Never
+			end = never
 		}
 		operations = append(operations, porcupine.Operation{
 			ClientId: call.Client, Input: &lockAction{call, verb, o}, Call: call.Start, Return: end,

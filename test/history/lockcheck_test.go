@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"lockfs/test/history/linear"
 )
 
 // locked is one call of a history of locks made by hand. Client 0 and 1 are on host a, 2 on b. The descriptor of
@@ -427,7 +425,7 @@ func TestLockHistories(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, linear.ErrImpossible)
+			require.ErrorIs(t, err, ErrImpossible)
 		})
 	}
 }
@@ -449,7 +447,7 @@ func TestAnInterruptedWaitWhoseSessionEndedMayHaveHadTheLock(t *testing.T) {
 		if err := h.Check(time.Minute); lapsed {
 			require.NoError(t, err)
 		} else {
-			require.ErrorIs(t, err, linear.ErrImpossible)
+			require.ErrorIs(t, err, ErrImpossible)
 		}
 	}
 }

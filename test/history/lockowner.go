@@ -3,8 +3,6 @@ package history
 import (
 	"slices"
 	"syscall"
-
-	"lockfs/test/history/linear"
 )
 
 // lockOwner is who has locks: an open file description, or a process until it closes the file.
@@ -136,7 +134,7 @@ func (o *lockOwner) note(call *LockCall) {
 // boundSince answers since when the descriptor of a call is surely of one session, as somebody has something through it. What a process
 // has closed counts until the next call only: with what is released through the descriptor after that it may go to another session.
 func boundSince(owners map[ownerKey]*lockOwner, call *LockCall, closing *lockOwner) int64 {
-	since := int64(linear.Never)
+	since := int64(never)
 	for key, o := range owners {
 		if b := o.through[call.Opened]; key.client == call.Client && b != nil && (o.closed == nil || o == closing) {
 			since = min(since, b.first.End)
@@ -153,7 +151,7 @@ func (o *lockOwner) isOfSession(opened int, since int64) bool {
 			return false
 		}
 	}
-	return since != linear.Never
+	return since != never
 }
 
 // showsLoss tells whether a call shows that the session of its descriptor had ended. EIO is answered too when the
@@ -196,7 +194,7 @@ func (h *LockHistory) isUnanswered(c *LockCall) bool {
 // judge works out when the locks can have gone: with the close, or a lock delay after the session ended, which was
 // alive at the last proof.
 func (o *lockOwner) judge(h *LockHistory) {
-	o.latest = linear.Never
+	o.latest = never
 	if o.gone && !o.unsure {
 		o.latest = o.closed.End
 	}
@@ -204,7 +202,7 @@ func (o *lockOwner) judge(h *LockHistory) {
 		b.earliest, b.stays = b.proof.Start+int64(h.LockDelay), h.LockDelay > 0
 		switch {
 		case b.lost:
-			o.latest = linear.Never
+			o.latest = never
 		case o.closed != nil:
 			b.earliest = min(b.earliest, o.closed.Start)
 		}

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"lockfs/test/history/linear"
 )
 
 const busy = syscall.EBUSY
@@ -110,7 +108,7 @@ func TestRemovals(t *testing.T) {
 					require.NoError(t, err)
 				} else {
 					require.Error(t, err, "%v", errno)
-					require.NotErrorIs(t, err, linear.ErrUndecided)
+					require.NotErrorIs(t, err, ErrUndecided)
 				}
 			}
 		})
@@ -143,12 +141,12 @@ func TestRemovalThatCannotComeLate(t *testing.T) {
 	gone := made{kind: Stat, name: "x", errno: none}
 	require.NoError(t, (&History{Calls: inTurn(slices.Concat(makes, opens, reads, []made{late, gone}))}).Check(time.Minute))
 	err := (&History{Calls: inTurn(slices.Concat(makes, opens, reads, replaces, []made{late, gone}))}).Check(time.Minute)
-	require.ErrorIs(t, err, linear.ErrImpossible)
+	require.ErrorIs(t, err, ErrImpossible)
 }
 
 // TestForgetful is for file systems that remember nothing.
 func TestForgetful(t *testing.T) {
 	calls := inTurn(slices.Concat(makes, opens, reads, replaces, []made{unlinks}))
-	require.ErrorIs(t, (&History{Calls: calls}).Check(time.Minute), linear.ErrImpossible)
+	require.ErrorIs(t, (&History{Calls: calls}).Check(time.Minute), ErrImpossible)
 	require.NoError(t, (&History{Calls: calls, Forgetful: true}).Check(time.Minute))
 }

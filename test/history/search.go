@@ -1,6 +1,4 @@
-// Package linear looks for an order in which operations that overlap in time can have happened, and shows how far it got where there is
-// none. The search is porcupine's; what the operations mean is a model of who asks.
-package linear
+package history
 
 import (
 	"cmp"
@@ -14,17 +12,18 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Errors of Check.
+// Errors of a check.
 var (
 	ErrImpossible = errors.New("there is no order in which these calls can have happened")
 	ErrUndecided  = errors.New("not decided in time")
 )
 
-// Never is when an operation returns of which nobody knows an end: later than any other.
-const Never = math.MaxInt64
+// never is when an operation returns of which nobody knows an end: later than any other.
+const never = math.MaxInt64
 
-// Check answers nil if there is an order. within bounds the search. Inputs of operations are pointers, each its own, that can be printed.
-func Check(rules porcupine.Model, operations []porcupine.Operation, within time.Duration) error {
+// search looks with porcupine for an order in which operations that overlap in time can have happened, and returns an error that shows how far
+// it got if there is none. within bounds the search. Inputs of operations are pointers, each its own, that can be printed.
+func search(rules porcupine.Model, operations []porcupine.Operation, within time.Duration) error {
 	result := porcupine.CheckOperationsTimeout(rules, operations, within)
 	if result == porcupine.Ok {
 		return nil
@@ -33,11 +32,11 @@ func Check(rules porcupine.Model, operations []porcupine.Operation, within time.
 	if result == porcupine.Unknown {
 		cause = ErrUndecided
 	}
-	return fmt.Errorf("%w:\n%s", cause, describe(operations, longest(rules, operations, within)))
+	return fmt.Errorf("%w:\n%s", cause, describeOrder(operations, longestOrder(rules, operations, within)))
 }
 
-// longest is the longest order that a search finds of some of the operations.
-func longest(rules porcupine.Model, operations []porcupine.Operation, within time.Duration) (order []porcupine.Operation) {
+// longestOrder returns the longest order that a search finds of some of the operations.
+func longestOrder(rules porcupine.Model, operations []porcupine.Operation, within time.Duration) (order []porcupine.Operation) {
 	_, info := porcupine.CheckOperationsVerbose(rules, operations, within)
 	for _, partition := range info.PartialLinearizationsOperations() {
 		var longest []porcupine.Operation
@@ -51,9 +50,9 @@ func longest(rules porcupine.Model, operations []porcupine.Operation, within tim
 	return order
 }
 
-// describe shows the calls in the order in which they began, and how far a search for an order got: the
+// describeOrder shows the calls in the order in which they began, and how far a search for an order got: the
 // numbers are places in the longest one found. Of a long history it shows what was before the first that is not in that, and a little more.
-func describe(operations, longest []porcupine.Operation) string {
+func describeOrder(operations, longest []porcupine.Operation) string {
 	const before, after = 300, 30 // what is there may have come about long before
 	place := make(map[any]int)
 	for i, operation := range longest {
@@ -69,7 +68,7 @@ func describe(operations, longest []porcupine.Operation) string {
 	}
 	var b strings.Builder
 	for i, operation := range sorted {
-		if operation.Return != Never && (i < stuck-before || i > stuck+after) {
+		if operation.Return != never && (i < stuck-before || i > stuck+after) {
 			continue
 		}
 		at := "    -"
@@ -77,7 +76,7 @@ func describe(operations, longest []porcupine.Operation) string {
 			at = fmt.Sprintf("%5d", n)
 		}
 		end := "      later"
-		if operation.Return != Never {
+		if operation.Return != never {
 			end = fmt.Sprintf("%11.6f", float64(operation.Return-sorted[0].Call)/1e9)
 		}
 		fmt.Fprintf(&b, "%s %11.6f %s %v\n", at, float64(operation.Call-sorted[0].Call)/1e9, end, operation.Input)
