@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/cmd/lockfs/figures"
 	"lockfs/test/crowd"
+	"lockfs/test/figures"
 	"lockfs/test/hosts"
 	"lockfs/test/ledger"
 	"lockfs/test/suite"

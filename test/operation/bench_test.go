@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/figures"
 	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/figures"
 	"lockfs/test/suite"
 )
 

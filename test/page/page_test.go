@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/figures"
 	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/figures"
 	"lockfs/test/suite"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/figures"
 )
 
 // contestants is everything that runs.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/figures"
 )
 
 // key is a row of the table.

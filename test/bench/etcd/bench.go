@@ -15,7 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
-	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/figures"
 )
 
 // operation makes what one worker does again and again, on keys of its own.

@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/figures"
 )
 
 // Run measures. When ctx is cancelled it ends soon, with the cause.

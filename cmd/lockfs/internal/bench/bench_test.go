@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/figures"
 )
 
 // plan is a short one.

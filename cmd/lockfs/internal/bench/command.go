@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/figures"
 	"lockfs/cmd/lockfs/internal/cli"
 )
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/figures"
 )
 
 // crew is workers that do the same at the same time, each on a name of its own.

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/figures"
 )
 
 // kernel is its name and version, as uname(1) has them.

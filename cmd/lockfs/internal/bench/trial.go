@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/figures"
 )
 
 // trial is a measurement in one target.
