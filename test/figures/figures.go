@@ -1,5 +1,5 @@
-// Package figures is how speed is measured and told: what `lockfs bench --json` prints, the quantiles in it, and the workers
-// whose time is taken. It knows nothing of locks. Programs that measure something else in the same way use it too, so that
+// Package figures is how speed is measured and told: what the contest of test/bench prints, of which `lockfs bench --json` prints a part, the
+// quantiles in it, and the workers whose time is taken. It knows nothing of locks. Programs that measure something else in the same way use it too, so that
 // two figures that are compared have been made alike.
 package figures
 

@@ -100,11 +100,14 @@ func (s *settings) program(name string) string { return filepath.Join(s.dir, nam
 func (s *settings) lockfsProgram() string { return s.program("lockfs") }
 func (s *settings) etcdProgram() string   { return s.program("etcd") }
 
+// contestProgram measures directories, of whatever file system.
+func (s *settings) contestProgram() string { return s.program("contest") }
+
 func (s *settings) build(ctx context.Context) error {
 	fmt.Fprintln(os.Stderr, "building")
 	bench := []string{"go", "build", "-C", filepath.Join(s.source, "test/bench"), "-buildvcs=false", "-o"}
 	var builds [][]string
-	for _, name := range []string{"etcd", "bare", "slowdisk"} {
+	for _, name := range []string{"contest", "etcd", "bare", "slowdisk"} {
 		builds = append(builds, append(slices.Clone(bench), s.program(name), "./"+name))
 	}
 	if s.lockfs == "" {

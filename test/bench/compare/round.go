@@ -63,7 +63,7 @@ func (c *contestants) describe(ctx context.Context) error {
 		}
 		c.versions = append(c.versions, version)
 	}
-	report, err := c.run(ctx, c.settings.lockfsProgram(), "bench", "--json", "--only", "stat", "--duration", "1ms", c.local)
+	report, err := c.run(ctx, c.settings.contestProgram(), "--only", "stat", "--duration", "1ms", c.local)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (c *contestants) round(ctx context.Context, t *table) error {
 	names[endpoints[0]], names[endpoints[1]], names[strings.Join(endpoints, " ")] = etcdLeads, etcdFollows, etcdAll
 
 	lockfs := func(workers int, only string, args ...string) error {
-		return c.measure(ctx, t, names, workers, c.settings.lockfsProgram(), append([]string{"bench", "--json", "--only", only}, args...)...)
+		return c.measure(ctx, t, names, workers, c.settings.contestProgram(), append([]string{"--only", only}, args...)...)
 	}
 	etcd := func(workers int, args ...string) error {
 		return c.measure(ctx, t, names, workers, c.settings.etcdProgram(), append([]string{"bench"}, args...)...)

@@ -148,7 +148,7 @@ func (c *contestants) cycle(ctx context.Context, mount string) (cycle, mutex flo
 	duration := max(2*time.Second, c.settings.duration).String()
 	var cycles, mutexes []float64
 	for range rounds {
-		report, err := c.run(ctx, c.settings.lockfsProgram(), "bench", "--json", "--only", "cycle", "--duration", duration, mount)
+		report, err := c.run(ctx, c.settings.contestProgram(), "--only", "cycle", "--duration", duration, mount)
 		if err != nil {
 			return 0, 0, err
 		}

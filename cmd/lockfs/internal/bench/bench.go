@@ -1,162 +1,144 @@
-// Package bench measures how fast locks are in directories, on whatever file systems these are.
+// Package bench measures how fast locks are in a directory, on whatever file system that is.
 //
-// What is measured is system calls, as a program makes them that locks by files: nothing here knows lockfs. Several
-// directories are measured in one run and in turn, a part of a second each, so that whatever else the machine does hits all
-// of them alike and their ratios mean something on a machine that is not quiet.
-//
-// All load is in one fresh directory below each directory that is measured: at most [MaxWorkers] files, with a
-// directory for each if need be, and a listing of a hundred. It is removed when [Run] returns, for whatever reason. What a
-// run that was killed left behind is named and not touched, as it might belong to one that is at work on another host.
+// It makes system calls, as a program does that locks by files: nothing here knows lockfs. All load is in one fresh directory below the
+// one that is measured, which [Run] removes. The contests between file systems are in test/bench.
 package bench
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
-
-	"lockfs/test/figures"
 )
 
-// Run measures. When ctx is cancelled it ends soon, with the cause.
-func Run(ctx context.Context, plan Plan) (report *figures.Report, err error) {
+const (
+	// MaxWorkers is how many workers there may be: each is a thread and a file.
+	MaxWorkers = 1000
+	// MaxDuration is for how long one figure may be measured: every sample is kept.
+	MaxDuration = time.Minute
+)
+
+// Plan is what to measure.
+type Plan struct {
+	Dir      string
+	Workers  int           // at the same time, each on a name of its own
+	Duration time.Duration // for each figure
+	Only     []string      // names of measurements; none: all
+
+	Progress func(measurement string, number, of int) // called before each
+}
+
+// Report is what was measured.
+type Report struct {
+	Version   string   `json:"version,omitempty"` // of the program
+	Directory string   `json:"directory"`
+	Cores     int      `json:"cores"`
+	Workers   int      `json:"workers"`
+	Seconds   float64  `json:"seconds"` // for each figure
+	Results   []Result `json:"results"`
+}
+
+// Result is one measurement.
+type Result struct {
+	Measurement string  `json:"measurement"`
+	Count       int     `json:"count"`
+	Median      float64 `json:"median_us"`
+	P99         float64 `json:"p99_us"`
+	PerSecond   float64 `json:"per_second,omitempty"` // of all workers; not of handovers, which are held up on purpose
+	Error       string  `json:"error,omitempty"`      // why there are no figures
+}
+
+// Run measures. When ctx ends it returns soon, with the cause.
+func Run(ctx context.Context, plan Plan) (report *Report, err error) {
 	chosen, err := plan.choose()
 	if err != nil {
 		return nil, err
 	}
-	spaces, err := openSpaces(plan.Dirs, plan.Warn)
+	path, err := os.MkdirTemp(plan.Dir, "lockfs-bench-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, closeSpaces(spaces)) }()
-	report = &figures.Report{
-		Cores: runtime.NumCPU(), Kernel: kernel(),
-		Workers: plan.Workers, OwnDirs: plan.OwnDirs, Seconds: plan.Duration.Seconds(),
-	}
-	for _, s := range spaces {
-		report.Directories = append(report.Directories, describe(s.dir))
-	}
-	defer quietRuntime(plan.Workers)()
-	for i, m := range chosen {
-		step := Step{Measurement: m.Name, Number: i + 1, Of: len(chosen)}
-		results, err := plan.measure(ctx, m, m.targets(spaces, plan.Together), step)
-		if err != nil {
-			return nil, err
+	defer func() {
+		if failed := os.RemoveAll(path); failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s is left behind: %w", path, failed))
 		}
-		report.Results = append(report.Results, results...)
+	}()
+	f, err := openFolder(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	defer quietRuntime(plan.Workers)()
+	report = &Report{Directory: plan.Dir, Cores: runtime.NumCPU(), Workers: plan.Workers, Seconds: plan.Duration.Seconds()}
+	for i, m := range chosen {
+		plan.Progress(m.name, i+1, len(chosen))
+		runtime.GC()
+		took, elapsed, err := m.measure(ctx, f, plan)
+		switch {
+		case isAnswer(err):
+			report.Results = append(report.Results, Result{Measurement: m.name, Error: err.Error()})
+		case err != nil:
+			return nil, fmt.Errorf("%s in %s: %w", m.name, plan.Dir, err)
+		default:
+			report.Results = append(report.Results, resultOf(m.name, took, elapsed))
+		}
 	}
 	return report, nil
 }
 
-func (p *Plan) choose() ([]Measurement, error) {
+func (p *Plan) choose() (chosen []measurement, err error) {
 	switch {
-	case len(p.Dirs) == 0:
-		return nil, errors.New("no directory is given")
 	case p.Workers < 1 || p.Workers > MaxWorkers:
-		return nil, fmt.Errorf("%d workers: there can be 1 to %d", p.Workers, MaxWorkers)
+		return nil, fmt.Errorf("%d workers: give 1 to %d", p.Workers, MaxWorkers)
 	case p.Duration <= 0 || p.Duration > MaxDuration:
-		return nil, fmt.Errorf("a duration of %v: it must be more than 0 and at most %v", p.Duration, MaxDuration)
+		return nil, fmt.Errorf("a duration of %v: give more than 0 and at most %v", p.Duration, MaxDuration)
 	case len(p.Only) == 0:
-		return All, nil
+		return all, nil
 	}
-	var chosen []Measurement
 	for _, name := range p.Only {
-		i := slices.IndexFunc(All, func(m Measurement) bool { return m.Name == name })
+		i := slices.IndexFunc(all, func(m measurement) bool { return m.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("there is no measurement %q, but %s", name, strings.Join(names(), ", "))
 		}
-		chosen = append(chosen, All[i])
+		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
 }
 
 // quietRuntime keeps Go out of the figures until it is undone. A thread that waits in a system call keeps its processor
-// of the Go runtime for a while, so everybody gets one.
+// of the Go runtime for a while, so each worker gets one.
 func quietRuntime(workers int) (undo func()) {
 	processors := runtime.GOMAXPROCS(runtime.NumCPU() + workers)
-	percent := debug.SetGCPercent(-1) // garbage is collected between the parts
+	percent := debug.SetGCPercent(-1) // garbage is collected between measurements
 	return func() {
 		runtime.GOMAXPROCS(processors)
 		debug.SetGCPercent(percent)
 	}
 }
 
-// contest is a target in a measurement.
-type contest struct {
-	target  target
-	trial   trial
-	samples figures.Samples
-	failed  error // it cannot be measured
+// errNotExclusive is a file system's worst answer.
+var errNotExclusive = errors.New("both had the lock at the same time")
+
+// isAnswer reports whether an error is the result: the file system cannot do what is measured, or does it wrong.
+func isAnswer(err error) bool {
+	return errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENOLCK) || errors.Is(err, errNotExclusive)
 }
 
-// measure makes one measurement in all targets. A file system that cannot do what is measured, or does it wrong, has
-// that for its result.
-func (p *Plan) measure(ctx context.Context, m Measurement, targets []target, step Step) ([]figures.Result, error) {
-	contests := make([]*contest, len(targets))
-	defer func() {
-		for _, c := range contests {
-			c.close()
-		}
-	}()
-	var length time.Duration
-	step.Rounds, length = figures.Parts(p.Duration)
-	p.Progress(step)
-	for i, t := range targets {
-		trial, err := m.prepare(ctx, t, p)
-		contests[i] = &contest{target: t, trial: trial}
-		if err := contests[i].check(m, err); err != nil {
-			return nil, err
-		}
+// resultOf sorts the samples, of which there is at least one. elapsed is 0 if there were pauses between them.
+func resultOf(name string, took []time.Duration, elapsed time.Duration) Result {
+	slices.Sort(took)
+	quantile := func(q float64) float64 {
+		return float64(took[int(q*float64(len(took)-1))]) / float64(time.Microsecond)
 	}
-	for step.Round = 1; step.Round <= step.Rounds; step.Round++ {
-		p.Progress(step)
-		for _, c := range contests {
-			if c.failed != nil {
-				continue
-			}
-			runtime.GC()
-			if err := c.check(m, c.trial.run(ctx, length, &c.samples)); err != nil {
-				return nil, err
-			}
-		}
+	r := Result{Measurement: name, Count: len(took), Median: quantile(0.5), P99: quantile(0.99)}
+	if elapsed > 0 {
+		r.PerSecond = float64(len(took)) / elapsed.Seconds()
 	}
-	return summarize(m, contests), nil
-}
-
-func summarize(m Measurement, contests []*contest) []figures.Result {
-	results := make([]figures.Result, len(contests))
-	for i, c := range contests {
-		if c.failed != nil {
-			results[i] = figures.Result{Measurement: m.Name, Directories: c.target.dirs, Error: c.failed.Error()}
-			continue
-		}
-		results[i] = c.samples.Result(m.Name, c.target.dirs)
-	}
-	figures.SetRatios(results)
-	return results
-}
-
-// check tells what is the file system's answer to a measurement from what ends the run.
-func (c *contest) check(m Measurement, err error) error {
-	for _, answer := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP, syscall.ENOLCK, errNotExclusive} {
-		if errors.Is(err, answer) {
-			c.failed = err
-			return nil
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("%s in %s: %w", m.Name, strings.Join(c.target.dirs, " and "), err)
-	}
-	return nil
-}
-
-func (c *contest) close() {
-	if c != nil && c.trial != nil {
-		c.trial.close()
-	}
+	return r
 }

@@ -4,75 +4,66 @@ import (
 	"context"
 	"errors"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"lockfs/test/figures"
 )
 
-// hold is how long a holder has the lock after the other one began to ask for it: time enough to have
-// become one who waits. It does not count.
+// hold is how long a holder has the lock after the other one began to ask for it: time enough to have become a waiter. It does not count.
 const hold = 20 * time.Millisecond
 
 // side is one of two that contend for a lock. Both are in this process, so that one clock times both.
 type side interface {
-	// acquire waits for the lock and answers when it had it.
+	// acquire waits for the lock and returns when it had it.
 	acquire() (time.Time, error)
 	release() error
 	close()
 }
 
-// handover is a lock that goes back and forth between two sides.
-type handover struct {
-	folders []folder
-	names   []string // of the file, for each side
-	sides   [2]side
-	holder  int // the side that has the lock, once begun
-	begun   bool
-
-	waiting sync.WaitGroup
-	over    atomic.Bool // tells who waits without sleeping
-}
-
-var _ trial = (*handover)(nil)
-
-// run measures from the beginning of a release to the moment at which the other one has the lock.
-func (h *handover) run(ctx context.Context, length time.Duration, s *figures.Samples) error {
-	for began := time.Now(); ; {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		if !h.begun {
-			if _, err := h.sides[h.holder].acquire(); err != nil {
-				return err
+// byHandover makes a measurement of a lock that goes back and forth between two sides, from the beginning of a release to the moment at which
+// the other side has the lock.
+func byHandover(newSide func(place, *atomic.Bool) (side, error)) func(context.Context, folder, Plan) ([]time.Duration, time.Duration, error) {
+	return func(ctx context.Context, f folder, plan Plan) (took []time.Duration, _ time.Duration, err error) {
+		var over atomic.Bool // ends a waiter that does not sleep
+		var sides [2]side
+		p := f.place("handover")
+		defer func() { _ = p.unlink() }()
+		for i := range sides {
+			if sides[i], err = newSide(p, &over); err != nil {
+				return nil, 0, err
 			}
-			h.begun = true
+			defer sides[i].close()
 		}
-		took, err := h.pass()
-		if err != nil {
-			return err
+		if _, err := sides[0].acquire(); err != nil {
+			return nil, 0, err
 		}
-		s.Took = append(s.Took, took)
-		if time.Since(began) >= length {
-			return nil
+		for began, holder := time.Now(), 0; ; holder = 1 - holder {
+			if err := context.Cause(ctx); err != nil {
+				return nil, 0, err
+			}
+			one, err := handOver(sides[holder], sides[1-holder], &over)
+			if err != nil {
+				return nil, 0, err
+			}
+			took = append(took, one)
+			if time.Since(began) >= plan.Duration {
+				return took, 0, nil
+			}
 		}
 	}
 }
 
-func (h *handover) pass() (time.Duration, error) {
+func handOver(holder, waiter side, over *atomic.Bool) (time.Duration, error) {
 	type grant struct {
 		at  time.Time
 		err error
 	}
 	granted := make(chan grant, 1)
-	waiter := h.sides[1-h.holder]
-	h.waiting.Go(func() {
+	go func() {
 		at, err := waiter.acquire()
 		granted <- grant{at, err}
-	})
+	}()
 	select {
 	case g := <-granted:
 		if g.err == nil {
@@ -82,52 +73,17 @@ func (h *handover) pass() (time.Duration, error) {
 	case <-time.After(hold):
 	}
 	released := time.Now()
-	if err := h.sides[h.holder].release(); err != nil {
+	if err := holder.release(); err != nil {
+		over.Store(true)
+		holder.close() // no descriptor is closed while the waiter uses it, and a closed one has no lock
+		<-granted
 		return 0, err
 	}
 	g := <-granted
 	if g.err == nil && g.at.Before(released) {
 		g.err = errNotExclusive
 	}
-	h.holder = 1 - h.holder
 	return g.at.Sub(released), g.err
-}
-
-// close waits for who still waits, after an error: a descriptor that is used must not be closed.
-func (h *handover) close() {
-	h.over.Store(true)
-	for _, s := range []side{h.sides[h.holder], h.sides[1-h.holder]} {
-		if s != nil {
-			s.close()
-		}
-		h.waiting.Wait()
-	}
-	for _, f := range h.folders {
-		f.close()
-	}
-	for _, name := range h.names {
-		_ = os.Remove(name)
-	}
-}
-
-// handoverOf makes a measurement of two sides, each of which has its own way to the same file.
-func handoverOf(newSide func(place, *atomic.Bool) (side, error)) func(context.Context, target, *Plan) (trial, error) {
-	return func(_ context.Context, t target, _ *Plan) (trial, error) {
-		h := new(handover)
-		for i, path := range t.paths {
-			f, err := openFolder(path)
-			if err != nil {
-				return h, err
-			}
-			h.folders = append(h.folders, f)
-			p := f.place("lock")
-			h.names = append(h.names, p.path)
-			if h.sides[i], err = newSide(p, &h.over); err != nil {
-				return h, err
-			}
-		}
-		return h, nil
-	}
 }
 
 // flocker locks by flock(2) through a descriptor of its own.
@@ -147,7 +103,13 @@ func (f *flocker) acquire() (time.Time, error) {
 }
 
 func (f *flocker) release() error { return f.unlock(f.fd) }
-func (f *flocker) close()         { _ = unix.Close(f.fd) }
+
+func (f *flocker) close() {
+	if f.fd >= 0 {
+		_ = unix.Close(f.fd)
+	}
+	f.fd = -1
+}
 
 // creator locks by exclusive creation, which it tries without a pause.
 type creator struct {

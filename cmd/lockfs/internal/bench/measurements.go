@@ -4,36 +4,41 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Measurement is one thing that is measured.
-type Measurement struct {
-	Name  string
-	About string
-
-	targets func(spaces []space, together bool) []target
-	prepare func(ctx context.Context, t target, p *Plan) (trial, error)
+// measurement is one thing that is measured.
+type measurement struct {
+	name, about string
+	// measure returns at least one sample, or an error. elapsed is how long workers were at it without a pause; 0: there were pauses.
+	measure func(ctx context.Context, f folder, plan Plan) (took []time.Duration, elapsed time.Duration, err error)
 }
 
-// All is everything that can be measured.
-var All = []Measurement{
-	{"cycle", "a lock: exclusive create, write of 20 bytes, close, unlink", inTurn, crewOf(cycle)},
-	{"mkdir", "a lock: mkdir, rmdir", inTurn, crewOf(mkdir)},
-	{"stat", "stat of a held lock", inTurn, crewOf(stat)},
-	{"cat", "open, read, close of a held lock", inTurn, crewOf(cat)},
-	{"flock", "flock and unlock of an open file", inTurn, crewOf(flock)},
-	{"list", "listing of a directory of 100 files", inTurn, inOneDir(crewOf(list))},
-	{"handover-flock", "from the unlock to the lock of a waiter in flock", inPairs, handoverOf(newFlocker)},
-	{"handover-create", "from the unlink to the create of a program trying without a pause", inPairs, handoverOf(newCreator)},
+// all is everything that can be measured.
+var all = []measurement{
+	{"cycle", "a lock: exclusive create, write of 20 bytes, close, unlink", byWorkers(cycle)},
+	{"mkdir", "a lock: mkdir, rmdir", byWorkers(mkdir)},
+	{"stat", "stat of a held lock", byWorkers(stat)},
+	{"cat", "open, read, close of a held lock", byWorkers(cat)},
+	{"flock", "flock and unlock of an open file", byWorkers(flock)},
+	{"list", "listing of a directory of 100 files", byWorkers(list)},
+	{"handover-flock", "from the unlock to the lock of a waiter in flock", byHandover(newFlocker)},
+	{"handover-create", "from the unlink to the create of a program trying without a pause", byHandover(newCreator)},
 }
 
 func names() (names []string) {
-	for _, m := range All {
-		names = append(names, m.Name)
+	for _, m := range all {
+		names = append(names, m.name)
 	}
 	return names
+}
+
+// job is what one worker does again and again.
+type job struct {
+	once func() error
+	end  func() // when it was done for the last time; nil: nothing
 }
 
 func cycle(p place) (job, error) {
@@ -56,34 +61,24 @@ func mkdir(p place) (job, error) {
 
 func stat(p place) (job, error) {
 	var found unix.Stat_t
-	return job{once: func() error {
-		return p.failed("stat", unix.Fstatat(p.dir, p.name, &found, 0))
-	}}, p.take()
+	return job{
+		once: func() error { return p.failed("stat", unix.Fstatat(p.dir, p.name, &found, 0)) },
+		end:  func() { _ = p.unlink() },
+	}, p.take()
 }
 
 func cat(p place) (job, error) {
 	buffer := make([]byte, 4096)
-	return job{once: func() error {
-		fd, err := p.open(unix.O_RDONLY)
-		if err != nil {
-			return err
-		}
-		return p.drain(fd, func() (int, error) { return unix.Read(fd, buffer) })
-	}}, p.take()
-}
-
-// drain reads until there is no more, and closes.
-func (p place) drain(fd int, read func() (int, error)) error {
-	for {
-		n, err := read()
-		if err != nil {
-			_ = unix.Close(fd)
-			return p.failed("read", err)
-		}
-		if n == 0 {
-			return p.failed("close", unix.Close(fd))
-		}
-	}
+	return job{
+		once: func() error {
+			fd, err := p.open(unix.O_RDONLY)
+			if err != nil {
+				return err
+			}
+			return p.drain(fd, func() (int, error) { return unix.Read(fd, buffer) })
+		},
+		end: func() { _ = p.unlink() },
+	}, p.take()
 }
 
 func flock(p place) (job, error) {
@@ -98,13 +93,16 @@ func flock(p place) (job, error) {
 			}
 			return p.unlock(fd)
 		},
-		end: func() { _ = unix.Close(fd) },
+		end: func() {
+			_ = unix.Close(fd)
+			_ = p.unlink()
+		},
 	}, nil
 }
 
 const listed = 100
 
-// list has one directory for all workers of a folder.
+// list has one directory for all workers.
 func list(p place) (job, error) {
 	p.name, p.path = "listed", filepath.Join(filepath.Dir(p.path), "listed")
 	if err := unix.Mkdirat(p.dir, p.name, 0o755); err == nil {

@@ -21,15 +21,6 @@ type folder struct {
 	fd   int
 }
 
-// makeFolder makes one with a name of its own.
-func makeFolder(in string) (folder, error) {
-	path, err := os.MkdirTemp(in, "")
-	if err != nil {
-		return folder{}, err
-	}
-	return openFolder(path)
-}
-
 func openFolder(path string) (folder, error) {
 	fd, err := place{dir: unix.AT_FDCWD, name: path, path: path}.open(unix.O_RDONLY | unix.O_DIRECTORY)
 	return folder{path, fd}, err
@@ -65,6 +56,20 @@ func (p place) take() error {
 		return p.failed("write", err)
 	}
 	return p.failed("close", unix.Close(fd))
+}
+
+// drain reads until there is no more, and closes.
+func (p place) drain(fd int, read func() (int, error)) error {
+	for {
+		n, err := read()
+		if err != nil {
+			_ = unix.Close(fd)
+			return p.failed("read", err)
+		}
+		if n == 0 {
+			return p.failed("close", unix.Close(fd))
+		}
+	}
 }
 
 func (p place) unlink() error { return p.failed("unlink", unix.Unlinkat(p.dir, p.name, 0)) }

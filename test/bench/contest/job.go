@@ -1,4 +1,4 @@
-package bench
+package main
 
 // job is what one worker does again and again.
 type job struct {

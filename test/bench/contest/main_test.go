@@ -1,0 +1,20 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/figures"
+)
+
+func TestContest(t *testing.T) {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	require.NoError(t, measureTo(t.Context(), []string{"--duration", "1ms", "--only", "stat,cycle", dir, dir}, &out))
+	var report figures.Report
+	require.NoError(t, json.Unmarshal(out.Bytes(), &report))
+	require.Len(t, report.Results, 4)
+}
