@@ -13,18 +13,18 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Joined is what a host has once it has come in.
+// Joined is the result of a join.
 type Joined struct {
 	Credentials *identity.Credentials
-	SquashRoot  bool // its root is nobody
+	SquashRoot  bool // root of this host is nobody
 }
 
-// Join has this host join by a token, under a name, and keeps its identity in a directory. A server is asked only once it has proven that a
-// leader knows it as a server now and that it knows the token. The secret of the token leaves the host in no case (identity.Secret.Sign). Join
-// asks until ctx ends. Asked again after a crash, or a lost answer, it gets the same.
+// Join makes this host join with a token, under a name, and stores its identity in a directory. A server gets the request only after a
+// proof that the leader accepts it as a server, and that it knows the token. The secret of the token never leaves the host
+// (identity.Secret.Sign). Join retries until ctx ends. A repetition after a crash or a lost reply has the same result.
 //
-// keep is given the seal key that a server is told, before there is an identity; it may be nil for a client.
-// The error is a *rpc.RefusedError if the cluster says no.
+// keep gets the seal key of a server before there is an identity; it may be nil for a client. The error is a *rpc.RefusedError if the
+// cluster refuses.
 func Join(ctx context.Context, token *identity.Token, host, dir string, keep func(identity.SealKey) error) (*Joined, error) {
 	name, err := identity.ParseName(token.Role, host)
 	if err != nil {
@@ -66,7 +66,7 @@ func Join(ctx context.Context, token *identity.Token, host, dir string, keep fun
 	return &Joined{Credentials: credentials, SquashRoot: reply.GetSquashRoot()}, nil
 }
 
-// discover finds the authority of a token at the first of its addresses that has it.
+// discover fetches the token's CA from the first of its addresses that has it.
 func discover(ctx context.Context, token *identity.Token) (*x509.Certificate, error) {
 	var failures []error
 	for _, address := range token.Addresses {
@@ -81,8 +81,8 @@ func discover(ctx context.Context, token *identity.Token) (*x509.Certificate, er
 	return nil, fmt.Errorf("no server that the token names can be believed: %w", errors.Join(failures...))
 }
 
-// ask asks a node of this process, if there is one, and servers among the peers, and follows the leader, for a certificate of a name and a
-// key: by a token, or without one (nil) if the host has joined before. It closes the peers.
+// ask requests a certificate from the node of this process, if any, and from servers among the peers, and follows the leader. Without a
+// token (nil), the host has joined before. It closes the peers.
 func ask(
 	ctx context.Context, near rpc.Node, peers *rpc.Peers, servers []string, key *identity.Key, name identity.Name, token *identity.Token,
 ) (*clusterpb.EnrollReply, error) {

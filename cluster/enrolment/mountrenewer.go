@@ -11,23 +11,23 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// MountRenewer is the Keeper of a host without the cluster's state: what it knows of the cluster it hears with keepalives.
+// MountRenewer is the Renewer of a host without the cluster's state. Keepalives bring its knowledge of the cluster.
 type MountRenewer struct {
 	*Renewer
 	logger *slog.Logger
 
 	mu      sync.Mutex
 	ahead   time.Duration // cluster time less CLOCK_BOOTTIME
-	known   bool          // it was heard
-	notKept string        // why the roster is not on disk, as it was logged
+	known   bool          // a keepalive was answered
+	notKept string        // last logged reason why the roster is not on disk
 
-	updatedAt atomic.Int64 // when a keepalive was answered last, on CLOCK_BOOTTIME; 0: none was
+	updatedAt atomic.Int64 // time of the last answered keepalive on CLOCK_BOOTTIME; 0: none
 
 	rootSquashed atomic.Bool
-	updated      chan struct{} // closed once something was
+	updated      chan struct{} // closed at the first one
 }
 
-// ForMount makes the keeper of a host that mounts.
+// ForMount returns the renewer of a mounting host.
 func ForMount(credentials *identity.Credentials, logger *slog.Logger) *MountRenewer {
 	m := &MountRenewer{logger: logger, updated: make(chan struct{})}
 	m.Renewer = newRenewer(credentials, credentials.Verifier(m.now), credentials.Servers, logger)
@@ -35,8 +35,8 @@ func ForMount(credentials *identity.Credentials, logger *slog.Logger) *MountRene
 	return m
 }
 
-// freshFor is for how long after a keepalive was answered the members are those that it told. A mount that was suspended, or cut off, has
-// servers prove their membership anew.
+// freshFor is how long the members of a keepalive's roster count. Later, for instance after a suspend, servers have to prove their
+// membership.
 const freshFor = time.Minute
 
 func (m *MountRenewer) isFresh() bool {
@@ -44,13 +44,13 @@ func (m *MountRenewer) isFresh() bool {
 	return at != 0 && hostinfo.BootTime()-time.Duration(at) < freshFor
 }
 
-// Judge decides about the certificates of other hosts.
+// Judge returns the verifier of other hosts' certificates.
 func (m *MountRenewer) Judge() identity.Verifier { return m.judge }
 
-// RosterVersion is told with keepalives, so that the leader sends the roster if there is another one.
+// RosterVersion goes along with keepalives, so that the leader sends newer rosters.
 func (m *MountRenewer) RosterVersion() uint64 { return m.credentials.RosterVersion() }
 
-// Update takes up what the answer to a keepalive tells.
+// Update takes the reply to a keepalive.
 func (m *MountRenewer) Update(reply *clusterpb.KeepAliveReply) {
 	m.rootSquashed.Store(reply.GetSquashRoot())
 	m.setRoster(reply.GetRoster())
@@ -70,7 +70,7 @@ func (m *MountRenewer) Update(reply *clusterpb.KeepAliveReply) {
 	}
 }
 
-// setRoster takes up a roster; nil: it has not changed.
+// setRoster stores a roster; nil: unchanged.
 func (m *MountRenewer) setRoster(said *clusterpb.Roster) {
 	roster, authorities, err := rosterOf(said)
 	if err == nil && roster != nil {
@@ -86,13 +86,13 @@ func (m *MountRenewer) setRoster(said *clusterpb.Roster) {
 	}
 }
 
-// Known is closed once something was heard, also what RootIsNobody tells.
+// Known is closed once a keepalive was answered, and RootSquashed is valid.
 func (m *MountRenewer) Known() <-chan struct{} { return m.updated }
 
-// RootSquashed tells whether root of this host may no more than nobody, as it was last heard.
+// RootSquashed reports whether root of this host is nobody, by the last keepalive.
 func (m *MountRenewer) RootSquashed() bool { return m.rootSquashed.Load() }
 
-// now is cluster time as it was last heard, the beginning of time if it was not.
+// now returns cluster time by the last keepalive, or the zero time.
 func (m *MountRenewer) now() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,16 +15,16 @@ import (
 
 var errStillDue = errors.New("the one that the cluster gave is no better")
 
-// Pauses of a Keeper.
+// Pauses of a Renewer.
 const (
-	checkInterval = 5 * time.Second  // between looks at the certificate, because cluster time may have been set
-	firstRetry    = time.Second      // after a renewal that failed
-	lastRetry     = 5 * time.Minute  // and again and again
-	rejectedPause = 10 * time.Second // between renewals because a server has turned this host away
+	checkInterval = 5 * time.Second  // between checks, because cluster time may be set
+	firstRetry    = time.Second      // after a failed renewal
+	lastRetry     = 5 * time.Minute  // after many of them
+	rejectedPause = 10 * time.Second // between renewals after rejections
 )
 
-// Renewer keeps the certificate of this host good while it runs: it renews it when two thirds of its time are over, when another
-// authority signs, and when a server turns this host away, as one does whose certificate has expired. No connection is lost by that.
+// Renewer renews the certificate of this host: after two thirds of its validity, when another CA signs, and when a server rejects this
+// host, for instance because its certificate has expired. Connections are not lost.
 type Renewer struct {
 	credentials *identity.Credentials
 	judge       identity.Verifier
@@ -32,18 +32,17 @@ type Renewer struct {
 	servers     func() []string
 	local       rpc.Node // nil: none
 	refused     func(error)
-	vet         func(*tls.ConnectionState) rpc.Vetting // nil: the judge knows the state
+	vet         func(*tls.ConnectionState) rpc.Vetting // nil: the verifier knows the state
 
-	wake chan struct{} // holds one
+	wake chan struct{} // capacity 1
 
 	mu       sync.Mutex
-	signer   identity.Fingerprint // that signs now; zero: not known
-	rejected bool                 // a server has turned this host away
+	signer   identity.Fingerprint // current signing CA; zero: unknown
+	rejected bool                 // a server has rejected this host
 }
 
-// ForServer makes the keeper of a server, which renews with the servers that it is told of at that moment, and first of all with the
-// node of this process, which may lead: then it needs no connection to itself, which it would refuse once the certificate has
-// expired. refused is told why the cluster does not renew the certificate, each time.
+// ForServer returns the renewer of a server. It asks the node of this process first, which may lead: after the expiry a connection to
+// itself would be refused. Then it asks the current servers. refused gets each refusal by the cluster.
 func ForServer(
 	credentials *identity.Credentials, judge identity.Verifier, near rpc.Node, servers func() []string, refused func(error), logger *slog.Logger,
 ) *Renewer {
@@ -56,7 +55,7 @@ func newRenewer(credentials *identity.Credentials, judge identity.Verifier, serv
 	return &Renewer{credentials: credentials, judge: judge, servers: servers, logger: logger, wake: make(chan struct{}, 1)}
 }
 
-// Security is that of the connections that this host makes with its credentials.
+// Security returns the security of this host's connections.
 func (r *Renewer) Security() *rpc.Security {
 	return &rpc.Security{
 		Client:     func(protocol string) *tls.Config { return r.credentials.ClientConfig(r.judge, protocol) },
@@ -65,7 +64,7 @@ func (r *Renewer) Security() *rpc.Security {
 	}
 }
 
-// SetSigner tells which authority signs now, by its fingerprint.
+// SetSigner sets the signing CA by its fingerprint.
 func (r *Renewer) SetSigner(fingerprint []byte) {
 	if len(fingerprint) != len(identity.Fingerprint{}) {
 		return
@@ -85,7 +84,7 @@ func (r *Renewer) onRejected() {
 	r.wakeUp()
 }
 
-// wakeUp has the certificate looked at now.
+// wakeUp checks the certificate now.
 func (r *Renewer) wakeUp() {
 	select {
 	case r.wake <- struct{}{}:
@@ -93,7 +92,7 @@ func (r *Renewer) wakeUp() {
 	}
 }
 
-// Run keeps the certificate good until ctx ends.
+// Run renews until ctx ends.
 func (r *Renewer) Run(ctx context.Context) {
 	retry, failures := firstRetry, 0
 	var lastTurned time.Time
@@ -101,7 +100,7 @@ func (r *Renewer) Run(ctx context.Context) {
 		turned := r.takeRejected()
 		switch {
 		case turned && time.Since(lastTurned) <= rejectedPause:
-			// Somebody may have given this host another identity, as lockfs up does with a new token.
+			// Another process may have replaced the identity, like lockfs up with a new token.
 			if err := r.credentials.Reload(); err != nil {
 				r.logger.Warn("the identity of this host is not read", "error", err)
 			}
@@ -144,7 +143,7 @@ func (r *Renewer) takeRejected() bool {
 	return turned
 }
 
-// due tells whether the certificate is to be renewed.
+// due reports whether a renewal is due.
 func (r *Renewer) due() bool {
 	r.mu.Lock()
 	signing := r.signer
@@ -157,11 +156,11 @@ func (r *Renewer) untilDue() time.Duration {
 	return max(0, min(r.credentials.RenewAt().Sub(r.judge.Now()), checkInterval))
 }
 
-// renewTime is for one attempt.
+// renewTime limits one attempt.
 const renewTime = 10 * time.Second
 
-// renew gets a new certificate, unless another process of this host has got one meanwhile. A host with a certificate that may not be good
-// enough asks without it. Other hosts do that at each second attempt only: a crowd of strangers asks there too.
+// renew gets a new certificate, unless another process of this host has one. A host with a doubtful certificate asks without it. Other
+// hosts do so at each second attempt only, because many strangers may ask there too.
 func (r *Renewer) renew(ctx context.Context, turned, without bool) error {
 	if err := r.credentials.Reload(); err != nil {
 		return err

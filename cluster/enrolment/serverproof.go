@@ -17,21 +17,21 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// provenFor is for how long a server that has proven to be one of the cluster need not do it again.
+// provenFor is how long a proof of membership counts.
 const provenFor = time.Minute
 
-// proofChecker has servers prove that they are servers of the cluster now.
+// proofChecker makes servers prove their membership.
 type proofChecker struct {
-	// standing judges a server by its certificate; nil: it has to prove its membership.
+	// standing returns the status of a server's certificate; nil: a proof is required.
 	standing func(name identity.Name, key identity.KeyHash) identity.Status
-	fresh    func() bool              // the roster behind standing was heard just now; nil: it was not
-	newest   func() *x509.Certificate // the authority that has to sign proofs, itself or through later ones, as far as this host was told
-	token    *identity.Token          // that the server has to know; nil: none
+	fresh    func() bool              // the roster behind standing is recent; nil: it is not
+	newest   func() *x509.Certificate // newest known CA: it, or a later one, has to sign proofs
+	token    *identity.Token          // the server has to know it; nil: none
 
 	mu     sync.Mutex
-	proven map[identity.KeyHash]time.Duration // servers and when they have proven it, on CLOCK_BOOTTIME
-	known  *x509.Certificate                  // newest, when met was found
-	later  *x509.Certificate                  // a later authority that has signed a proof; nil: none
+	proven map[identity.KeyHash]time.Duration // time of each server's proof, on CLOCK_BOOTTIME
+	known  *x509.Certificate                  // newest, at the time of later
+	later  *x509.Certificate                  // later CA that has signed a proof; nil: none
 }
 
 // of is rpc.Security.Vet.
@@ -47,8 +47,7 @@ func (c *proofChecker) isProven(key identity.KeyHash) bool {
 	return found && hostinfo.BootTime()-at < provenFor
 }
 
-// record checks a proof of a server that was asked at a time, and notes it. A later authority than the one that was known is the only one whose
-// proofs count from then on.
+// record checks and records a proof. After a proof by a later CA only that one's proofs count.
 func (c *proofChecker) record(reply *clusterpb.ProveServerReply, nonce identity.Nonce, server *vetting, asked time.Duration) error {
 	told := c.newest()
 	c.mu.Lock()
@@ -83,7 +82,7 @@ type vetting struct {
 	*proofChecker
 	name    identity.Name
 	key     identity.KeyHash
-	err     error         // its certificate is none of a host
+	err     error         // the certificate is not one of a host
 	proving chan struct{} // full while a call waits for a proof
 }
 
@@ -95,7 +94,7 @@ func (v *vetting) Refused() error {
 	return v.err
 }
 
-// isKnown reports whether nothing is to be proven.
+// isKnown reports whether no proof is needed.
 func (v *vetting) isKnown() bool {
 	if v.fresh != nil && v.fresh() && v.standing(v.name, v.key) == identity.CertificateOnly {
 		return true
@@ -116,7 +115,7 @@ func (v *vetting) Prove(
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if v.isKnown() { // since another call has asked
+	if v.isKnown() { // another call has asked
 		return nil
 	}
 	nonce, asked := identity.NewNonce(), hostinfo.BootTime()
@@ -134,7 +133,7 @@ func (v *vetting) Prove(
 	return v.record(reply, nonce, v, asked)
 }
 
-// checkToken refuses a server that does not know the token of a host that joins. The error is final: the server has proven that it is one.
+// checkToken refuses a server that does not know the join token. The error is final, because the server has proven its membership.
 func checkToken(token *identity.Token, nonce identity.Nonce, server identity.KeyHash, proof []byte) error {
 	message := ""
 	switch {
@@ -148,7 +147,7 @@ func checkToken(token *identity.Token, nonce identity.Nonce, server identity.Key
 	return &rpc.RefusedError{Result: &storepb.Result{Code: storepb.Code_NOT_PERMITTED, Message: message}}
 }
 
-// UnprovenError is the error of a call to a server that does not prove that it is a server of the cluster. The call was not sent.
+// UnprovenError is the error of a call to a server without a proof of membership. The call was not sent.
 type UnprovenError struct {
 	Server string // by its certificate
 	Err    error
@@ -169,7 +168,7 @@ func (e *UnprovenError) Unwrap() error { return e.Err }
 
 var errNoRoster = errors.New("the roster is incomplete")
 
-// rosterOf returns nil where there is none, with the authorities that come with it.
+// rosterOf returns the roster and its CAs; nil: there is none.
 func rosterOf(said *clusterpb.Roster) (*identity.Roster, [][]byte, error) {
 	if said == nil {
 		return nil, nil, nil
@@ -202,8 +201,7 @@ func keyHashOf(bytes []byte) (identity.KeyHash, error) {
 	return identity.KeyHash(bytes), nil
 }
 
-// ForCommand is the security of the connections of a command of a host with an identity. Every server that the command asks has to prove that it is
-// one of the cluster.
+// ForCommand returns the security of a command's connections on a host with an identity. Each server has to prove its membership.
 func ForCommand(credentials *identity.Credentials) *rpc.Security {
 	judge := credentials.Verifier(nil)
 	return &rpc.Security{

@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// maxAncestors is how many processes a lineage has at most.
+// maxAncestors limits the result of Ancestors.
 const maxAncestors = 64
 
-// Ancestors answers the process that a thread belongs to and its ancestors, nearest first, up to the last one
-// that can be seen.
+// Ancestors returns a thread's process and its visible ancestors, nearest first.
 func Ancestors(thread int) ([]Relative, error) {
 	s, err := statOf(thread)
 	if err != nil {
@@ -33,12 +32,10 @@ func (s stat) ancestors() iter.Seq[Relative] {
 	}
 }
 
-// readParent asks for the parent again if the one that is known has ended meanwhile: a process whose
-// parent ends gets another one.
+// readParent reads the parent again if the known one has ended: then the process has another parent.
 func (s stat) readParent() (stat, bool) {
 	for s.ppid != 0 {
-		// A process that is younger than its child only has the pid of the parent. One that lives still is the parent, whenever that was
-		// read.
+		// A younger process only has the parent's pid. A live process is still the parent.
 		if _, parent, err := table.find(s.ppid); err == nil && parent.Start <= s.Start {
 			return parent, true
 		}
@@ -47,7 +44,7 @@ func (s stat) readParent() (stat, bool) {
 		if err != nil || now.Start != s.Start {
 			break
 		}
-		if now.ppid == s.ppid { // which there are no descriptors left to look at
+		if now.ppid == s.ppid { // there are no descriptors left to look at it
 			parent, err := readStat(s.ppid, s.ppid)
 			return parent, err == nil && parent.Start <= s.Start
 		}
@@ -56,9 +53,8 @@ func (s stat) readParent() (stat, bool) {
 	return stat{}, false
 }
 
-// Group answers the process that a thread belongs to and its nearest ancestors, nearest first, for as long
-// as they are in its process group: what a shell runs for one command line, and the script among them.
-// It has nobody if the thread cannot be seen. Each is looked for only when it is asked for.
+// Group returns a thread's process and its nearest ancestors in the same process group, nearest first: the processes of one command line of
+// a shell, and a script among them. It is empty if the thread cannot be seen. Each process is read only on demand.
 func Group(thread int) iter.Seq[ID] {
 	return func(yield func(ID) bool) {
 		if s, err := statOf(thread); err == nil {
@@ -67,7 +63,7 @@ func Group(thread int) iter.Seq[ID] {
 	}
 }
 
-// sameGroup asks for no more ancestors than it needs: each is a file to read.
+// sameGroup reads no more ancestors than it needs.
 func sameGroup(lineage iter.Seq[Relative]) iter.Seq[ID] {
 	return func(yield func(ID) bool) {
 		group, first := 0, true

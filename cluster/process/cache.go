@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// table is what was read of processes lately. It is the same whoever asks, so there is one.
+// table has recently read processes, for all callers.
 var table = newProcTable(maxEntries)
 
-// statOf answers that of the process which a thread belongs to.
+// statOf returns the stat of a thread's process.
 func statOf(thread int) (stat, error) {
 	process, err := leader(thread)
 	if err != nil {
@@ -19,12 +19,11 @@ func statOf(thread int) (stat, error) {
 	if _, s, err := table.find(process); err == nil && isOf(thread, process) {
 		return s, nil
 	}
-	return readStat(thread, process) // also of a process that has ended and was not waited for
+	return readStat(thread, process) // also of a zombie
 }
 
-// leader answers the id of a thread's process, which is that of its main thread. Callers are mostly main
-// threads themselves, and whether they are costs a twentieth of reading a file in /proc: tgkill(2) answers
-// ESRCH for a thread of another process before it looks at anything else.
+// leader returns the id of a thread's process. Callers are mostly main threads, and that is cheap to check: tgkill(2) returns ESRCH for a
+// thread of another process before anything else, at a twentieth of the cost of a file in /proc.
 func leader(thread int) (int, error) {
 	if unix.Tgkill(thread, thread, 0) != unix.ESRCH {
 		return thread, nil
@@ -32,7 +31,7 @@ func leader(thread int) (int, error) {
 	if process, found := table.processOf(thread); found {
 		return process, nil
 	}
-	// The field is one of the first, before those that can be long.
+	// The field is one of the first, before the long ones.
 	var buffer [1024]byte
 	status, err := read("/proc/"+strconv.Itoa(thread)+"/status", buffer[:])
 	if err != nil {
@@ -45,8 +44,7 @@ func leader(thread int) (int, error) {
 	return process, err
 }
 
-// cached answers what stays the same for a process and all its threads, and asks for it if that was not done yet. An error is
-// not remembered.
+// cached returns a fact that is constant for a process and its threads. It calls ask the first time, and does not cache errors.
 func cached[T any](thread int, of func(*procEntry) *atomic.Pointer[T], ask func(thread int) (T, error)) (T, error) {
 	var one *procEntry
 	if process, err := leader(thread); err == nil {

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// End is how a process ended. The zero End is not known.
+// End is how a process ended; the zero End is unknown.
 type End struct {
 	Known  bool
 	Status unix.WaitStatus
 }
 
-// statusOf returns how the process of a pidfd ended, as far as the kernel tells by the pidfd: from Linux 6.15 on, once the parent has
-// waited for it. tells is false before Linux 6.13, where the kernel knows no such question.
+// statusOf returns how a pidfd's process ended. The kernel reports it from Linux 6.15 on, after the parent has waited. tells is false
+// before Linux 6.13, which lacks the ioctl.
 func statusOf(pidfd int) (end End, tells bool) {
 	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
 	if unix.IoctlPidfdInfo(pidfd, &info) != nil {
@@ -28,8 +28,7 @@ func statusOf(pidfd int) (end End, tells bool) {
 	return End{Known: true, Status: unix.WaitStatus(info.Exit_code)}, true
 }
 
-// statusOfZombie returns how a process ended for which its parent has not waited yet, from its line in /proc. The kernel shows 0 to
-// a process that may not look into the other one, so 0 counts only with CAP_SYS_PTRACE.
+// statusOfZombie returns how a zombie ended, from /proc. The kernel shows 0 without permission, so 0 counts only with CAP_SYS_PTRACE.
 func statusOfZombie(id ID) End {
 	var buffer [2048]byte
 	path := "/proc/" + strconv.Itoa(id.PID) + "/stat"
@@ -50,14 +49,14 @@ func statusOfZombie(id ID) End {
 	return End{Known: true, Status: unix.WaitStatus(status)}
 }
 
-// seesStatuses reports whether the kernel shows this process the exit status of every zombie.
+// seesStatuses reports whether this process may see the exit status of every zombie.
 var seesStatuses = sync.OnceValue(func() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
 })
 
-// openToTheEnd is [ID.open], also of a process that has ended if its parent has not waited for it.
+// openToTheEnd is [ID.open], also for a zombie.
 func (id ID) openToTheEnd() (pidfd int, err error) {
 	pidfd, err = unix.PidfdOpen(id.PID, 0)
 	if err != nil {
@@ -68,7 +67,7 @@ func (id ID) openToTheEnd() (pidfd int, err error) {
 		err = errEnded
 	}
 	if errors.Is(err, ErrUnknown) && checkRunning(pidfd) != nil {
-		err = errEnded // its parent waited for it between the two calls
+		err = errEnded // its parent waited between the two calls
 	}
 	if err != nil {
 		_ = unix.Close(pidfd)

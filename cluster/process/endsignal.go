@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OwnPidfd is a pidfd of this process, to know of its end in another one; nil: there is none to be had.
+// OwnPidfd returns a pidfd of this process, for another process; nil: none available.
 func OwnPidfd() *os.File {
 	pidfd, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {
@@ -16,8 +16,8 @@ func OwnPidfd() *os.File {
 	return os.NewFile(uintptr(pidfd), "process")
 }
 
-// EndSignal returns the signal that ended a process, by a pidfd that was opened before. It is 0 if no signal did, or if that is not
-// known: Linux tells from 6.15 on, and only once the parent has waited for the process, for which EndSignal waits as long as limit.
+// EndSignal returns the signal that ended a process, by a pidfd opened before; 0: none, or unknown. Linux reports it from 6.15 on, after
+// the parent has waited, and EndSignal waits up to limit for that.
 func EndSignal(pidfd *os.File, limit time.Duration) unix.Signal {
 	for deadline := time.Now().Add(limit); ; {
 		end, tells := statusOf(int(pidfd.Fd()))
@@ -27,7 +27,7 @@ func EndSignal(pidfd *os.File, limit time.Duration) unix.Signal {
 		case end.Known, !tells:
 			return 0
 		}
-		waited := []unix.PollFd{{Fd: int32(pidfd.Fd())}} // POLLHUP, which comes unasked
+		waited := []unix.PollFd{{Fd: int32(pidfd.Fd())}} // POLLHUP is implied
 		if n, err := unix.Poll(waited, int(time.Until(deadline).Milliseconds())); err != unix.EINTR && n == 0 {
 			return 0
 		}

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exiting tells whether a process is being killed or is a zombie, as of which one thread may be left for long: inside the
-// kernel, where a signal does not reach it. One that executes another program kills its threads too, all but one.
+// Exiting reports whether a process is being killed or is a zombie. One of its threads may stay for long, inside the kernel where signals
+// do not reach it. An exec also kills threads, but not all.
 func Exiting(pid int) bool {
-	if !threadExiting(fmt.Sprintf("/proc/%d/task/%d", pid, pid)) { // of one that lives, mostly this is all that is looked at
+	if !threadExiting(fmt.Sprintf("/proc/%d/task/%d", pid, pid)) { // mostly enough for a live process
 		return false
 	}
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil || len(threads) == 0 {
-		return false // it is not shown here, or it has ended
+		return false // invisible, or it has ended
 	}
 	for _, thread := range threads {
 		if !threadExiting(thread) {
@@ -29,9 +29,9 @@ func Exiting(pid int) bool {
 	return true
 }
 
-// threadExiting tells it of a thread by its directory below /proc. One that is gone does not live.
+// threadExiting is for a thread, by its directory below /proc. A missing thread counts as exiting.
 func threadExiting(dir string) bool {
-	var buffer [2048]byte // far more than there is up to SigPnd
+	var buffer [2048]byte // far more than the text up to SigPnd
 	status, err := read(filepath.Join(dir, "status"), buffer[:])
 	if err != nil {
 		return isGone(dir)
@@ -45,7 +45,7 @@ func threadExiting(dir string) bool {
 
 func isGone(dir string) bool { return errors.Is(unix.Access(dir, unix.F_OK), unix.ENOENT) }
 
-// isExiting tells whether a thread has begun to end, from where it does not come back.
+// isExiting reports whether a thread has begun its exit, which is final.
 func isExiting(dir string) bool {
 	const exiting = 0x4 // PF_EXITING of the kernel
 	var buffer [1024]byte
@@ -54,7 +54,7 @@ func isExiting(dir string) bool {
 		return isGone(dir)
 	}
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	const flags = 6 // proc(5): the ninth, and two are before these
+	const flags = 6 // proc(5): the ninth, after two others
 	if len(fields) <= flags {
 		return false
 	}

@@ -12,23 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exits listens to the process connector of the kernel, which tells how processes end where pidfds do not: before Linux 6.15. The
-// connector serves root in the initial namespaces only (CAP_NET_ADMIN; user, pid and network namespace), so mostly not in containers.
+// exits listens to the kernel's process connector, which reports exit statuses where pidfds do not, before Linux 6.15. It serves root in
+// the initial namespaces only (CAP_NET_ADMIN; user, pid and network namespace), so mostly not in containers.
 //
-// The kernel queues the message of a process's end right after the pidfd of the process becomes readable, so the watcher waits for it.
+// The kernel queues the message right after the process's pidfd becomes readable, so the watcher waits for it.
 type exits struct {
 	socket int
 
 	mu   sync.Mutex
-	ends map[int]*End // of the processes that are watched, by pid; nil: none yet
+	ends map[int]*End // of the watched processes, by pid; nil: none yet
 }
 
-// Of linux/connector.h and linux/cn_proc.h.
+// From linux/connector.h and linux/cn_proc.h.
 const (
 	connectorIndex = 1 // CN_IDX_PROC
 	connectorValue = 1 // CN_VAL_PROC
 	listen         = 1 // PROC_CN_MCAST_LISTEN
-	eventNone      = 0 // PROC_EVENT_NONE: the answer to listen
+	eventNone      = 0 // PROC_EVENT_NONE: the reply to listen
 	eventExit      = 0x80000000
 
 	netlinkHeader   = 16
@@ -38,7 +38,7 @@ const (
 	exitsAnswer     = time.Second
 )
 
-// pidfdsTell reports whether a pidfd tells how its process ended (PIDFD_INFO_EXIT).
+// pidfdsTell reports whether pidfds report exit statuses (PIDFD_INFO_EXIT).
 var pidfdsTell = sync.OnceValue(func() bool {
 	own, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {
@@ -49,7 +49,7 @@ var pidfdsTell = sync.OnceValue(func() bool {
 	return tells && kernelIs(6, 15)
 })
 
-// kernelIs reports whether the kernel has a version or a newer one.
+// kernelIs reports whether the kernel has a version, or a newer one.
 func kernelIs(major, minor int) bool {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {
@@ -69,13 +69,13 @@ func isRelease(release string, major, minor int) bool {
 	return errA == nil && errB == nil && (a > major || a == major && b >= minor)
 }
 
-// listenToExits returns nil if the kernel does not tell this process.
+// listenToExits returns nil if the kernel does not serve this process.
 func listenToExits() *exits {
 	socket, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_CONNECTOR)
 	if err != nil {
 		return nil
 	}
-	_ = unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, exitsBuffer) // else there is the usual room
+	_ = unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, exitsBuffer) // else the default size
 	x := &exits{socket: socket, ends: make(map[int]*End)}
 	if unix.Bind(socket, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: connectorIndex}) != nil ||
 		unix.Sendto(socket, listenMessage(), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) != nil ||
@@ -102,7 +102,7 @@ func listenMessage() []byte {
 	return order.AppendUint32(m, listen)
 }
 
-// isAnswered waits for the word of the kernel that it tells this process. In other namespaces it never comes.
+// isAnswered waits for the kernel's reply. In other namespaces it never comes.
 func (x *exits) isAnswered() bool {
 	deadline := time.Now().Add(exitsAnswer)
 	buffer := make([]byte, 4096)
@@ -125,7 +125,7 @@ func (x *exits) isAnswered() bool {
 	}
 }
 
-// onlyExits has the kernel drop all other events, such as each fork and exec on the host.
+// onlyExits makes the kernel drop all other events, such as forks and execs.
 func (x *exits) onlyExits() error {
 	var exit [4]byte
 	binary.NativeEndian.PutUint32(exit[:], eventExit)
@@ -139,7 +139,7 @@ func (x *exits) onlyExits() error {
 	return unix.SetsockoptSockFprog(x.socket, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program)
 }
 
-// eventIn returns the process event in a message; nil: there is none.
+// eventIn returns the process event in a message; nil: none.
 func eventIn(message []byte) (what uint32, event []byte) {
 	if len(message) < netlinkHeader+connectorHeader+eventHeader {
 		return 0, nil
@@ -148,7 +148,7 @@ func eventIn(message []byte) (what uint32, event []byte) {
 	return binary.NativeEndian.Uint32(event), event
 }
 
-// begin notes that the end of a process is of interest.
+// begin starts to record the end of a process.
 func (x *exits) begin(pid int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -161,7 +161,7 @@ func (x *exits) end(pid int) {
 	delete(x.ends, pid)
 }
 
-// of returns how a process ended of which the pidfd says that it has.
+// of returns how a process ended, after its pidfd has become readable.
 func (x *exits) of(pid int) End {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -172,15 +172,14 @@ func (x *exits) of(pid int) End {
 	return End{}
 }
 
-// drain takes what there is, so that there is room for more.
+// drain reads all messages, to free the buffer.
 func (x *exits) drain() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.read()
 }
 
-// read takes all messages that there are. If some were lost, an exit may be that of one thread of a process, and is forgotten. It is
-// called with the mutex held.
+// read reads all messages. After a loss, a recorded exit may be of a single thread, and is forgotten. The caller holds the mutex.
 func (x *exits) read() {
 	buffer := make([]byte, 4096)
 	lost := false
@@ -211,7 +210,8 @@ func (x *exits) forgetExits() {
 	}
 }
 
-// note records the end of a thread. A signal that ends one thread ends the process, and one that exits with its process has its status.
+// note records the end of a thread. A signal that ends one thread ends the process. A thread that exits with its process has the process's
+// status.
 func (x *exits) note(message []byte) {
 	what, event := eventIn(message)
 	const process, status = eventHeader + 4, eventHeader + 8

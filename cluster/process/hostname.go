@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hostname answers what a thread takes for the name of its host: in a container that is another one than
-// ours. It is ErrUnknown if the thread cannot be seen, or its namespace cannot be looked into.
+// Hostname returns the host name seen by a thread, which differs in a container. It is ErrUnknown if the thread or its namespace cannot be
+// read.
 func Hostname(thread int) (string, error) {
 	namespace, err := openNamespace(thread, "uts")
 	if err != nil {
@@ -30,10 +30,10 @@ func (n namespace) hostname() (name string, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// Unless it has come back, it is never unlocked: a thread that is in another namespace ends with its goroutine.
+		// Unlocked only after the return to the own namespace: otherwise the thread ends with its goroutine.
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			// Except for the main thread. While it is kept here, another one does it.
+			// Another thread does it while this goroutine keeps the main thread.
 			name, err = n.hostname()
 			runtime.UnlockOSThread()
 			return
@@ -47,7 +47,7 @@ func (n namespace) hostname() (name string, err error) {
 		if err = unix.Uname(&uts); err == nil {
 			name = unix.ByteSliceToString(uts.Nodename[:])
 		}
-		if unix.Setns(ownHostname(), unix.CLONE_NEWUTS) == nil { // a thread costs more than all else here
+		if unix.Setns(ownHostname(), unix.CLONE_NEWUTS) == nil { // a new thread costs more than everything else here
 			runtime.UnlockOSThread()
 		}
 	}()
@@ -55,7 +55,7 @@ func (n namespace) hostname() (name string, err error) {
 	return name, err
 }
 
-// ownHostname is a descriptor of the namespace that the main thread is in, and others come back to; negative: it cannot be opened.
+// ownHostname is a descriptor of the main thread's namespace; negative: it cannot be opened.
 var ownHostname = sync.OnceValue(func() int {
 	fd, err := unix.Open("/proc/self/ns/uts", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

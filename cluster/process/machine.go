@@ -8,9 +8,8 @@ import (
 	"os"
 )
 
-// MachineID answers what this machine is known by, whatever its name and however often it starts: 32 hexadecimal
-// digits, of a hash of its id, which machine-id(5) wants to be confidential. It is an error if the machine has no id
-// yet, or none at all. Machines that were copied with their disks have the same one.
+// MachineID returns 32 hexadecimal digits that identify this machine across renames and boots. It is a hash of the id that machine-id(5)
+// wants to be confidential. It returns an error if the machine has no id. Copies of a machine's disk have the same id.
 func MachineID() (string, error) { return machineID("/etc/machine-id") }
 
 func machineID(path string) (string, error) {

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// MarkVariable is the environment variable that marks the processes that one `lockfs run` has started, with a random number.
-// Descendants inherit it, in any session and with any parent, unless a program clears its environment.
+// MarkVariable is an environment variable with a random number. It marks the processes of one `lockfs run`. Descendants inherit it, in any
+// session and with any parent, unless a program clears its environment.
 const MarkVariable = "LOCKFS_RUN"
 
-// MarksVariable has the same mark, in the environment of the process alone that holds the lock and starts the command.
+// MarksVariable has the same mark, in the environment of the process that holds the lock and starts the command.
 const MarksVariable = "LOCKFS_RUNS"
 
-// leastMark is how long a mark is at least: nobody guesses it.
+// leastMark is the least length of a mark, so that it cannot be guessed.
 const leastMark = 32
 
-// MarkOf returns the mark that a process gives what it starts. It is empty if the process gives none or cannot be read.
+// MarkOf returns the mark that a process gives its children; empty: none, or unreadable.
 func MarkOf(pid int) string {
 	for _, variable := range environ(pid) {
 		if mark, is := strings.CutPrefix(string(variable), MarksVariable+"="); is && len(mark) >= leastMark {
@@ -35,7 +35,7 @@ func IsMarked(pid int, mark string) bool {
 	return slices.ContainsFunc(environ(pid), func(variable []byte) bool { return bytes.Equal(variable, marked) })
 }
 
-// Marked returns the processes with a mark, but none that has ended or is about to.
+// Marked returns the live processes with a mark.
 func Marked(mark string) (pids []int) {
 	processes, _ := os.ReadDir("/proc")
 	for _, p := range processes {
@@ -47,7 +47,7 @@ func Marked(mark string) (pids []int) {
 	return pids
 }
 
-// environ is a process's environment as it was when its program began.
+// environ returns the initial environment of a process.
 func environ(pid int) [][]byte {
 	content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	return bytes.Split(content, []byte{0})

@@ -16,8 +16,8 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// Namespace answers the inode number of the pid namespace of this process. It is an error if /proc is
-// another namespace's: whatever was read there would be of other processes than those that are meant.
+// Namespace returns the inode number of this process's pid namespace. It returns an error if /proc belongs to another namespace, and so
+// shows other processes.
 func Namespace() (uint64, error) {
 	self, err := os.Readlink("/proc/self")
 	if err != nil || self != strconv.Itoa(os.Getpid()) {
@@ -26,8 +26,7 @@ func Namespace() (uint64, error) {
 	return hostinfo.PIDNamespace()
 }
 
-// NamespaceOf answers the inode number of the pid namespace that a thread is in. It is ErrUnknown if the thread cannot
-// be seen, or its namespace cannot be looked at.
+// NamespaceOf returns the inode number of a thread's pid namespace. It is ErrUnknown if the thread or its namespace cannot be read.
 func NamespaceOf(thread int) (uint64, error) {
 	return cached(thread, func(r *procEntry) *atomic.Pointer[uint64] { return &r.namespace }, readNamespace)
 }
@@ -37,7 +36,7 @@ func readNamespace(thread int) (uint64, error) {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
 	if errors.Is(err, unix.EACCES) {
-		// Another user's is not shown, but anybody may read how many pids it has: one is that in our namespace.
+		// The namespace of another user's thread is hidden, but not the number of its pids: a single one is in our namespace.
 		if pids, err := readPIDs(thread); err == nil && len(pids) == 1 {
 			return Namespace()
 		}
@@ -48,8 +47,8 @@ func readNamespace(thread int) (uint64, error) {
 	return st.Ino, nil
 }
 
-// Namespaces answers the inode numbers of the pid namespaces that a thread is in: its own first, and then each that the
-// one before is nested in, as far up as can be seen, which is up to ours. Its errors are those of NamespaceOf.
+// Namespaces returns the inode numbers of a thread's pid namespaces: its own first, and then each outer one up to ours. Its errors are
+// those of NamespaceOf.
 func Namespaces(thread int) ([]uint64, error) {
 	inodes, err := cached(thread, func(r *procEntry) *atomic.Pointer[[]uint64] { return &r.namespaces }, readNamespaces)
 	return slices.Clone(inodes), err
@@ -62,18 +61,17 @@ func readNamespaces(thread int) ([]uint64, error) {
 		inodes = append(inodes, namespace.inode)
 		namespace, err = namespace.parent()
 	}
-	if len(inodes) > 0 && errors.Is(err, unix.EPERM) { // of those that contain ours the kernel tells nothing
+	if len(inodes) > 0 && errors.Is(err, unix.EPERM) { // the kernel hides the namespaces outside ours
 		return inodes, nil
 	}
 	return nil, err
 }
 
-// Find answers the process that a thread means by a pid, which is one in that thread's pid namespace. It is
-// ErrUnknown for a process that has ended, waited for or not, and for a thread's id; also when the calling
-// thread cannot be seen (0), or its namespace cannot be looked into.
+// Find returns the process that a thread means by a pid in its own pid namespace. It is ErrUnknown for an ended process, a zombie, or the
+// id of a thread, and if the calling thread (0) or its namespace cannot be read.
 func Find(caller, pid int) (ID, error) { return find(caller, pid, candidates) }
 
-// find looks among the candidates, if the caller's namespace is not ours.
+// find searches the candidates, if the caller's namespace is not ours.
 func find(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID, error) {
 	if caller <= 0 || pid <= 0 || pid > math.MaxInt32 {
 		return ID{}, ErrUnknown
@@ -89,16 +87,16 @@ func find(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID, erro
 	return s.ID, err
 }
 
-// readDepth answers how many pid namespaces a thread has a pid in, from ours on. So it is 1 only if its own is ours.
+// readDepth returns in how many pid namespaces a thread has a pid, from ours on; 1: only in ours.
 func readDepth(thread int) (int, error) {
 	pids, err := readPIDs(thread)
 	return len(pids), err
 }
 
-// readPIDs answers the pids of a process or thread: the one in our namespace first, the one in its own last.
+// readPIDs returns the pids of a process or thread: the one in our namespace first, its own last.
 func readPIDs(thread int) ([]int, error) {
 	path := "/proc/" + strconv.Itoa(thread) + "/status"
-	status, err := os.ReadFile(path) // the list of groups, which comes before them, can be of any length
+	status, err := os.ReadFile(path) // the list of groups before them can be of any length
 	if err != nil {
 		return nil, procError("read", path, err)
 	}
@@ -113,13 +111,13 @@ func readPIDs(thread int) ([]int, error) {
 	return pids, nil
 }
 
-// findNested finds a process by its pid in a caller's namespace, which is nested in ours.
+// findNested finds a process by its pid in a namespace below ours.
 func findNested(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID, error) {
 	namespace, err := openNamespace(caller, "pid")
 	if err != nil {
 		return ID{}, err
 	}
-	defer func() { _ = unix.Close(namespace.fd) }() // its inode number is not given to another one before
+	defer func() { _ = unix.Close(namespace.fd) }() // keeps its inode number from being reused
 	own, err := statOf(caller)
 	if err != nil {
 		return ID{}, err
@@ -133,7 +131,7 @@ func findNested(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID
 			return ID{}, err
 		}
 		defer func() { _ = unix.Close(pidfd) }()
-		// Once more: now it is sure whose answer that is.
+		// again, now that the process is known to live
 		if !isCalled(candidate, pid, namespace.inode) {
 			return ID{}, errEnded
 		}
@@ -142,8 +140,7 @@ func findNested(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID
 	return ID{}, ErrUnknown
 }
 
-// candidates are the caller's process and its ancestors first, since a lock mostly has the pid of one of
-// them, and then all processes.
+// candidates returns the caller's process and its ancestors first, since a lock mostly has a pid of these, and then all processes.
 func candidates(caller stat) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for relative := range caller.ancestors() {
@@ -165,8 +162,7 @@ func candidates(caller stat) iter.Seq[int] {
 	}
 }
 
-// isCalled tells whether a process has a pid in the namespace with an inode number: its own, or one that its
-// own is nested in.
+// isCalled reports whether a process has a pid in a namespace: its own, or an outer one.
 func isCalled(process, pid int, inode uint64) bool {
 	pids, err := readPIDs(process)
 	if err != nil || len(pids) < 2 || !slices.Contains(pids[1:], pid) {
@@ -183,13 +179,13 @@ func isCalled(process, pid int, inode uint64) bool {
 	return false
 }
 
-// namespace is an open namespace, of any kind.
+// namespace is an open namespace of any kind.
 type namespace struct {
 	fd    int
 	inode uint64
 }
 
-// openNamespace opens the namespace that a thread is in.
+// openNamespace opens a thread's namespace.
 func openNamespace(thread int, kind string) (namespace, error) {
 	path := "/proc/" + strconv.Itoa(thread) + "/ns/" + kind
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -208,7 +204,7 @@ func newNamespace(fd int) (namespace, error) {
 	return namespace{fd, st.Ino}, nil
 }
 
-// parent opens the one that a namespace is nested in, and closes the namespace.
+// parent opens the outer namespace and closes this one.
 func (n namespace) parent() (namespace, error) {
 	fd, err := unix.IoctlRetInt(n.fd, unix.NS_GET_PARENT)
 	_ = unix.Close(n.fd)

@@ -10,24 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stat is what /proc says of a process.
+// stat has the fields of a process in /proc.
 type stat struct {
 	Relative
-	ppid int // 0 if it has none that can be seen
+	ppid int // 0: none can be seen
 }
 
-// statusField answers a field of proc_pid_status(5). The one before them all, the name, has no newlines.
+// statusField returns a field of proc_pid_status(5). The name before it has no newlines.
 func statusField(status []byte, name string) []byte {
 	_, value, _ := bytes.Cut(status, []byte("\n"+name+":"))
 	value, _, _ = bytes.Cut(value, []byte("\n"))
 	return bytes.TrimSpace(value)
 }
 
-// readStat reads what the main thread of a process is said to be, below a thread of the same process: the
-// file is there only while they belong together. /proc/PID/stat says the same, but goes through all the
-// threads of the process for it.
+// readStat reads the main thread's stat below a thread of the same process: the file exists only while they belong together. /proc/PID/stat
+// has the same, but at the cost of a walk through all threads.
 func readStat(thread, process int) (stat, error) {
-	var buffer [1024]byte // for the first 22 fields, the longest possible name among them
+	var buffer [1024]byte // for the first 22 fields with the longest possible name
 	path := "/proc/" + strconv.Itoa(thread) + "/task/" + strconv.Itoa(process) + "/stat"
 	line, err := read(path, buffer[:])
 	if err != nil {
@@ -41,8 +40,7 @@ func readStat(thread, process int) (stat, error) {
 	return s, nil
 }
 
-// parseStat reads the fields of proc_pid_stat(5) that are wanted. The second one, the name, can hold
-// anything, also spaces and parentheses.
+// parseStat reads the needed fields of proc_pid_stat(5). The second one, the name, may have spaces and parentheses.
 func parseStat(line []byte) (s stat, err error) {
 	rest := line[bytes.LastIndexByte(line, ')')+1:]
 	for field := 2; len(rest) > 0; field++ {
@@ -64,8 +62,7 @@ func parseStat(line []byte) (s stat, err error) {
 	return s, errors.New("too few fields")
 }
 
-// read answers the beginning of a file in /proc. It does without an os.File, which takes longer to make
-// than the file takes to read.
+// read returns the beginning of a file in /proc. An os.File would cost more than the read.
 func read(path string, buffer []byte) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -79,7 +76,7 @@ func read(path string, buffer []byte) ([]byte, error) {
 	return buffer[:n], nil
 }
 
-// procError tells what is not there, or not shown, from what failed.
+// procError distinguishes missing or hidden files from failures.
 func procError(op, path string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ESRCH), errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
@@ -88,7 +85,7 @@ func procError(op, path string, err error) error {
 	return &os.PathError{Op: op, Path: path, Err: err}
 }
 
-// isOf tells whether a thread is one of a process. Main threads are, for as long as their process lives.
+// isOf reports whether a thread belongs to a process. The main thread does for the life of the process.
 func isOf(thread, process int) bool {
 	return thread == process || unix.Tgkill(process, thread, 0) != unix.ESRCH
 }

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Alive tells whether a process has not ended, as far as can be told: when there is no way to look, it is
-// not taken for dead.
+// Alive reports whether a process has not ended. It is true if that cannot be found out.
 func Alive(id ID) bool {
 	pidfd, err := id.open()
 	if err != nil {
@@ -20,7 +19,7 @@ func Alive(id ID) bool {
 	return true
 }
 
-// open answers a pidfd of a process that has not ended.
+// open returns a pidfd of a live process.
 func (id ID) open() (pidfd int, err error) {
 	found, pidfd, err := identify(id.PID)
 	if err != nil {
@@ -33,8 +32,7 @@ func (id ID) open() (pidfd int, err error) {
 	return pidfd, nil
 }
 
-// identify answers which process has a pid, and a pidfd of it. Both are of one process, since the pidfd has
-// not fired yet once the start has been read.
+// identify returns the process with a pid, and its pidfd. Both belong together, because the pidfd has not fired after the start was read.
 func identify(pid int) (s stat, pidfd int, err error) {
 	pidfd, err = unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -54,13 +52,12 @@ func pidfdError(pid int, err error) error {
 	case pid <= 0:
 		return ErrUnknown
 	case errors.Is(err, unix.ESRCH), errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT):
-		return errEnded // the last two are for the id of a thread, which a process cannot have as well
+		return errEnded // the last two are for a thread's id, which is no process's
 	}
 	return fmt.Errorf("open process %d: %w", pid, err)
 }
 
-// checkRunning is right also for a process whose main thread has ended before the others. In /proc that one
-// looks like any zombie.
+// checkRunning is correct also for a process whose main thread has ended first. In /proc that one looks like a zombie.
 func checkRunning(pidfd int) error {
 	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
 	for {

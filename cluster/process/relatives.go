@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FindRelative is [Find] for the family of the calling thread's process: it is ErrUnknown unless the pid means that
-// process itself, an ancestor or a descendant of it. Any other number that happens to be a pid is no evidence that
-// the caller meant a process by it. Nor is 1, but for the caller itself: that is everybody's ancestor.
+// FindRelative is [Find], limited to the calling thread's process, its ancestors and descendants; else it returns ErrUnknown. Any other
+// number that happens to be a pid is no evidence of a process. Neither is 1, except for the caller itself: it is everyone's ancestor.
 func FindRelative(caller, pid int) (ID, error) {
 	id, err := find(caller, pid, relatives)
 	if err != nil {
@@ -39,8 +38,8 @@ func FindRelative(caller, pid int) (ID, error) {
 	return id, nil
 }
 
-// IsRelative reports whether the process of a thread is a living process, or an ancestor or a descendant of it. Process 1, the ancestor of
-// all, is kin to itself alone.
+// IsRelative reports whether a thread's process is a live process, its ancestor or its descendant. Process 1, the ancestor of all, is
+// related only to itself.
 func IsRelative(thread int, of ID) bool {
 	own, err := statOf(thread)
 	if err != nil {
@@ -67,8 +66,8 @@ func (s stat) descendsFrom(ancestor ID) bool {
 	return false
 }
 
-// relatives are a process, its ancestors and its descendants. That is far fewer than all there are; a child that comes or
-// goes meanwhile can be missing, and so are they all where the kernel does not list children (PROC_CHILDREN).
+// relatives returns a process, its ancestors and its descendants, far fewer than all processes. A child that starts or ends meanwhile may
+// be missing, and all children are without PROC_CHILDREN in the kernel.
 func relatives(of stat) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for relative := range of.ancestors() {
@@ -86,7 +85,7 @@ func relatives(of stat) iter.Seq[int] {
 	}
 }
 
-// Children are those of all the threads of a process.
+// Children returns the children of all threads of a process.
 func Children(process int) (pids []int) {
 	tasks := "/proc/" + strconv.Itoa(process) + "/task/"
 	threads, _ := os.ReadDir(tasks)
@@ -101,7 +100,7 @@ func Children(process int) (pids []int) {
 	return pids
 }
 
-// Descendants returns the children of a process, their children, and so on, but none that has ended or is about to.
+// Descendants returns the live children of a process, their children, and so on.
 func Descendants(of int) (pids []int) {
 	for _, pid := range Children(of) {
 		if !Exiting(pid) {

@@ -12,41 +12,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watcher reports when processes end, and how. It holds a descriptor for each, and from the first one on a thread that waits.
+// Watcher reports when and how processes end. It holds a descriptor for each, and one waiting thread.
 //
-// How a process ended is known only to a watcher that opened a descriptor while there was a process, dead or alive. A pidfd answers
-// for it from Linux 6.15 on, as soon as the parent has waited for the process. Before that, /proc shows it until the parent waits, and
-// the process connector tells it (exits). A watcher that comes later reports an end that is not known.
+// The status is known only to a watcher that opened a descriptor before the process was gone. From Linux 6.15 on a pidfd has it, as soon as
+// the parent has waited. Before, /proc shows it until the parent waits, and the process connector reports it (exits). A later watcher
+// reports an unknown status.
 type Watcher struct {
 	gone  func(ID, End)
 	epoll int
 	stop  int // an eventfd
 	done  chan struct{}
 
-	// awaitWait is how long a process may be a zombie that shows no status, before its end is reported as not known.
+	// awaitWait is how long a zombie without a visible status is awaited.
 	awaitWait time.Duration
-	// othersFirst is how long an end that is not known is not reported: another watcher of this host may have seen it.
+	// othersFirst delays an unknown status: another watcher of this host may know it.
 	othersFirst time.Duration
-	delayed     []delayed // of the goroutine that waits
+	delayed     []delayed // of the waiting goroutine
 
-	byPidfd bool   // a pidfd tells the status
-	exits   *exits // nil: pidfds tell, or the process connector does not serve this process
+	byPidfd bool   // pidfds have the status
+	exits   *exits // nil: not needed, or not available
 
 	mu      sync.Mutex
-	begun   bool // something has been watched
+	begun   bool // a process was watched
 	closed  bool
 	watched map[ID]*watched
 	byFD    map[int32]*watched
 	recent  recentEnds
 }
 
-// watched is a process that a watcher has a descriptor of.
+// watched is a process with a descriptor.
 type watched struct {
 	id       ID
 	fd       int
-	isPidfd  bool // else it had ended, and fd is an eventfd that is readable at once
+	isPidfd  bool // else it had ended, and fd is a readable eventfd
 	end      End  // of one that had ended
-	reported bool // its end is reported; else only remembered
+	reported bool // else only remembered
 }
 
 // delayed is a process whose end is reported later.
@@ -56,15 +56,15 @@ type delayed struct {
 }
 
 const (
-	// untilWaited is for awaitWait. Parents that wait do so at once; one that never waits must not keep a lock from becoming stale.
+	// untilWaited is awaitWait. Parents that wait do so at once; one that never does must not delay staleness.
 	untilWaited = 5 * time.Second
-	// untilOthers is for othersFirst. A mount that has seen an end reports it at once.
+	// untilOthers is othersFirst. A mount that saw the end reports it at once.
 	untilOthers = time.Second
-	// untilExit is how long the message of the process connector may come after the pidfd is readable: the kernel sends it right after.
+	// untilExit is how long the connector's message may follow the pidfd: the kernel sends it right after.
 	untilExit = 100 * time.Millisecond
 )
 
-// NewWatcher makes one that calls gone for each watched process when it has ended, from one goroutine.
+// NewWatcher returns a watcher that calls gone once for each ended process, from one goroutine.
 func NewWatcher(gone func(ID, End)) (*Watcher, error) {
 	if _, err := Namespace(); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func NewWatcher(gone func(ID, End)) (*Watcher, error) {
 	return w, nil
 }
 
-// listen has the process connector tell how processes end, if it serves this process.
+// listen uses the process connector if it serves this process.
 func (w *Watcher) listen() {
 	if w.exits = listenToExits(); w.exits != nil && w.add(w.exits.socket) != nil {
 		w.exits.close()
@@ -101,12 +101,11 @@ func (w *Watcher) listen() {
 	}
 }
 
-// Prepare opens a process that [Watcher.Watch] may be asked for later. If the process ends before that, Watch reports how.
+// Prepare opens a process for a later [Watcher.Watch], which then knows how it ended.
 func (w *Watcher) Prepare(id ID) error { return w.watch(id, false) }
 
-// Watch has gone called when a process has ended, also if it has ended already. For a process that is being
-// watched it does nothing; once gone has been called, it is not watched any more. When there is an error, for
-// instance because there are no descriptors left, the process is not watched.
+// Watch calls gone when a process has ended, also if it has ended already. For a watched process it does nothing; after gone the process is
+// not watched any more. After an error, for instance a lack of descriptors, it is not watched.
 func (w *Watcher) Watch(id ID) error { return w.watch(id, true) }
 
 func (w *Watcher) watch(id ID, reported bool) error {
@@ -126,7 +125,7 @@ func (w *Watcher) watch(id ID, reported bool) error {
 		if !reported {
 			return nil
 		}
-		// In the place of its pidfd comes something else that is readable at once.
+		// A readable eventfd replaces its pidfd.
 		one.isPidfd, one.end = false, w.recent.of(id)
 		one.fd, err = unix.Eventfd(1, unix.EFD_CLOEXEC)
 	}
@@ -164,7 +163,7 @@ func (w *Watcher) run() {
 			continue
 		}
 		if err != nil {
-			panic(os.NewSyscallError("epoll_wait", err)) // there is none that could come from outside
+			panic(os.NewSyscallError("epoll_wait", err)) // no external cause is possible
 		}
 		for _, event := range events[:n] {
 			if event.Fd == int32(w.stop) {
@@ -182,7 +181,7 @@ func (w *Watcher) run() {
 	}
 }
 
-// untilDeadline is how many milliseconds there are until the first deadline; -1: there is none.
+// untilDeadline returns the milliseconds until the first deadline; -1: none.
 func (w *Watcher) untilDeadline() int {
 	first := -1
 	for _, d := range w.delayed {
@@ -204,7 +203,7 @@ func (w *Watcher) takeLate() (late []delayed) {
 	return late
 }
 
-// ended is called with the descriptor of a process that has ended. waited is true once its parent has waited for it.
+// ended handles the end of a descriptor's process. waited means that its parent has waited.
 func (w *Watcher) ended(fd int32, waited bool) {
 	end, delay := w.look(fd), time.Duration(0)
 	change := unix.EPOLL_CTL_MOD
@@ -215,7 +214,7 @@ func (w *Watcher) ended(fd int32, waited bool) {
 		change = unix.EPOLL_CTL_DEL
 	}
 	w.delayed = slices.DeleteFunc(w.delayed, func(d delayed) bool { return d.fd == fd })
-	hangup := unix.EpollEvent{Fd: fd} // EPOLLHUP comes unasked
+	hangup := unix.EpollEvent{Fd: fd} // EPOLLHUP is implied
 	if delay == 0 || unix.EpollCtl(w.epoll, change, int(fd), &hangup) != nil {
 		w.report(fd, end)
 		return
@@ -223,7 +222,7 @@ func (w *Watcher) ended(fd int32, waited bool) {
 	w.delayed = append(w.delayed, delayed{fd, time.Now().Add(delay)})
 }
 
-// look returns how a process ended, as far as that is known now.
+// look returns how a process ended, as far as known now.
 func (w *Watcher) look(fd int32) End {
 	w.mu.Lock()
 	one := w.byFD[fd]
@@ -245,8 +244,7 @@ func (w *Watcher) look(fd int32) End {
 	return end
 }
 
-// delay is how long the end of a process is not reported that is not known. The process connector tells it in a moment; a pidfd tells it once
-// the parent has waited.
+// delay returns how long to wait for an unknown status: for the connector's message, or for the parent to wait.
 func (w *Watcher) delay(fd int32, waited bool) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -266,7 +264,7 @@ func (w *Watcher) delay(fd int32, waited bool) time.Duration {
 	return 0
 }
 
-// report ends the watching of a process.
+// report ends the watch of a process.
 func (w *Watcher) report(fd int32, end End) {
 	w.mu.Lock()
 	one, found := w.byFD[fd]
@@ -285,7 +283,7 @@ func (w *Watcher) report(fd int32, end End) {
 	}
 }
 
-// Close ends it. Once it returns, gone is not called any more; so gone itself must not close.
+// Close stops it. Afterwards gone is not called; so gone itself must not close.
 func (w *Watcher) Close() error {
 	w.mu.Lock()
 	closed, begun := w.closed, w.begun
@@ -309,7 +307,7 @@ func (w *Watcher) Close() error {
 	return errors.Join(unix.Close(w.stop), unix.Close(w.epoll))
 }
 
-// recentEnds remembers how the last processes ended, for a lock of theirs that is committed after that.
+// recentEnds remembers the last ends, for locks committed afterwards.
 type recentEnds struct {
 	ends  map[ID]End
 	order []ID // a ring

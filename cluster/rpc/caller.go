@@ -9,17 +9,17 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// Role is what a caller may be.
+// Role is the kind of a caller.
 type Role byte
 
-// The roles there are.
+// The roles.
 const (
-	RoleLocal    Role = iota // it calls in this process
-	RoleInsecure             // it has reached a port without TLS, and may say of itself what it likes
-	RoleJoiner               // it has reached the join server, and nobody knows who it is
-	RoleUser                 // it calls on a unix socket of its host
-	RoleClient               // its certificate is that of a mount host
-	RoleServer               // its certificate is that of a server
+	RoleLocal    Role = iota // in this process
+	RoleInsecure             // at a port without TLS; its claims are unverified
+	RoleJoiner               // at the join server, unknown
+	RoleUser                 // on a unix socket of its host
+	RoleClient               // with the certificate of a mount host
+	RoleServer               // with the certificate of a server
 )
 
 func (r Role) String() string {
@@ -40,24 +40,23 @@ func (r Role) String() string {
 	return fmt.Sprintf("role %d", byte(r))
 }
 
-// Caller is who makes a call, as far as the connection proves it. UID, GID and Groups are those of the process that connected to
-// a unix socket, as they were then; who has only Host has root's rights there as far as anybody knows.
+// Caller is the caller of a request, as proven by its connection. UID, GID and Groups are those of the process at the time it connected to
+// a unix socket. A caller with only Host counts as root there.
 type Caller struct {
 	Role    Role
-	Host    string     // of the certificate; empty: there is none
+	Host    string     // of the certificate; empty: none
 	Key     [32]byte   // hash of the certificate's key
-	Address netip.Addr // from which it calls; zero: it calls on this host
-	// Forwarder is the server that forwarded the call, by name or address; empty: the caller itself is connected. The rest is the caller
-	// as that server knows it.
+	Address netip.Addr // of the caller; zero: on this host
+	// Forwarder is the server that forwarded the call, by name or address; empty: a direct call. The other fields are from that server.
 	Forwarder string
-	UID       uint32 // of RoleUser, as are the others
+	UID       uint32 // of RoleUser, like the next two
 	GID       uint32
-	Groups    []uint32 // supplementary ones; nil: none, or they are not known
-	// Administrator says that the process that connected to a unix socket could administer this host (hostinfo.IsAdministrator).
+	Groups    []uint32 // supplementary; nil: none or unknown
+	// Administrator means that the process on the unix socket could administer this host (hostinfo.IsAdministrator).
 	Administrator bool
 }
 
-// User returns the user that the calls count for: of the host of a certificate, or else of the address.
+// User returns the user for budgets: the host of a certificate, or else the address.
 func (c Caller) User() budget.User {
 	switch {
 	case c.Host != "":
@@ -68,7 +67,7 @@ func (c Caller) User() budget.User {
 	return budget.User{UID: hostinfo.BudgetUID(c.UID)}
 }
 
-// Standing returns how the calls stand to the budgets of this process.
+// Standing returns the caller's standing for the budgets of this process.
 func (c Caller) Standing() budget.Standing {
 	if c.Role == RoleUser && c.UID == 0 && c.Administrator {
 		return budget.Privileged
@@ -95,12 +94,12 @@ func (c Caller) String() string {
 
 type callerKey struct{}
 
-// WithCaller says who makes the calls of a context.
+// WithCaller sets the caller of a context's calls.
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf answers who makes a call: somebody in this process unless its context says otherwise.
+// CallerOf returns the caller of a context; the default is this process.
 func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c

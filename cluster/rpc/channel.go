@@ -12,19 +12,19 @@ import (
 
 var errClosed = errors.New("closed")
 
-// Channel calls the server at one address. It connects when it is needed, and anew when a connection is lost.
+// Channel sends calls to one address. It connects on demand, and again after a lost connection.
 type Channel struct {
 	address  string
 	security *Security
 	protocol string
 	numbers  atomic.Uint64
 	pauses   idleTimes
-	open     context.Context // ends when the client is closed
+	open     context.Context // ends when the channel is closed
 	close    context.CancelFunc
 
 	mu      sync.Mutex
 	live    *clientConn
-	dialing *dialing // nil: none is under way
+	dialing *dialing // nil: none
 }
 
 // NewChannel takes HOST:PORT, or unix:PATH. It does not connect yet. security may be nil.
@@ -38,8 +38,8 @@ func newChannel(address string, security *Security, protocol string) *Channel {
 	return c
 }
 
-// Call does one call, and waits for its answer for as long as ctx does. What became of it is unknown after an error, but for a
-// [Refusal]. The error may wrap [ErrUnreachable].
+// Call does a call and waits for the reply until ctx ends. After an error other than a [Refusal] the outcome is unknown. The error may wrap
+// [ErrUnreachable].
 func (c *Channel) Call(ctx context.Context, method byte, request, reply proto.Message) (err error) {
 	defer func() {
 		if err != nil {
@@ -66,7 +66,7 @@ func (c *Channel) Call(ctx context.Context, method byte, request, reply proto.Me
 	return answer.read(reply)
 }
 
-// attempt sends a request on the connection that there is, or on a new one.
+// attempt sends a request on the present connection, or a new one.
 func (c *Channel) attempt(ctx context.Context, kind byte, request proto.Message) (answer frame, err error) {
 	conn, err := c.connect(ctx)
 	if err != nil {
@@ -79,10 +79,10 @@ func (c *Channel) attempt(ctx context.Context, kind byte, request proto.Message)
 	if answer, err = conn.ask(ctx, head{number: c.numbers.Add(1), kind: kind}, request); err != nil {
 		return frame{}, err
 	}
-	return answer, conn.refused() // the answer of a server that was removed meanwhile does not count
+	return answer, conn.refused() // the reply of a server removed meanwhile does not count
 }
 
-// Close fails the calls that are under way.
+// Close fails the calls under way.
 func (c *Channel) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,14 +92,14 @@ func (c *Channel) Close() {
 	}
 }
 
-// dialing is an attempt to connect, which callers share.
+// dialing is an attempt to connect, shared by callers.
 type dialing struct {
-	ended chan struct{} // closed then; the rest is set before
+	ended chan struct{} // closed at the end; the rest is set before
 	conn  *clientConn
 	err   error
 }
 
-// connect answers a connection that works as far as is known.
+// connect returns a connection without a known failure.
 func (c *Channel) connect(ctx context.Context) (*clientConn, error) {
 	c.mu.Lock()
 	if c.open.Err() != nil {
@@ -124,7 +124,7 @@ func (c *Channel) connect(ctx context.Context) (*clientConn, error) {
 	}
 }
 
-// dial goes on when the caller has given up that wanted it: a server that many connect to at once would never be done else.
+// dial continues after the caller has given up. Otherwise a server under many connections would never finish one.
 func (c *Channel) dial(d *dialing) {
 	ctx, cancel := context.WithTimeout(c.open, connectTime+handshakeTime)
 	defer cancel()

@@ -8,10 +8,10 @@ import (
 
 var _ Node = (*Client)(nil)
 
-// Client is a node that is called.
+// Client is a remote node.
 type Client struct {
 	calls  *Channel
-	urgent *Channel // for keepalives and leases: they must not wait behind calls that wait for room, or the session is lost with its locks, and others wait for a lease
+	urgent *Channel // for keepalives and leases, which must not wait behind calls without quota: a lost session costs its locks
 }
 
 // NewClient takes HOST:PORT, or unix:PATH. It does not connect yet. security may be nil.
@@ -23,7 +23,7 @@ func newClient(address string, security *Security, protocol string) *Client {
 	return &Client{newChannel(address, security, protocol), newChannel(address, security, protocol)}
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (c *Client) Close() {
 	c.calls.Close()
 	c.urgent.Close()

@@ -18,13 +18,13 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// silenceTimeout is for how long a host that has been asked may say nothing at all before it is better to connect anew.
+// silenceTimeout is how long a server may send nothing before the client reconnects.
 const silenceTimeout = 1500 * time.Millisecond
 
-// idleTimes are after how long a client does something about a connection on which it hears nothing.
+// idleTimes are times without data from the server.
 type idleTimes struct {
-	quiet  time.Duration // while calls wait: ask whether the server is there
-	unused time.Duration // without calls: close it, well before the server does, so that no call meets its end
+	quiet  time.Duration // with pending calls: then ping the server
+	unused time.Duration // without calls: then close, well before the server does, so that no call fails
 }
 
 var standardIdleTimes = idleTimes{quiet: 10 * time.Second, unused: time.Minute}
@@ -36,13 +36,13 @@ var (
 	errClosedByPeer = errors.New("it hung up without an answer: it may be of another version, or have too many connections")
 )
 
-// frame is an answer.
+// frame is a reply.
 type frame struct {
 	head
 	message []byte
 }
 
-// read returns the error of an answer, or reads its message.
+// read returns the error of a reply, or decodes its message.
 func (f frame) read(reply proto.Message) error {
 	switch f.kind {
 	case answered:
@@ -63,11 +63,11 @@ type clientConn struct {
 	vetting  Vetting // nil: none
 	pauses   idleTimes
 	writing  sync.Mutex
-	received atomic.Uint64 // answers so far
+	received atomic.Uint64 // replies so far
 
 	mu      sync.Mutex
-	pending map[uint64]chan frame // by the number of the call; nil: the connection has failed
-	err     error                 // why
+	pending map[uint64]chan frame // by call number; nil: the connection has failed
+	err     error                 // the reason
 }
 
 func newClientConn(conn net.Conn, v Vetting, p idleTimes) *clientConn {
@@ -82,7 +82,7 @@ func (c *clientConn) failed() bool {
 	return c.pending == nil
 }
 
-// fail ends all calls that wait. Only the first reason counts, which it answers.
+// fail ends all pending calls, and returns the first reason.
 func (c *clientConn) fail(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +93,7 @@ func (c *clientConn) fail(err error) error {
 	return c.err
 }
 
-// explainClose says more of the end of a connection on which nothing was heard.
+// explainClose adds to the error of a connection that closed without any reply.
 func explainClose(err error) error {
 	for _, end := range []error{io.EOF, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, end) {
@@ -116,7 +116,7 @@ func (c *clientConn) end(err error) {
 	_ = c.conn.Close()
 }
 
-// readReplies hands answers to those who wait for them.
+// readReplies passes replies to the pending calls.
 func (c *clientConn) readReplies() {
 	from := bufio.NewReader(c.conn)
 	for {
@@ -154,7 +154,7 @@ func (c *clientConn) next(from *bufio.Reader) (frame, error) {
 	return frame{h, message}, err
 }
 
-// awaitFrame waits for an answer to begin.
+// awaitFrame waits for the beginning of a reply.
 func (c *clientConn) awaitFrame(from *bufio.Reader) error {
 	wait, asked := c.pauses.quiet, false
 	for unused := time.Duration(0); from.Buffered() == 0; {
@@ -180,7 +180,7 @@ func (c *clientConn) awaitFrame(from *bufio.Reader) error {
 	return nil
 }
 
-// limitFrame gives what has not come yet of a frame its time.
+// limitFrame limits the time for the rest of a frame.
 func (c *clientConn) limitFrame(from *bufio.Reader, bytes int) {
 	if from.Buffered() < bytes {
 		_ = c.conn.SetReadDeadline(time.Now().Add(frameTime))
@@ -193,7 +193,7 @@ func (c *clientConn) hasPending() bool {
 	return len(c.pending) > 0
 }
 
-// endUnused ends the connection if no call waits.
+// endUnused closes the connection unless calls are pending.
 func (c *clientConn) endUnused() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,10 +204,10 @@ func (c *clientConn) endUnused() bool {
 	return true
 }
 
-// ask sends a request, which says how long the caller waits, and waits for its answer.
+// ask sends a request with the caller's remaining time, and waits for the reply.
 func (c *clientConn) ask(ctx context.Context, h head, request proto.Message) (frame, error) {
 	if deadline, limited := ctx.Deadline(); limited {
-		if h.wait = time.Until(deadline); h.wait <= 0 { // which would be told as no limit
+		if h.wait = time.Until(deadline); h.wait <= 0 { // 0 would mean no limit
 			return frame{}, errLate
 		}
 	}
@@ -218,8 +218,7 @@ func (c *clientConn) ask(ctx context.Context, h head, request proto.Message) (fr
 	return c.call(ctx, h.number, message)
 }
 
-// call sends a request and waits for its answer. The error is errIdle if it was not sent, because the connection has just been
-// closed for want of use.
+// call sends a request and waits for the reply. The error is errIdle if nothing was sent, because the idle connection was just closed.
 func (c *clientConn) call(ctx context.Context, number uint64, message []byte) (frame, error) {
 	answer := make(chan frame, 1)
 	c.mu.Lock()
@@ -250,7 +249,7 @@ func (c *clientConn) call(ctx context.Context, number uint64, message []byte) (f
 	return frame{}, ctx.Err()
 }
 
-// send gives up on a host that takes nothing for long.
+// send fails if the server does not take the data in time.
 func (c *clientConn) send(message []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()

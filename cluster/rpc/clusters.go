@@ -8,13 +8,13 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// Clusters is to which clusters servers say that they belong. The zero value knows of none.
+// Clusters has the cluster of each server, by the servers' own statements. The zero value is empty.
 type Clusters struct {
 	servers map[string][]string // by cluster id
-	over    map[string]bool     // ids of clusters that another one was recovered or restored from
+	over    map[string]bool     // ids of clusters replaced by another one
 }
 
-// Add takes in what a server says. One that does not know its cluster yet says nothing.
+// Add adds a server's statement; a server may not know its cluster yet.
 func (c *Clusters) Add(server string, status *clusterpb.StatusReply) {
 	if c.servers == nil {
 		c.servers, c.over = make(map[string][]string), make(map[string]bool)
@@ -31,8 +31,8 @@ func (c *Clusters) Add(server string, status *clusterpb.StatusReply) {
 // ByID returns the servers of each cluster.
 func (c *Clusters) ByID() map[string][]string { return c.servers }
 
-// Only returns the id of the cluster that all servers belong to; empty: none says. Servers of a cluster that another one of these was
-// recovered or restored from do not count: what they say is out of date. The error is a [SeveralClustersError].
+// Only returns the id of the servers' common cluster; empty: unknown. Servers of a cluster that another one here has replaced do not count.
+// The error is a [SeveralClustersError].
 func (c *Clusters) Only() (id string, err error) {
 	var live []string
 	for id := range c.servers {
@@ -49,7 +49,7 @@ func (c *Clusters) Only() (id string, err error) {
 	return "", &SeveralClustersError{c.servers}
 }
 
-// SeveralClustersError reports servers that belong to different clusters. A lock that is held in one is free in the other.
+// SeveralClustersError reports servers of different clusters. A lock held in one is free in the other.
 type SeveralClustersError struct {
 	Servers map[string][]string // by cluster id
 }

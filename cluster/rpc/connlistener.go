@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// connListener is a listener whose connections a port hands to it.
+// connListener is a listener fed by a port.
 type connListener struct {
 	address net.Addr
 	conns   chan net.Conn
@@ -37,7 +37,7 @@ func (l *connListener) Close() error {
 // Addr is part of net.Listener.
 func (l *connListener) Addr() net.Addr { return l.address }
 
-// deliver ends the connection if nobody takes it in time.
+// deliver closes the connection if it is not accepted in time.
 func (l *connListener) deliver(conn net.Conn, within time.Duration) {
 	timer := time.NewTimer(within)
 	defer timer.Stop()

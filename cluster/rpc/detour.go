@@ -9,29 +9,29 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// How long a router waits before it tries the direct way to a server again: at once after a first failure, since the server may only
-// have been slow. If calls fail there again although a trial succeeded, it waits longer each time.
+// Pauses before a router retries the direct way to a server. The first retry is immediate, because the server may only have been slow. If
+// calls fail again after a successful retry, the pauses grow.
 const (
 	firstRetry   = time.Second
 	longestRetry = 30 * time.Second
-	stableAfter  = time.Minute // a server that was reachable for so long is tried at once again
+	stableAfter  = time.Minute // after which an outage starts with an immediate retry again
 )
 
-// detours are the ways of a router to a leader that it cannot reach itself. Its lock is held whenever they are used.
+// detours are a router's ways to an unreachable leader. The caller holds lock.
 type detours struct {
 	lock    sync.Locker // of the router
 	report  func(leader, via string)
-	via     Node             // that forwards; nil: none does
-	leader  Node             // to which it forwards
-	left    int              // how many servers did not forward, since one did
-	outages map[Node]*outage // of servers that cannot be reached, or could not
+	via     Node             // forwards; nil: none
+	leader  Node             // target of via
+	left    int              // servers that stopped forwarding, since one did
+	outages map[Node]*outage // of servers that are, or were, unreachable
 }
 
-// outage is a time in which a server cannot be reached.
+// outage is a time in which a server is unreachable.
 type outage struct {
-	over     time.Time // when it ended; zero: it goes on
+	over     time.Time // its end; zero: it goes on
 	pause    time.Duration
-	retry    time.Time // when to try the direct way
+	retry    time.Time // time of the next direct attempt
 	retrying bool
 }
 
@@ -39,7 +39,7 @@ func newDetours(lock sync.Locker, report func(leader, via string)) *detours {
 	return &detours{lock: lock, report: report, outages: make(map[Node]*outage)}
 }
 
-// isOut reports whether a server cannot be reached, and sees to it that this is found out anew from time to time.
+// isOut reports whether a server is unreachable, and retries it from time to time.
 func (d *detours) isOut(node Node) bool {
 	o := d.outages[node]
 	if o == nil || !o.over.IsZero() {
@@ -82,7 +82,7 @@ func (d *detours) leave(via Node) {
 	}
 }
 
-// to returns the one of some servers that is to forward calls to a leader; nil: the leader can be reached, or there is no such server.
+// to returns a server to forward to a leader; nil: the leader is reachable, or there is no such server.
 func (d *detours) to(leader Node, servers func() []Node) Node {
 	if !d.isOut(leader) {
 		return nil
@@ -99,12 +99,12 @@ func (d *detours) to(leader Node, servers func() []Node) Node {
 	return d.via
 }
 
-// forwarders are those of some servers that may forward to a leader.
+// forwarders returns the servers that may forward to a leader.
 func (d *detours) forwarders(leader Node, servers []Node) []Node {
 	return slices.DeleteFunc(servers, func(node Node) bool { return node == leader || d.isOut(node) })
 }
 
-// tryDirectly probes a server that could not be reached, if it is time for that, and ends its outage if anything comes from it.
+// tryDirectly probes an unreachable server if a retry is due. Any reply ends the outage.
 func (d *detours) tryDirectly(node Node, o *outage) {
 	if o.retrying || time.Now().Before(o.retry) {
 		return
@@ -117,7 +117,7 @@ func (d *detours) tryDirectly(node Node, o *outage) {
 		d.lock.Lock()
 		defer d.lock.Unlock()
 		o.retrying, o.retry = false, time.Now().Add(firstRetry)
-		if err == nil || isFinal(err) { // a refusal is an answer
+		if err == nil || isFinal(err) { // a refusal is a reply
 			d.reached(node)
 		}
 	}()

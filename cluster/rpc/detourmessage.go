@@ -10,18 +10,17 @@ import (
 )
 
 type (
-	receivedDetourKey struct{} // of a request that was received: its *clusterpb.Detour
-	detourKey         struct{} // of a request to be sent: its *clusterpb.Detour, without the request
+	receivedDetourKey struct{} // of a received request: its *clusterpb.Detour
+	detourKey         struct{} // of requests to send: a *clusterpb.Detour without the request
 )
 
-// Unreachable returns the address at which the caller of a request cannot reach the leader, and so asks for its request to be
-// forwarded; empty: it does not ask.
+// Unreachable returns the leader's address that the caller cannot reach: the request is to be forwarded. Empty: it is not.
 func Unreachable(ctx context.Context) string { return receivedDetour(ctx).GetUnreachable() }
 
-// ClusterOf returns the id of the cluster that is to do a request that came by a detour; empty: any.
+// ClusterOf returns the id of the cluster that may do a detoured request; empty: any.
 func ClusterOf(ctx context.Context) string { return receivedDetour(ctx).GetCluster() }
 
-// withReceivedDetour has a request be one that came by a detour.
+// withReceivedDetour marks a request as received by a detour.
 func withReceivedDetour(ctx context.Context, detour *clusterpb.Detour) context.Context {
 	return context.WithValue(ctx, receivedDetourKey{}, &clusterpb.Detour{Unreachable: detour.GetUnreachable(), Cluster: detour.GetCluster()})
 }
@@ -31,13 +30,12 @@ func receivedDetour(ctx context.Context) *clusterpb.Detour {
 	return detour
 }
 
-// withDetour has the requests that are sent with a context be to be forwarded, or forwarded ones.
+// withDetour makes the requests of a context detoured ones.
 func withDetour(ctx context.Context, detour *clusterpb.Detour) context.Context {
 	return context.WithValue(ctx, detourKey{}, detour)
 }
 
-// inDetour returns a request as it is to be sent with a context: in a detour if the context says so, and only the leader does the method, as
-// its reply says.
+// inDetour wraps a request into its context's detour, if there is one and only the leader does the method.
 func inDetour(ctx context.Context, method byte, request, reply proto.Message) (kind byte, message proto.Message, err error) {
 	detour, _ := ctx.Value(detourKey{}).(*clusterpb.Detour)
 	if _, ofLeader := reply.(Answer); detour == nil || !ofLeader {
@@ -69,7 +67,7 @@ func originFor(caller Caller) (*clusterpb.Origin, error) {
 	return origin, nil
 }
 
-// callerFrom is the opposite of originFor.
+// callerFrom is the inverse of originFor.
 func callerFrom(origin *clusterpb.Origin) (Caller, error) {
 	caller := Caller{Host: origin.GetHost()}
 	known := false

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// How long somebody is listened to that has been refused, and how many of those there are at a time.
+// Limits for reading from refused connections.
 const (
 	maxDraining = 64
 	drainTime   = time.Second
 	drainBytes  = 64 << 10
 )
 
-// refuseConnection says why all calls of a connection are refused.
+// refuseConnection sends a refusal for all calls of a connection.
 func refuseConnection(conn net.Conn, why Refusal) {
 	_ = conn.SetWriteDeadline(time.Now().Add(drainTime))
 	if _, err := conn.Write(encodeBare(head{number: ofConnection, kind: byte(why)})); err != nil {
@@ -24,8 +24,7 @@ func refuseConnection(conn net.Conn, why Refusal) {
 	drainClose(conn)
 }
 
-// drainClose reads what the other side sends, for a while. A connection that ends with something unread is reset, and what was
-// said last is lost.
+// drainClose reads from the peer for a while: a connection closed with unread data is reset, and the refusal would be lost.
 func drainClose(conn net.Conn) {
 	_ = conn.SetReadDeadline(time.Now().Add(drainTime))
 	buffer := make([]byte, 4<<10)

@@ -2,11 +2,10 @@ package rpc
 
 import "golang.org/x/sys/unix"
 
-// filesReserve is how many files a process keeps for what is no connection: its log, its snapshots, its mount.
+// filesReserve is the number of files kept for the log, snapshots and mount.
 const filesReserve = 256
 
-// Shares of the files, in sixteenths, for connections of each kind: together they leave the reserve alone. (Go raises the soft limit to the
-// hard one when a process starts.)
+// Shares of the remaining files, in sixteenths, for each kind of connection. (Go raises the soft limit to the hard limit at the start.)
 const (
 	filesOfCalls    = 12
 	filesOfHalfOpen = 2
@@ -14,13 +13,13 @@ const (
 	filesOfSockets  = 1
 )
 
-// withinFiles leaves no more connections than their share of the files. A process that may have very few gets by with what it has.
+// withinFiles limits connections to a share of the files, but not below one.
 func withinFiles(l limits, share int) limits {
 	l.connections = max(min(l.connections, filesFor(share)), 1)
 	return l
 }
 
-// filesFor answers so many sixteenths of the files that connections may be.
+// filesFor returns the number of files in so many sixteenths.
 func filesFor(share int) int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur > 1<<30 {

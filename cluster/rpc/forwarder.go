@@ -11,34 +11,34 @@ import (
 	"lockfs/raftstore/budget"
 )
 
-// Forwarder forwards requests to the leader. It has connections of its own, and bounds the requests that each host has under way on them:
-// forwarded requests take no room from those of this server, and a host takes none from others.
+// Forwarder forwards requests to the leader. Its connections and limits are separate: forwarded requests take no quota from this server's
+// own, and no host takes quota from others.
 type Forwarder struct {
 	peers   *Peers
 	quota   *quota
-	cluster func() string // id of this server's; empty: it has none yet
+	cluster func() string // id of this server's; empty: none yet
 }
 
-// forwardLimits are such that the forwarded requests fit the room that the leader has for one connection (standardLimits).
+// forwardLimits fit into the leader's quota for one connection (standardLimits).
 var forwardLimits = limits{
 	what:        "forwarded connections",
 	connections: math.MaxInt, connectionsPerHost: math.MaxInt,
 	bytes: 16 << 20, bytesPerHost: 4 << 20, bytesPerConnection: 16 << 20,
 }
 
-// NewForwarder returns one for a server of a cluster, whose connections are made with security, which may be nil.
+// NewForwarder returns the forwarder of a server. security may be nil.
 func NewForwarder(security *Security, cluster func() string) *Forwarder {
 	return &Forwarder{peers: NewPeers(security), quota: newQuota(forwardLimits), cluster: cluster}
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (f *Forwarder) Close() {
 	f.peers.Close()
 	f.quota.close()
 }
 
-// Forward has the leader at an address do a request of the caller that ctx names. The error is a *RefusedError that the leader has told
-// the caller, or NotForwarded: then the request may have been done all the same.
+// Forward sends a request of ctx's caller to the leader at an address. The error is the leader's *RefusedError for the caller, or
+// NotForwarded: then the outcome is unknown.
 func Forward[Request proto.Message, Reply any](
 	ctx context.Context, f *Forwarder, leader string, method func(Node, context.Context, Request) (Reply, error), request Request,
 ) (reply Reply, err error) {

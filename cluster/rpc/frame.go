@@ -13,12 +13,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Preface tells these connections from others, and from those of versions that do not understand each other.
+// Preface begins a connection of this protocol and version.
 const Preface = "LOCKFS3\n"
 
-// What one message may have.
+// Limits of a message.
 const (
-	MaxRequest = 1 << 20  // bytes: a file's content, with room for the rest
+	MaxRequest = 1 << 20  // bytes: a file's content and overhead
 	MaxAnswer  = 16 << 20 // bytes
 )
 
@@ -28,39 +28,39 @@ const (
 	startSize  = lengthSize + headSize
 )
 
-// deadAfter is how long what was sent may stay unacknowledged by the other host.
+// deadAfter is how long sent data may stay unacknowledged.
 const deadAfter = 3 * time.Second
 
-// frameTime is how long the rest of a frame may take.
+// frameTime limits the time for the rest of a frame.
 const frameTime = 10 * time.Second
 
-// Kinds of frames that are no methods.
+// Kinds of frames besides methods.
 const (
-	answered byte = 0   // of an answer
-	ping     byte = 255 // of a request: is anybody there?
+	answered byte = 0   // of a reply
+	ping     byte = 255 // of a request: checks the connection
 )
 
-// ofConnection is the number of no call: a [Refusal] with it is of all that the connection might ask.
+// ofConnection is the number of a [Refusal] of all calls of a connection.
 const ofConnection = 0
 
-// detourFlag is part of the kind of a request frame whose message is a clusterpb.Detour.
+// detourFlag marks the kind of a request frame with a clusterpb.Detour.
 const detourFlag byte = 0x80
 
-// atOnce is how much of a message there is memory for before any of it has come.
+// atOnce is the memory allocated for a message before it arrives.
 const atOnce = 64 << 10
 
-// errFrame is what no frame begins with.
+// errFrame reports data that is no frame.
 var errFrame = errors.New("not a frame")
 
 // head is a frame without its message.
 type head struct {
 	number uint64
 	kind   byte
-	wait   time.Duration // to the millisecond
+	wait   time.Duration // in milliseconds
 	length int           // of the message
 }
 
-// method is that of a request, in a detour or not.
+// method returns the method of a request, in a detour or not.
 func (h head) method() byte {
 	if h.kind == ping {
 		return ping
@@ -68,7 +68,7 @@ func (h head) method() byte {
 	return h.kind &^ detourFlag
 }
 
-// encode gives a whole frame, so that it takes one write.
+// encode returns a whole frame, for a single write.
 func encode(h head, message proto.Message) ([]byte, error) {
 	buffer := make([]byte, startSize, startSize+proto.Size(message))
 	buffer, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(buffer, message)
@@ -78,10 +78,10 @@ func encode(h head, message proto.Message) ([]byte, error) {
 	return h.put(buffer), nil
 }
 
-// encodeBare gives a frame without a message.
+// encodeBare returns a frame without a message.
 func encodeBare(h head) []byte { return h.put(make([]byte, startSize)) }
 
-// put writes a head in front of the message that is in the buffer.
+// put writes a head in front of the message in the buffer.
 func (h head) put(buffer []byte) []byte {
 	binary.BigEndian.PutUint32(buffer, uint32(len(buffer)-lengthSize))
 	binary.BigEndian.PutUint64(buffer[lengthSize:], h.number)
@@ -90,13 +90,13 @@ func (h head) put(buffer []byte) []byte {
 	return buffer
 }
 
-// milliseconds rounds up: what is left of a wait is never told as none.
+// milliseconds rounds up, so that a remaining wait is never 0.
 func milliseconds(wait time.Duration) uint32 {
 	up := (max(wait, 0) + time.Millisecond - 1) / time.Millisecond
 	return uint32(min(up, math.MaxUint32))
 }
 
-// readHead answers the head of the next frame. It is an error if more than limit bytes are announced.
+// readHead reads the head of the next frame, whose message has at most limit bytes.
 func readHead(from *bufio.Reader, limit int) (head, error) {
 	var start [startSize]byte
 	if _, err := io.ReadFull(from, start[:]); err != nil {
@@ -114,7 +114,7 @@ func readHead(from *bufio.Reader, limit int) (head, error) {
 	}, nil
 }
 
-// readMessage answers the message after a head, which is the caller's to keep.
+// readMessage reads the message after a head.
 func readMessage(from *bufio.Reader, length int) ([]byte, error) {
 	if length <= atOnce {
 		message := make([]byte, length)

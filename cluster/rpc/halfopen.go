@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// graceTime is how long a handshake may take however many others there are.
+// graceTime is how long a handshake may take in any case.
 const graceTime = 250 * time.Millisecond
 
-// halfOpen counts the connections of which it is not known yet what they are for. Where there are too many, the one goes that has
-// taken the longest; not so soon, however, that nobody would come to an end: then the newcomer goes.
+// halfOpen counts connections before their handshake is complete. If there are too many, the oldest one after its grace time is evicted;
+// without such a one, the new connection is refused.
 type halfOpen struct {
 	max, maxPerAddress int
 	grace              time.Duration
 
 	mu        sync.Mutex
-	all       *list.List // of *pending, the oldest first
+	all       *list.List // of *pending, oldest first
 	addresses map[netip.Addr]*list.List
 }
 
-// pending is one of them.
+// pending is a half-open connection.
 type pending struct {
 	net.Conn
 	since   time.Time
@@ -35,7 +35,7 @@ type pending struct {
 	inAll, inAddress *list.Element
 }
 
-// standardHalfOpen lets hundreds of containers that share an address come at once.
+// standardHalfOpen lets hundreds of containers behind one address connect at once.
 func standardHalfOpen() *halfOpen {
 	return newHalfOpen(min(2<<10, max(filesFor(filesOfHalfOpen), 1)), 256, graceTime)
 }
@@ -46,7 +46,7 @@ func newHalfOpen(most, mostPerAddress int, grace time.Duration) *halfOpen {
 	}
 }
 
-// enter answers nil if there is no room.
+// enter returns nil if there is no room.
 func (h *halfOpen) enter(conn net.Conn) *pending {
 	p := &pending{Conn: conn, since: time.Now(), address: addressOf(conn)}
 	h.mu.Lock()
@@ -63,7 +63,7 @@ func (h *halfOpen) enter(conn net.Conn) *pending {
 	return p
 }
 
-// evict hangs up on one that has had its time.
+// evict closes a connection after its grace time.
 func (h *halfOpen) evict(element *list.Element) bool {
 	p := element.Value.(*pending)
 	if time.Since(p.since) < h.grace {
@@ -75,14 +75,14 @@ func (h *halfOpen) evict(element *list.Element) bool {
 	return true
 }
 
-// leave is for one of which it is known, or that has ended.
+// leave removes a complete or closed connection.
 func (h *halfOpen) leave(p *pending) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.remove(p)
 }
 
-// remove does nothing to one that has been removed.
+// remove may be repeated.
 func (h *halfOpen) remove(p *pending) {
 	if p.inAll == nil {
 		return
@@ -95,7 +95,7 @@ func (h *halfOpen) remove(p *pending) {
 	p.inAll, p.inAddress = nil, nil
 }
 
-// close hangs up on all.
+// close closes all connections.
 func (h *halfOpen) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,13 +104,13 @@ func (h *halfOpen) close() {
 	}
 }
 
-// maxHandshake is how many bytes somebody may send until it is known who he is. TLS would keep 256 KiB of certificates, for each; ours are
-// below 1 KiB, and hardly ever more than three.
+// maxHandshake limits the bytes of a handshake. TLS would keep 256 KiB of certificates for each; ours have less than 1 KiB, and rarely more
+// than three.
 const maxHandshake = 32 << 10
 
 var errHandshakeSize = errors.New("it sends too much before it is known who it is")
 
-// limitedReader is a connection of which only so much is read.
+// limitedReader reads a limited number of bytes.
 type limitedReader struct {
 	net.Conn
 	remaining int
@@ -131,5 +131,5 @@ func (c *limitedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// unlimit lifts the limit. Nobody may read meanwhile.
+// unlimit lifts the limit, without a concurrent reader.
 func (c *limitedReader) unlimit() { c.remaining = math.MaxInt }

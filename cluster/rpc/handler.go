@@ -8,14 +8,14 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// Handler answers a request, of whom [CallerOf] tells. What it is called with is its own to keep. Its error is a [RefusedError], or
-// that the request cannot be read.
+// Handler handles requests of one method. [CallerOf] returns the caller. The handler owns the request's bytes. Its error is a
+// [RefusedError], or means that the request cannot be decoded.
 type Handler struct {
 	Do func(ctx context.Context, request []byte) (proto.Message, error)
-	// Keep, if it is there, is in place of Do. It does not wait, and has the answer be told once, at once or later, which does not wait either.
+	// Keep, if set, replaces Do. It calls answer once, now or later. Neither waits.
 	Keep   func(ctx context.Context, request []byte, answer func(proto.Message, error))
-	Quick  bool // it never waits, so it is done before the next request is read
-	Urgent bool // it has room left when others wait for some
+	Quick  bool // it never waits, and runs before the next request is read
+	Urgent bool // it may exceed the limits
 }
 
 func handlersOf(n Node) map[byte]Handler {
@@ -55,13 +55,13 @@ func keep(k LeaseKeeper) func(context.Context, []byte, func(proto.Message, error
 	}
 }
 
-// message is a pointer to a kind of message.
+// message is a pointer to a message type.
 type message[T any] interface {
 	*T
 	proto.Message
 }
 
-// handle does a method with a request that has come.
+// handle adapts a method to a Handler.
 func handle[Request any, P message[Request], Reply proto.Message](
 	do func(context.Context, P) (Reply, error),
 ) func(context.Context, []byte) (proto.Message, error) {

@@ -5,11 +5,11 @@ import (
 	"net"
 )
 
-// Network is how hosts reach each other, in place of TCP. A simulation has one.
+// Network replaces TCP between hosts in a simulation.
 type Network interface {
-	// Listen has connections to an address, HOST:PORT, come to a listener. They tell from where they come as such an address, too.
+	// Listen listens at HOST:PORT. Accepted connections have remote addresses of that form.
 	Listen(address string) (net.Listener, error)
-	// Dial connects to an address. That nobody listens there is syscall.ECONNREFUSED.
+	// Dial connects to an address; without a listener the error is syscall.ECONNREFUSED.
 	Dial(ctx context.Context, address string) (net.Conn, error)
 }
 

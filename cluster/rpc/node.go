@@ -7,8 +7,7 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// Node is what can be asked of a node, in its process or by a call (clusterpb/cluster.proto says what each is). The error is
-// that there is no answer; a node that answers itself has none.
+// Node has the methods of a node, local or remote (see clusterpb/cluster.proto). A remote node's error means that there is no reply.
 type Node interface {
 	Execute(context.Context, *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error)
 	KeepAlive(context.Context, *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error)
@@ -28,36 +27,35 @@ type Node interface {
 	Enroller
 }
 
-// Answer is what says whether the asked node did what it was asked.
+// Answer is a reply that says whether the node did the request.
 type Answer interface {
 	GetOutcome() clusterpb.Outcome
 	GetLeaderAddress() string
 }
 
-// LeaseKeeper is a node that keeps what many mounts ask of it for a while.
+// LeaseKeeper is a node that keeps lease requests of many mounts.
 type LeaseKeeper interface {
 	Node
-	// KeepLease is Lease for a server. It does not wait, and the answer is told once, at once or later, which does not wait either.
-	// That nobody is there any more to be answered, ctx tells.
+	// KeepLease is Lease for a server. It calls answer once, now or later. Neither waits. ctx ends when the caller has gone.
 	KeepLease(ctx context.Context, req *clusterpb.LeaseRequest, answer func(*clusterpb.LeaseReply, error))
 }
 
-// Enroller is what a join server asks.
+// Enroller is called by a join server.
 type Enroller interface {
 	Enroll(context.Context, *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error)
 	ProveServer(context.Context, *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error)
 }
 
-// RemovalsWait is how long a node keeps a question for removals.
+// RemovalsWait is how long a node keeps a request for removals.
 const RemovalsWait = 30 * time.Second
 
-// ReleaseWait is how long a request that must not wait is kept, in all, if the mount of a holder is asked whether a release is in progress.
+// ReleaseWait is how long a non-blocking request waits, in all, while the holder's mount is asked for a release in progress.
 const ReleaseWait = 50 * time.Millisecond
 
-// How long a voter is waited for that is asked for its word.
+// Timeouts of probes.
 const (
 	ProbeTimeout     = time.Second
-	FastProbeTimeout = 5 * time.Millisecond // while there are others to ask
+	FastProbeTimeout = 5 * time.Millisecond // while there are other voters to ask
 )
 
 // Methods by their numbers on the wire.

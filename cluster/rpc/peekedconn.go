@@ -5,11 +5,11 @@ import (
 	"net/netip"
 )
 
-// peekedConn is a connection that a port hands on.
+// peekedConn is a connection whose first bytes a port has read.
 type peekedConn struct {
 	net.Conn
 	caller Caller
-	peeked []byte // what has been read of it
+	peeked []byte // bytes read before
 }
 
 // NetConn is part of wrapped.
@@ -25,7 +25,7 @@ func (c *peekedConn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// callerAt answers who has connected.
+// callerAt returns the caller of a connection.
 func callerAt(conn net.Conn) (Caller, error) {
 	switch c := conn.(type) {
 	case *peekedConn:
@@ -36,7 +36,7 @@ func callerAt(conn net.Conn) (Caller, error) {
 	return Caller{Role: RoleInsecure, Address: addressOf(conn)}, nil
 }
 
-// addressOf answers without the port.
+// addressOf returns the remote address without the port.
 func addressOf(conn net.Conn) netip.Addr {
 	address, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {
@@ -45,7 +45,7 @@ func addressOf(conn net.Conn) netip.Addr {
 	return address.Addr().Unmap()
 }
 
-// CloseWrite says that nothing more will be sent.
+// CloseWrite ends the sending side.
 func (c *peekedConn) CloseWrite() error {
 	if half, can := c.Conn.(halfCloser); can {
 		return half.CloseWrite()
@@ -55,5 +55,5 @@ func (c *peekedConn) CloseWrite() error {
 
 type halfCloser interface{ CloseWrite() error }
 
-// abort ends a connection without a word, so that it does not wait for the other side.
+// abort closes a connection without waiting for the peer.
 func abort(conn net.Conn) { _ = socketOf(conn).Close() }

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// whileConnected answers a context that ends when the other side of a connection has ended it. Nobody may read from the connection
-// until stop has returned.
+// whileConnected returns a context that ends when the peer closes the connection. Nothing may read from it until stop has returned.
 func whileConnected(ctx context.Context, conn net.Conn) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancel(ctx)
 	raw := rawOf(conn)
@@ -28,20 +27,20 @@ func whileConnected(ctx context.Context, conn net.Conn) (watched context.Context
 		}
 	}()
 	return watched, func() {
-		_ = conn.SetReadDeadline(time.Unix(1, 0)) // ends the reading
+		_ = conn.SetReadDeadline(time.Unix(1, 0)) // ends the read
 		<-ended
 		cancel()
 	}
 }
 
-// peerClosed tells so also where there is something left to be read before the end.
+// peerClosed also reports a close behind unread data.
 func peerClosed(fd uintptr) bool {
 	polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(polled, 0)
 	return err == nil && n > 0
 }
 
-// rawOf answers nil for what is no socket.
+// rawOf returns nil for anything but a socket.
 func rawOf(conn net.Conn) syscall.RawConn {
 	socket, is := socketOf(conn).(syscall.Conn)
 	if !is {

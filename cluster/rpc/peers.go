@@ -2,7 +2,7 @@ package rpc
 
 import "sync"
 
-// Peers keeps the connections to each node that is talked to.
+// Peers keeps a client for each address.
 type Peers struct {
 	security *Security
 	protocol string
@@ -11,17 +11,17 @@ type Peers struct {
 	known map[string]*Client
 }
 
-// NewPeers knows nobody yet. security may be nil.
+// NewPeers returns an empty set. security may be nil.
 func NewPeers(security *Security) *Peers {
 	return &Peers{security: security, protocol: ProtocolRPC, known: make(map[string]*Client)}
 }
 
-// NewJoinPeers are those at the join servers of nodes, which do nothing but enroll.
+// NewJoinPeers returns clients of join servers, which only enroll.
 func NewJoinPeers(security *Security) *Peers {
 	return &Peers{security: security, protocol: ProtocolJoin, known: make(map[string]*Client)}
 }
 
-// Node answers the node with this address. It does not wait for a connection.
+// Node returns the node at an address, without waiting for a connection.
 func (p *Peers) Node(address string) Node {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,7 +33,7 @@ func (p *Peers) Node(address string) Node {
 	return known
 }
 
-// Nodes answers a node for each address.
+// Nodes returns a node for each address.
 func (p *Peers) Nodes(addresses []string) []Node {
 	nodes := make([]Node, len(addresses))
 	for i, address := range addresses {
@@ -42,7 +42,7 @@ func (p *Peers) Nodes(addresses []string) []Node {
 	return nodes
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (p *Peers) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

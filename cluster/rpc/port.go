@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// handshakeTime is how long a connection may take until it is known what it is for.
+// handshakeTime limits the handshake of a connection.
 const handshakeTime = 5 * time.Second
 
-// Port is one TCP address for all that hosts say to each other. It finds out what each connection is for, and who has it, and
-// hands it to those who serve that: with TLS by its ALPN protocol, without by its first bytes. Who takes long for that holds
-// nobody else up.
+// Port is one TCP address for all traffic between hosts. It passes each connection to a server by its ALPN protocol, or without TLS by its
+// first bytes. Slow handshakes do not delay others.
 type Port struct {
 	listener net.Listener
 	security *Security
@@ -30,20 +29,19 @@ type Port struct {
 	closed bool
 }
 
-// PortReport is told what a port refuses. It is called from many goroutines.
+// PortReport has callbacks for refused connections. Many goroutines call them.
 type PortReport struct {
-	Crowded   func(Caller)        // there were too many whose handshake was under way
-	Failed    func(Caller, error) // no handshake, or somebody who may not
-	Malformed func()              // it began with something else
+	Crowded   func(Caller)        // too many half-open connections
+	Failed    func(Caller, error) // failed handshake, or not permitted
+	Malformed func()              // another protocol
 }
 
-// portTimes are how long a port waits for the other side.
+// portTimes limit the waits for the peer.
 type portTimes struct{ handshake, preface time.Duration }
 
 var standardPortTimes = portTimes{handshake: handshakeTime, preface: standardTimes.preface}
 
-// Listen opens a port, which accepts nobody before [Port.Serve]. security is nil for one without TLS, where all connections but
-// raft's are for ProtocolRPC.
+// Listen opens a port; [Port.Serve] accepts connections. Without TLS security is nil, and all connections but raft's are for ProtocolRPC.
 func Listen(address string, security *Security, report PortReport) (*Port, error) {
 	listener, err := security.listen(address)
 	if err != nil {
@@ -63,13 +61,13 @@ func newPort(listener net.Listener, security *Security, report PortReport, h *ha
 // Raft accepts raft's connections.
 func (p *Port) Raft() net.Listener { return p.raft }
 
-// RPC accepts connections for a [Server], which knows who has them.
+// RPC accepts connections with known callers, for a [Server].
 func (p *Port) RPC() net.Listener { return p.rpc }
 
 // Join accepts connections for a server of [NewJoinServer].
 func (p *Port) Join() net.Listener { return p.join }
 
-// Addr is where the port listens.
+// Addr returns the address of the port.
 func (p *Port) Addr() net.Addr { return p.listener.Addr() }
 
 // Serve accepts connections until the port is closed, or fails.
@@ -84,7 +82,7 @@ func (p *Port) Serve() error {
 	})
 }
 
-// stranger is what somebody is of whom nothing is known.
+// stranger returns the role of an unknown caller.
 func (p *Port) stranger() Role {
 	if p.security.isPlain() {
 		return RoleInsecure
@@ -92,7 +90,7 @@ func (p *Port) stranger() Role {
 	return RoleJoiner
 }
 
-// Close ends the port and raft's connections. Those that it has handed to a Server are that one's. Doing it again does nothing.
+// Close closes the port and raft's connections, not those of a Server. It may be repeated.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	closed := p.closed
@@ -110,7 +108,7 @@ func (p *Port) Close() error {
 	return err
 }
 
-// HangUp ends those of raft's connections that some have to this port. A [Server] has one for its own.
+// HangUp closes raft's connections of some callers. A [Server] has the same for its own.
 func (p *Port) HangUp(on func(Caller) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +119,7 @@ func (p *Port) HangUp(on func(Caller) bool) {
 	}
 }
 
-// greet finds out what a connection is for and hands it on.
+// greet identifies a connection and passes it on.
 func (p *Port) greet(pending *pending) {
 	defer p.halfOpen.leave(pending)
 	conn, to, err := p.identify(pending.Conn)
@@ -138,17 +136,17 @@ func (p *Port) greet(pending *pending) {
 		to.deliver(conn, p.times.handshake)
 		return
 	case !p.security.isPlain() && !errors.Is(err, errNothing):
-		drainClose(pending.Conn) // it may have been told why, by an alert
+		drainClose(pending.Conn) // so that it can read the alert
 	}
 	_ = pending.Close()
 }
 
 var (
 	errNotOurs = errors.New("it began with something else")
-	errNothing = errors.New("nothing came") // somebody looks whether the port is open
+	errNothing = errors.New("nothing came") // a check whether the port is open
 )
 
-// identify answers a connection that can be used, and who is to have it.
+// identify returns a usable connection and its listener.
 func (p *Port) identify(conn net.Conn) (net.Conn, *connListener, error) {
 	if p.security.isPlain() {
 		return p.readBeginning(conn)
@@ -179,7 +177,7 @@ func (p *Port) identify(conn net.Conn) (net.Conn, *connListener, error) {
 	return nil, nil, fmt.Errorf("%s asks for protocol %q", caller, state.NegotiatedProtocol)
 }
 
-// answerPlain tells somebody who has not begun a TLS handshake that he should.
+// answerPlain refuses a peer that did not begin a TLS handshake.
 func answerPlain(err error) error {
 	header := tls.RecordHeaderError{}
 	switch {
@@ -194,7 +192,7 @@ func answerPlain(err error) error {
 	return NeedsTLS
 }
 
-// tlsHandshake is what the records of one begin with.
+// tlsHandshake is the first byte of a TLS handshake.
 const tlsHandshake = 0x16
 
 // readBeginning is for a port without TLS.
@@ -218,7 +216,7 @@ func (p *Port) readBeginning(conn net.Conn) (net.Conn, *connListener, error) {
 	return nil, nil, errNotOurs
 }
 
-// keep remembers a connection of raft for as long as it lasts.
+// keep registers a connection of raft until it is closed.
 func (p *Port) keep(conn net.Conn, caller Caller) net.Conn {
 	kept := &raftConn{Conn: conn, port: p}
 	p.mu.Lock()
@@ -230,7 +228,7 @@ func (p *Port) keep(conn net.Conn, caller Caller) net.Conn {
 	return kept
 }
 
-// raftConn is a connection that its port can end.
+// raftConn is a connection that its port can close.
 type raftConn struct {
 	net.Conn
 	port *Port
@@ -251,7 +249,7 @@ func (p *Port) forget(conn *raftConn) {
 	delete(p.rafts, conn)
 }
 
-// turnAway tells somebody with TLS that there is no room, if that can be done at once.
+// turnAway refuses a peer with a TLS alert, if that is possible at once.
 func (p *Port) turnAway(conn net.Conn) {
 	if !p.security.isPlain() {
 		_ = conn.SetWriteDeadline(time.Now().Add(time.Millisecond))
@@ -260,5 +258,5 @@ func (p *Port) turnAway(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// alert is TLS's record of a fatal internal_error, which is said of a lack of resources.
+// alert is a TLS record with a fatal internal_error, the alert for a lack of resources.
 var alert = []byte{21, 3, 3, 0, 2, 2, 80}

@@ -8,25 +8,25 @@ import (
 	"lockfs/raftstore/budget"
 )
 
-// limits are what a server has room for. The room of each kind has to be enough for the largest call.
+// limits are the limits of a server. Each of them fits the largest call.
 type limits struct {
 	what    string // the connections, in messages and metrics
 	request int    // bytes of one
 
 	connections         int // in all
 	connectionsPerHost  int
-	connectionsReserved int // of all, for root of this host
+	connectionsReserved int // of these, for root of this host
 
-	coming        int // bytes of requests of which only a part has come, in all
+	coming        int // bytes of incomplete requests, in all
 	comingPerHost int
 
-	bytes              int // of calls, in all
+	bytes              int // bytes of calls, in all
 	bytesPerHost       int
 	bytesPerConnection int
 }
 
-// standardLimits let each of 10,000 mounts have its two connections, hundreds of containers share an address, and 4096 calls of one
-// connection be under way. Many hosts have to begin requests and not end them before others wait for theirs to come.
+// standardLimits allow 10,000 mounts with two connections each, hundreds of containers behind one address, and 4096 calls on a connection.
+// Only many hosts with incomplete requests can delay the requests of others.
 var standardLimits = limits{
 	what:        "connections to the port",
 	request:     MaxRequest,
@@ -35,7 +35,7 @@ var standardLimits = limits{
 	bytes: 128 << 20, bytesPerHost: 64 << 20, bytesPerConnection: 16 << 20,
 }
 
-// socketLimits let a hundred commands of each user be under way, and those of root besides.
+// socketLimits allow a hundred commands of each user at once, and those of root besides.
 var socketLimits = limits{
 	what:        "connections to the socket for commands",
 	request:     MaxRequest,
@@ -44,8 +44,8 @@ var socketLimits = limits{
 	bytes: 96 << 20, bytesPerHost: 12 << 20, bytesPerConnection: 12 << 20,
 }
 
-// joinLimits are for who may be anybody. To take all connections somebody has to do as many handshakes in each joinSettled, which takes
-// the server's time anyway.
+// joinLimits are for unknown callers. To fill all connections takes as many handshakes in each joinSettled, which costs the server's time
+// anyway.
 var joinLimits = limits{
 	what:        "connections of joining hosts",
 	request:     16 << 10,
@@ -54,14 +54,14 @@ var joinLimits = limits{
 	bytes: 8 << 20, bytesPerHost: 1 << 20, bytesPerConnection: 128 << 10,
 }
 
-// callCost is counted for each call besides its messages: a goroutine and what it needs. One that is kept has that while it is answered.
+// callCost is the overhead of a call: a goroutine and its memory. A kept call needs that while it is answered.
 const callCost = 4 << 10
 
-// burst is how many times its limit an account may hold with answers and what is urgent. Other requests have room up to the
-// limit only, so there is always some that answers get sooner or later, the largest too.
+// burst is by what factor replies and urgent requests may exceed a limit. Other requests stay below the limit, so even the largest reply
+// gets room sooner or later.
 const burst = 2
 
-// bucket counts bytes, also in those above it.
+// bucket counts bytes, also in its parents.
 type bucket struct {
 	parent      *bucket // nil: none
 	used, limit int
@@ -82,7 +82,7 @@ func (b *bucket) add(bytes int) {
 	}
 }
 
-// peer is whose connections are counted together: a host with a certificate, a user of a socket, else an address.
+// peer groups connections: by the host of a certificate, the user of a socket, or else the address.
 type peer struct {
 	host    string
 	address netip.Addr
@@ -96,14 +96,14 @@ func peerOf(c Caller) peer {
 	return peer{address: c.Address, uid: c.UID}
 }
 
-// peerUsage is an origin that has connections.
+// peerUsage is the usage of a peer.
 type peerUsage struct {
 	bucket
 	coming      bucket
 	connections int
 }
 
-// connectionsPool counts connections, which all are of one kind of listener.
+// connectionsPool counts the connections of one kind of listener.
 func connectionsPool(l limits) *budget.Pool {
 	limit := budget.Limit{Budget: l.what, Of: "user or host", Most: uint64(l.connectionsPerHost)}
 	all := limit
@@ -111,18 +111,18 @@ func connectionsPool(l limits) *budget.Pool {
 	return budget.NewPool(limit, all, uint64(min(l.connectionsReserved, l.connections/8)))
 }
 
-// buckets are those of a connection.
+// buckets are the buckets of a connection.
 type buckets struct {
 	calls  *bucket
 	coming *bucket // of its host
 }
 
-// quota is what is left of a server's limits.
+// quota tracks the usage of a server's limits.
 type quota struct {
 	limits limits
 
 	mu          sync.Mutex
-	freed       sync.Cond // of mu: there is more room, or the server is closed
+	freed       sync.Cond // of mu: signals released quota, and the close
 	closed      bool
 	all         bucket
 	coming      bucket
@@ -136,8 +136,7 @@ func newQuota(l limits) *quota {
 	return r
 }
 
-// connect returns the accounts of another connection, and an error if there is no room for one. There is for one in whose place another one
-// is leaving.
+// connect returns the buckets of a new connection, or an error if there are too many. One that replaces another always fits.
 func (q *quota) connect(caller Caller, standing budget.Standing) (buckets, error) {
 	if err := q.connections.Take(caller.User(), 1, standing); err != nil {
 		return buckets{}, err
@@ -157,7 +156,7 @@ func (q *quota) connect(caller Caller, standing budget.Standing) (buckets, error
 	return buckets{&bucket{parent: &h.bucket, limit: q.limits.bytesPerConnection}, &h.coming}, nil
 }
 
-// disconnect is for a connection none of whose calls is under way any more.
+// disconnect is called after the last call of a connection.
 func (q *quota) disconnect(caller Caller, standing budget.Standing) {
 	q.connections.Give(caller.User(), 1, standing)
 	q.mu.Lock()
@@ -169,7 +168,7 @@ func (q *quota) disconnect(caller Caller, standing budget.Standing) {
 	}
 }
 
-// tryAcquire takes room for a request if there is some, which an urgent one has as answers have it.
+// tryAcquire acquires quota for a request if there is some; an urgent one may exceed the limits.
 func (q *quota) tryAcquire(a *bucket, bytes int, urgent bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -187,8 +186,8 @@ func timesFor(urgent bool) int {
 	return 1
 }
 
-// acquireWait waits until there is room in an account that may hold so many times its limit. It is false, and nothing is taken, if ctx
-// has ended or the server was closed meanwhile.
+// acquireWait waits until a bucket fits within so many times its limit. It returns false, without quota, after the end of ctx or the close
+// of the server.
 func (q *quota) acquireWait(ctx context.Context, a *bucket, bytes, times int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -205,14 +204,14 @@ func (q *quota) acquireWait(ctx context.Context, a *bucket, bytes, times int) bo
 	return true
 }
 
-// wakeAll is for those who wait for room.
+// wakeAll wakes all waiters.
 func (q *quota) wakeAll() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.freed.Broadcast()
 }
 
-// release takes back what was taken and drawn.
+// release returns acquired quota.
 func (q *quota) release(a *bucket, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -220,7 +219,7 @@ func (q *quota) release(a *bucket, bytes int) {
 	q.freed.Broadcast()
 }
 
-// close lets nobody wait any longer.
+// close ends all waits.
 func (q *quota) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

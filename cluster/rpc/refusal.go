@@ -7,28 +7,28 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// ErrUnreachable is wrapped by the error of a call whose server could not be reached, or was lost before it had answered.
+// ErrUnreachable is wrapped by the error of a call without a connection, or whose connection was lost before the reply.
 var ErrUnreachable = errors.New("it is not reached")
 
 // Refusal is the error of a call that the server has not done. The numbers are those on the wire.
 type Refusal byte
 
-// The refusals there are.
+// The refusals.
 const (
-	NoMethod   Refusal = 1 // the server is of another version, or the caller no friend
-	Malformed  Refusal = 2 // the request cannot be read
-	Unsendable Refusal = 3 // the request or the answer is larger than it may be, or no protobuf
-	Crowded    Refusal = 4 // there are too many connections; later there may be room
+	NoMethod   Refusal = 1 // the server has another version, or the caller is hostile
+	Malformed  Refusal = 2 // the request cannot be decoded
+	Unsendable Refusal = 3 // the request or reply is too large, or cannot be encoded
+	Crowded    Refusal = 4 // too many connections; try later
 	NeedsTLS   Refusal = 5 // the server takes no plain connections
 	NoTLS      Refusal = 6 // the server takes plain connections only
 
 	refused Refusal = 7 // a [RefusedError], whose result follows
 
-	NotForwarded  Refusal = 8 // the server cannot reach the leader either; it may have sent the request, though
-	MayNotForward Refusal = 9 // the server that forwards the request is no voter
+	NotForwarded  Refusal = 8 // the server cannot reach the leader either, or lost it after the request
+	MayNotForward Refusal = 9 // the forwarding server is no voter
 )
 
-// isPassing reports whether another server, or this one later, may do the call: the connection was refused, or the way to the leader.
+// isPassing reports whether another server, or this one later, may do the call.
 func (r Refusal) isPassing() bool {
 	return r == Crowded || r == NeedsTLS || r == NoTLS || r == NotForwarded || r == MayNotForward
 }
@@ -55,10 +55,10 @@ func (r Refusal) Error() string {
 	return fmt.Sprintf("refused, for reason %d", byte(r))
 }
 
-// RefusedError is the cluster's own no: asking again would not help. A handler that answers with it refuses the call in these words.
+// RefusedError is a refusal by the cluster: a retry does not help. A handler returns it with a message for the caller.
 type RefusedError struct{ Result *storepb.Result }
 
-// Code says what kind of no it is.
+// Code returns the code of the refusal.
 func (e *RefusedError) Code() storepb.Code { return e.Result.GetCode() }
 
 func (e *RefusedError) Error() string {
@@ -68,7 +68,7 @@ func (e *RefusedError) Error() string {
 	return e.Result.GetCode().String()
 }
 
-// isFinal tells whether asking again, or another node, would not help.
+// isFinal reports whether neither a retry nor another node would help.
 func isFinal(err error) bool {
 	var result *RefusedError
 	var refusal Refusal

@@ -12,55 +12,55 @@ import (
 	"lockfs/formats/pause"
 )
 
-// AttemptTimeout is how long one node may take to answer before another is asked.
+// AttemptTimeout is how long one node may take before another is asked.
 const AttemptTimeout = 2 * time.Second
 
-// How long to wait before asking again where asking at once did not help.
+// Pauses between attempts, after immediate ones did not help.
 const (
 	firstPause   = 10 * time.Millisecond
 	longestPause = 250 * time.Millisecond
 )
 
-// maxRedirects are followed without a pause: nodes can for a while name each other as the leader.
+// maxRedirects is the number of redirects without a pause: nodes may name each other as the leader for a while.
 const maxRedirects = 2
 
-// Router finds the leader and follows it. While it cannot reach the leader, it has another server forward its calls, and now and then
-// tries the direct way again.
+// Router finds and follows the leader. If the leader is unreachable, another server forwards the calls, and the router keeps trying the
+// direct way.
 type Router struct {
 	mu       sync.Mutex
 	peers    *Peers
 	roam     bool   // entry follows the membership
-	entry    []Node // whom to ask for the leader, by turns
+	entry    []Node // nodes to ask for the leader, in turn
 	leader   Node   // nil: not known
 	turn     int
 	attempts map[*attempt]struct{} // under way
-	members  []Node                // the present members, as far as the router was told of them
-	named    []Node                // that were named as the leader, the newest last
+	members  []Node                // present members, as far as known
+	named    []Node                // named as the leader, newest last
 	detours  *detours
 }
 
 // attempt is one node's chance to answer.
 type attempt struct {
 	node        Node
-	unreachable Node // the leader to which node is to forward; nil: node is to do it itself
+	unreachable Node // leader to forward to; nil: node does the request
 	began       time.Time
 	limit       time.Duration
 	end         context.CancelFunc
-	moved       bool // given up for a new leader
+	moved       bool // cancelled for a new leader
 }
 
-// NewRouter asks the entries for the leader, by turns, and finds it among the peers.
+// NewRouter asks the entries for the leader, in turn, and connects to it through the peers.
 func NewRouter(peers *Peers, entry ...Node) *Router {
 	r := &Router{peers: peers, entry: entry, attempts: make(map[*attempt]struct{})}
 	r.detours = newDetours(&r.mu, func(string, string) {})
 	return r
 }
 
-// ReportDetours has the router tell of each server, via, that is to forward to a leader from now on, by their addresses; no via: the leader
-// can be reached again. It is to be called before the router is used, and report must not wait.
+// ReportDetours sets a callback for each server, via, that starts to forward to a leader; no via: the leader is reachable again. Call it
+// before the router is used. report must not wait.
 func (r *Router) ReportDetours(report func(leader, via string)) { r.detours.report = report }
 
-// NewRoamingRouter has the present members as its entries, as soon as it is told of them.
+// NewRoamingRouter uses the present members as entries, once it knows them.
 func NewRoamingRouter(peers *Peers, entry ...Node) *Router {
 	r := NewRouter(peers, entry...)
 	r.roam = true
@@ -69,8 +69,8 @@ func NewRoamingRouter(peers *Peers, entry ...Node) *Router {
 
 var errNoLeader = errors.New("no leader is known")
 
-// Ask asks until a node has done it or refuses to, or ctx ends; its error then wraps ctx's and tells the last reason. A refusal says
-// nothing of what became of earlier attempts. The method is mostly one of Node's: Ask(ctx, r, Node.Execute, request).
+// Ask retries until a node has done the request or refuses it, or ctx ends; then the error also has the last reason. A refusal says nothing
+// about earlier attempts. method is mostly one of Node's: Ask(ctx, r, Node.Execute, request).
 func Ask[Request any, Reply Answer](
 	ctx context.Context, r *Router, method func(Node, context.Context, Request) (Reply, error), request Request,
 ) (Reply, error) {
@@ -97,9 +97,9 @@ func Ask[Request any, Reply Answer](
 		}
 		if ctx.Err() != nil {
 			switch {
-			case unproven != nil: // it names the next step; other servers may only be unreachable
+			case unproven != nil: // names the next step; other servers may only be unreachable
 				err = unproven
-			case before != nil && errors.Is(err, ctx.Err()): // the attempt had no time to say more
+			case before != nil && errors.Is(err, ctx.Err()): // this attempt had no time for more
 				err = before
 			}
 			return reply, fmt.Errorf("%w (last: %w)", ctx.Err(), err)
@@ -122,7 +122,7 @@ func Ask[Request any, Reply Answer](
 	}
 }
 
-// begin gives a node its time.
+// begin starts an attempt.
 func (r *Router) begin(ctx context.Context) (context.Context, *attempt) {
 	a := &attempt{began: time.Now(), limit: attemptTime(ctx)}
 	ctx, a.end = context.WithTimeout(ctx, a.limit)
@@ -140,8 +140,7 @@ func (r *Router) begin(ctx context.Context) (context.Context, *attempt) {
 	return ctx, a
 }
 
-// A Guide is a node of this process that knows the addresses of the other servers. Those may have become servers of another cluster, which are
-// to do nothing.
+// A Guide is a node of this process that knows the other servers' addresses. Servers of another cluster at these addresses must do nothing.
 type Guide interface {
 	Node
 	Servers() []string
@@ -158,7 +157,7 @@ func (r *Router) guide() Guide {
 	return nil
 }
 
-// cluster is the id of the cluster that is to do what goes by a detour; empty: any.
+// cluster returns the id of the cluster for detoured requests; empty: any.
 func (r *Router) cluster() string {
 	if guide := r.guide(); guide != nil {
 		return guide.ClusterID()
@@ -166,7 +165,7 @@ func (r *Router) cluster() string {
 	return ""
 }
 
-// servers are all that the router knows besides a node of this process.
+// servers returns all known servers besides a node of this process.
 func (r *Router) servers() (all []Node) {
 	add := func(nodes []Node) {
 		for _, node := range nodes {
@@ -185,10 +184,10 @@ func (r *Router) servers() (all []Node) {
 	return all
 }
 
-// maxNamed is how many servers are remembered that were named as the leader.
+// maxNamed limits the remembered servers that were named as the leader.
 const maxNamed = 8
 
-// noteNamed notes a server that was named as the leader.
+// noteNamed records a server that was named as the leader.
 func (r *Router) noteNamed(leader Node) {
 	if !slices.Contains(r.named, leader) {
 		r.named = append(r.named, leader)
@@ -196,7 +195,7 @@ func (r *Router) noteNamed(leader Node) {
 	}
 }
 
-// nextEntry returns the next node to ask for the leader, if possible one that can be reached.
+// nextEntry returns the next node to ask for the leader, preferably a reachable one.
 func (r *Router) nextEntry() Node {
 	first := r.entry[r.turn%len(r.entry)]
 	for range r.entry {
@@ -205,11 +204,11 @@ func (r *Router) nextEntry() Node {
 			return node
 		}
 	}
-	r.turn++ // all are out: each has its turn
+	r.turn++ // all are unreachable: take turns
 	return first
 }
 
-// end tells whether the attempt was given up.
+// end reports whether the attempt was cancelled.
 func (r *Router) end(a *attempt) (moved bool) {
 	a.end()
 	r.mu.Lock()
@@ -218,9 +217,8 @@ func (r *Router) end(a *attempt) (moved bool) {
 	return a.moved
 }
 
-// SetLeader takes up a leader that the node of this process has found, which is the only entry; no address: that is itself. Attempts at other
-// nodes are given up for it: they may be at one that is stopped or cut off, and never answer. As after any attempt, what became of them
-// is unknown, and is asked again.
+// SetLeader sets the leader found by the node of this process, the only entry; no address: that node itself. It cancels attempts at other
+// nodes, which may be stopped or cut off and never answer. As always, their outcome is unknown, and the router repeats them.
 func (r *Router) SetLeader(address string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -238,8 +236,7 @@ func (r *Router) SetLeader(address string) {
 	}
 }
 
-// AnyNode answers a node for what any of them can answer: that of this process if there is one, else the one
-// that is asked for everything.
+// AnyNode returns a node for requests that any node can answer: the one of this process, or else the present leader.
 func (r *Router) AnyNode() Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -257,14 +254,14 @@ func (r *Router) AnyNode() Node {
 	return r.leader
 }
 
-// Entries answers all whom it may ask for the leader.
+// Entries returns the nodes to ask for the leader.
 func (r *Router) Entries() []Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.entry
 }
 
-// forget makes the next attempt begin at an entry, unless somebody found the leader meanwhile.
+// forget makes the next attempt start at an entry, unless the leader was found meanwhile.
 func (r *Router) forget(node Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -273,8 +270,7 @@ func (r *Router) forget(node Node) {
 	}
 }
 
-// learn takes the leader's address from the answer of a node that did not do it. redirected says that
-// somebody better to ask is known.
+// learn takes the leader's address from a reply of another node. redirected means that there is a better node to ask.
 func (r *Router) learn(a *attempt, reply Answer) (redirected bool, err error) {
 	node := a.node
 	if reply.GetOutcome() != clusterpb.Outcome_NOT_LEADER {
@@ -301,7 +297,7 @@ func (r *Router) learn(a *attempt, reply Answer) (redirected bool, err error) {
 	return true, fmt.Errorf("the leader is at %s", reply.GetLeaderAddress())
 }
 
-// SetMembers takes up the present members: as those that may forward, and as those to ask for the leader if the router roams.
+// SetMembers sets the present members, as forwarders, and as entries of a roaming router.
 func (r *Router) SetMembers(servers []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -314,7 +310,7 @@ func (r *Router) SetMembers(servers []string) {
 	}
 }
 
-// Attach makes the router one that NewRouter has made for the node of this process. Attempts at others are given up for it, and made anew.
+// Attach turns the router into one of NewRouter for the node of this process. It cancels attempts at others and repeats them.
 func (r *Router) Attach(peers *Peers, near Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -326,7 +322,7 @@ func (r *Router) Attach(peers *Peers, near Node) {
 	}
 }
 
-// answered notes that a node has answered.
+// answered records a reply.
 func (r *Router) answered(a *attempt, reply Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -336,7 +332,7 @@ func (r *Router) answered(a *attempt, reply Answer) {
 	}
 }
 
-// failed notes that a node has not answered, or not forwarded.
+// failed records an attempt without a reply, or without forwarding.
 func (r *Router) failed(a *attempt, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -358,14 +354,14 @@ func (r *Router) failed(a *attempt, err error) {
 	}
 }
 
-// isLost reports whether nothing came from the node although it had its whole time.
+// isLost reports whether a node sent nothing in all of its time.
 func (a *attempt) isLost(err error) bool {
 	return errors.Is(err, ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) && time.Since(a.began) >= a.limit*3/4
 }
 
 type attemptTimeKey struct{}
 
-// WithAttemptTime has each attempt of a router take at most so long, if that is less than AttemptTimeout.
+// WithAttemptTime shortens each attempt of a router, if limit is below AttemptTimeout.
 func WithAttemptTime(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, attemptTimeKey{}, limit)
 }

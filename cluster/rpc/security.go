@@ -13,35 +13,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a connection is for: its ALPN protocol.
+// ALPN protocols.
 const (
 	ProtocolRaft = "lockfs-raft"
 	ProtocolRPC  = "lockfs-rpc"
 	ProtocolJoin = "lockfs-join"
 )
 
-// RaftPreface begins a connection of raft where there is no TLS to say what it is for.
+// RaftPreface begins a connection of raft without TLS.
 const RaftPreface = "LOCKFSR\n"
 
-// Security is how connections between hosts are encrypted, and how it is known who is at the other end. Where there is none
-// (nil) connections are plain, and nobody knows. Unix sockets have none. It is safe for concurrent use.
+// Security secures the connections between hosts and identifies their peers. Without it (nil) connections are plain and peers unknown. Unix
+// sockets do not use it. It is safe for concurrent use.
 type Security struct {
-	// Server is what a port shakes hands with. It chooses among the three protocols, and refuses whom it does not want.
+	// Server is a port's configuration. It supports the three protocols, and refuses unwanted peers.
 	Server *tls.Config
-	// Client is what a connection for a protocol is dialed with. It checks who answers.
+	// Client returns the configuration to dial for a protocol. It verifies the server.
 	Client func(protocol string) *tls.Config
-	// Caller says whose certificate a connection with a port has brought. It is asked once the handshake has succeeded, but not
-	// for ProtocolJoin.
+	// Caller returns the host of a connection's certificate after the handshake, except for ProtocolJoin.
 	Caller func(*tls.ConnectionState) (Caller, error)
-	// OnRejected is called when a server has ended a connection because it does not want this host's certificate. It may be nil.
+	// OnRejected is called when a server closes a connection because of this host's certificate. It may be nil.
 	OnRejected func()
-	// Vet returns the Vetting of the server at the other end of a dialed connection; nil: its certificate is enough.
+	// Vet returns the Vetting of a dialed server; nil: its certificate is enough.
 	Vet func(*tls.ConnectionState) Vetting
-	// Network is what the connections are made over; nil: TCP. With nothing else set they are plain.
+	// Network carries the connections; nil: TCP. With nothing else set they are plain.
 	Network Network
 }
 
-// isPlain tells whether connections are not encrypted.
+// isPlain reports whether connections are not encrypted.
 func (s *Security) isPlain() bool { return s == nil || s.Client == nil }
 
 // noteRefusal looks for the other side's word, in TLS, at the end of a connection: with TLS 1.3 that comes after the handshake. What comes
@@ -53,14 +52,14 @@ func (s *Security) noteRefusal(err error) {
 	}
 }
 
-// unixPrefix begins an address that is the path of a unix socket.
+// unixPrefix begins the address of a unix socket.
 const unixPrefix = "unix:"
 
-// IsSocket tells whether an address is that of a unix socket.
+// IsSocket reports whether an address is that of a unix socket.
 func IsSocket(address string) bool { return strings.HasPrefix(address, unixPrefix) }
 
-// Dial connects to an address for a protocol until ctx ends: HOST:PORT, or unix:PATH, which is for ProtocolRPC only. s may be nil.
-// What begins a plain connection is sent.
+// Dial connects to HOST:PORT for a protocol, or to unix:PATH for ProtocolRPC, until ctx ends. s may be nil. It sends the preface of a plain
+// connection.
 func (s *Security) Dial(ctx context.Context, address, protocol string) (net.Conn, error) {
 	if path, found := strings.CutPrefix(address, unixPrefix); found {
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
@@ -102,7 +101,7 @@ func (s *Security) dialPlain(ctx context.Context, address, protocol string) (net
 	return dialer.DialContext(ctx, "tcp", address)
 }
 
-// begin sends what a connection begins with. It goes with what follows, as far as the kernel is concerned.
+// begin sends the preface of a connection, without a packet of its own.
 func begin(conn net.Conn, err error, preface string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
@@ -116,7 +115,7 @@ func begin(conn net.Conn, err error, preface string) (net.Conn, error) {
 	return conn, nil
 }
 
-// explainHandshake says more of a server that speaks no TLS.
+// explainHandshake adds to the error of a server without TLS.
 func explainHandshake(err error) error {
 	header := tls.RecordHeaderError{}
 	if errors.As(err, &header) {
@@ -125,7 +124,7 @@ func explainHandshake(err error) error {
 	return fmt.Errorf("TLS: %w", err)
 }
 
-// limitUnacknowledged notices a host that is cut off while something is on its way to it; keepalives notice it else.
+// limitUnacknowledged detects an unreachable host while data is under way; keepalives detect it otherwise.
 func limitUnacknowledged(_ context.Context, _, _ string, conn syscall.RawConn) error {
 	var err error
 	controlled := conn.Control(func(fd uintptr) {
@@ -134,5 +133,5 @@ func limitUnacknowledged(_ context.Context, _, _ string, conn syscall.RawConn) e
 	return errors.Join(controlled, err)
 }
 
-// connectTime is for one attempt: a host that comes back is to be found soon.
+// connectTime limits one attempt, so that a host that comes back is found soon.
 const connectTime = time.Second

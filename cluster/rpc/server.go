@@ -15,34 +15,33 @@ import (
 type Server struct {
 	service
 	onFull   func(Caller)
-	draining atomic.Int32 // connections that are told that there is no room for them
+	draining atomic.Int32 // connections that are being refused
 
-	settled time.Duration // after it a connection goes for one that there is no room for; 0: none does
+	settled time.Duration // age after which a connection may be replaced; 0: never
 
 	mu     sync.Mutex
 	conns  map[net.Conn]*connInfo
 	closed bool
 }
 
-// connInfo is who has a connection.
+// connInfo is the caller of a connection.
 type connInfo struct {
 	Caller
 	since time.Time
 }
 
-// NewServer answers for a node. malformed is called for each request that nobody should have sent, crowded for each connection that
-// there was no room for.
+// NewServer serves a node. malformed is called for each invalid request, crowded for each connection refused for lack of room.
 func NewServer(node Node, malformed func(), crowded func(Caller)) *Server {
 	return newServer(handlersOf(node), withinFiles(standardLimits, filesOfCalls), standardTimes, malformed, crowded)
 }
 
-// NewSocketServer answers on unix sockets.
+// NewSocketServer serves unix sockets.
 func NewSocketServer(node Node, malformed func(), crowded func(Caller)) *Server {
 	return newServer(handlersOf(node), withinFiles(socketLimits, filesOfSockets), standardTimes, malformed, crowded)
 }
 
-// NewJoinServer answers hosts that have no certificate yet: it proves that this is a server, and enrolls them. It makes room for each that
-// comes: strangers could take all there is, and keep it.
+// NewJoinServer serves hosts without a certificate: it proves that it is a server, and enrolls them. A new connection may replace an old
+// one: otherwise strangers could occupy all of them.
 func NewJoinServer(e Enroller, malformed func(), crowded func(Caller)) *Server {
 	handlers := map[byte]Handler{enrollMethod: {Do: handle(e.Enroll)}, proveServerMethod: {Do: handle(e.ProveServer)}}
 	s := newServer(handlers, withinFiles(joinLimits, filesOfJoiners), joinTimes, malformed, crowded)
@@ -50,9 +49,8 @@ func NewJoinServer(e Enroller, malformed func(), crowded func(Caller)) *Server {
 	return s
 }
 
-// AcceptForwarded has the server accept requests that another server forwards. judge returns nil if that server, by, may forward a request
-// of the caller, or MayNotForward, or a *RefusedError that tells the caller why it is refused itself. Without it, no forwarded request is
-// accepted. It is to be called before the server serves.
+// AcceptForwarded makes the server accept forwarded requests. judge returns nil if the server by may forward a request of the caller, or
+// MayNotForward, or a *RefusedError for the caller. Call it before the server serves.
 func (s *Server) AcceptForwarded(judge func(by, caller Caller) error) { s.judge = judge }
 
 func newServer(handlers map[byte]Handler, l limits, t times, malformed func(), crowded func(Caller)) *Server {
@@ -62,19 +60,18 @@ func newServer(handlers map[byte]Handler, l limits, t times, malformed func(), c
 	}
 }
 
-// joinSettled is how long somebody has to enroll whoever else wants to.
+// joinSettled is the time to enroll before others may take the connection.
 const joinSettled = time.Second
 
-// acceptPause is for a process or host that has no room for another connection.
+// acceptPause is the pause after a lack of resources.
 const acceptPause = 50 * time.Millisecond
 
-// Serve answers on the connections of a listener until that is closed, or fails. Who calls is known on one of a [Port], and on a unix
-// socket.
+// Serve serves the connections of a listener until it is closed, or fails. A [Port] and a unix socket identify the callers.
 func (s *Server) Serve(listener net.Listener) error {
 	return acceptAll(listener, func(conn net.Conn) { go s.serve(conn) })
 }
 
-// acceptAll takes what comes to a listener until that is closed, or fails.
+// acceptAll accepts connections until the listener is closed, or fails.
 func acceptAll(listener net.Listener, take func(net.Conn)) error {
 	for {
 		conn, err := listener.Accept()
@@ -89,7 +86,7 @@ func acceptAll(listener net.Listener, take func(net.Conn)) error {
 	}
 }
 
-// isPassing tells whether a listener works again once somebody else needs less, or has failed for that one connection only.
+// isPassing reports whether a listener works again later, or only one connection has failed.
 func isPassing(err error) bool {
 	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
 		if errors.Is(err, passing) {
@@ -102,7 +99,7 @@ func isPassing(err error) bool {
 // Budgets returns the budgets that the server counts for its callers.
 func (s *Server) Budgets() []*budget.Pool { return []*budget.Pool{s.quota.connections} }
 
-// Close ends all connections.
+// Close closes all connections.
 func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +110,7 @@ func (s *Server) Close() {
 	s.quota.close()
 }
 
-// HangUp ends the connections of some, and the calls that they have under way.
+// HangUp closes the connections of some callers, with their calls.
 func (s *Server) HangUp(on func(Caller) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,8 +145,7 @@ func (s *Server) serve(conn net.Conn) {
 	}
 }
 
-// makeRoom hangs up on the connection that has been there for longest: of the same origin if that has too many. It is false if none
-// has had its time.
+// makeRoom closes the oldest connection: of the same peer if that has too many. It returns false if none is old enough.
 func (s *Server) makeRoom(from peer) bool {
 	if s.settled == 0 {
 		return false
@@ -179,7 +175,7 @@ func (s *Server) makeRoom(from peer) bool {
 	return true
 }
 
-// rejectFull tells some of those why they are hung up on: they take a connection and a moment, too.
+// rejectFull tells some peers the reason; that takes a connection and a moment, too.
 func (s *Server) rejectFull(conn net.Conn) {
 	if s.draining.Add(1) <= maxDraining {
 		refuseConnection(conn, Crowded)

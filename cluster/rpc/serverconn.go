@@ -17,14 +17,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// longestCall is how long a call may wait that does not say for how long, or says longer.
+// longestCall limits a call whose caller gives no limit, or a longer one.
 const longestCall = time.Minute
 
-// times are how long a server waits for the other side.
+// times limit the waits for the peer.
 type times struct {
 	preface time.Duration
-	frame   time.Duration // its rest
-	idle    time.Duration // the next one; clients close a connection before
+	frame   time.Duration // the rest of it
+	idle    time.Duration // until the next one; clients close a connection earlier
 }
 
 var (
@@ -32,7 +32,7 @@ var (
 	joinTimes     = times{preface: time.Second, frame: frameTime, idle: frameTime}
 )
 
-// service is what the connections of a server share.
+// service is shared by the connections of a server.
 type service struct {
 	handlers  map[byte]Handler
 	malformed func()
@@ -48,7 +48,7 @@ type serverConn struct {
 	caller  Caller
 	from    *bufio.Reader
 	bucket  *bucket // of its calls
-	coming  *bucket // of its host's requests that come
+	coming  *bucket // of its host's incomplete requests
 	calls   sync.WaitGroup
 	writing sync.Mutex
 }
@@ -57,8 +57,8 @@ func newServerConn(s *service, conn net.Conn, caller Caller, a buckets) *serverC
 	return &serverConn{service: s, conn: conn, caller: caller, from: bufio.NewReader(conn), bucket: a.calls, coming: a.coming}
 }
 
-// serve does calls until the other side ends the connection, does what it may not, or says nothing for too long, and until
-// those are over that were under way then.
+// serve does calls until the peer closes the connection, violates the protocol or is silent for too long. Then it waits for the calls under
+// way.
 func (c *serverConn) serve() {
 	defer c.calls.Wait()
 	ctx, cancel := context.WithCancel(WithCaller(context.Background(), c.caller))
@@ -83,7 +83,7 @@ func (c *serverConn) serve() {
 	}
 }
 
-// begin begins a call. Where it has to wait, others do it.
+// begin starts a call, in a goroutine if it may wait.
 func (c *serverConn) begin(ctx context.Context, h head, request []byte) {
 	handler, found := c.handlers[h.method()]
 	if !found {
@@ -93,7 +93,7 @@ func (c *serverConn) begin(ctx context.Context, h head, request []byte) {
 	doing := ctx
 	if h.kind != h.method() {
 		var err error
-		if doing, request, err = c.unwrap(ctx, request); err != nil || handler.Quick { // those are of a node itself
+		if doing, request, err = c.unwrap(ctx, request); err != nil || handler.Quick { // a quick method is for the node itself
 			c.reply(ctx, h, nil, cmp.Or(err, error(Malformed)))
 			return
 		}
@@ -109,7 +109,7 @@ func (c *serverConn) begin(ctx context.Context, h head, request []byte) {
 	}
 }
 
-// unwrap returns the request of a detour, with the context to do it in: its caller is the one that is to be judged.
+// unwrap returns the request of a detour, with a context that has its original caller.
 func (c *serverConn) unwrap(ctx context.Context, message []byte) (context.Context, []byte, error) {
 	detour := new(clusterpb.Detour)
 	if err := proto.Unmarshal(message, detour); err != nil {
@@ -151,13 +151,13 @@ func (c *serverConn) readPreface() bool {
 	_ = c.conn.SetReadDeadline(time.Now().Add(c.times.preface))
 	came, err := io.ReadFull(c.from, preface[:])
 	understood := err == nil && string(preface[:]) == Preface
-	if !understood && came > 0 { // else somebody looks whether the port is open
+	if !understood && came > 0 { // else it checks whether the port is open
 		c.malformed()
 	}
 	return understood
 }
 
-// next reads a request, for which there is room then.
+// next reads a request and acquires its quota.
 func (c *serverConn) next(ctx context.Context) (head, []byte, error) {
 	if c.from.Buffered() == 0 {
 		_ = c.conn.SetReadDeadline(time.Now().Add(c.times.idle))
@@ -181,8 +181,8 @@ func (c *serverConn) next(ctx context.Context) (head, []byte, error) {
 	return h, request, nil
 }
 
-// receive waits for the rest of a request. Only for what the connection's buffer does not hold is there room needed: who begins
-// a request and does not go on cannot hold up the small ones of others.
+// receive reads the rest of a request. Only a request beyond the connection's buffer needs quota for that, so incomplete requests cannot
+// block small ones of others.
 func (c *serverConn) receive(ctx context.Context, h head) ([]byte, error) {
 	if h.length > c.from.Size() {
 		if !c.take(ctx, c.coming, h.length, false) {
@@ -199,7 +199,7 @@ func (c *serverConn) receive(ctx context.Context, h head) ([]byte, error) {
 	return readMessage(c.from, h.length)
 }
 
-// take waits for room for as long as the other side is there. It is false if that, or the server, has gone.
+// take waits for quota. It returns false if the peer or the server has gone.
 func (c *serverConn) take(ctx context.Context, a *bucket, bytes int, urgent bool) bool {
 	if c.quota.tryAcquire(a, bytes, urgent) {
 		return true
@@ -209,7 +209,7 @@ func (c *serverConn) take(ctx context.Context, a *bucket, bytes int, urgent bool
 	return c.quota.acquireWait(ctx, a, bytes, timesFor(urgent))
 }
 
-// expect gives what has not come yet of a frame its time.
+// expect limits the time for the rest of a frame.
 func (c *serverConn) expect(bytes int) {
 	if c.from.Buffered() < bytes {
 		_ = c.conn.SetReadDeadline(time.Now().Add(c.times.frame))
@@ -218,8 +218,8 @@ func (c *serverConn) expect(bytes int) {
 
 func cost(request head) int { return callCost + request.length }
 
-// do does a call and answers it. One that is not quick may last for as long as its caller waits, and is not answered if that was over
-// before there was room for the answer.
+// do does a call and replies. A call that is not quick lasts as long as its caller waits, and gets no reply if that ended before there was
+// quota for it.
 func (c *serverConn) do(ctx context.Context, handler Handler, h head, request []byte) {
 	wanted := ctx
 	if !handler.Quick {
@@ -234,17 +234,17 @@ func (c *serverConn) do(ctx context.Context, handler Handler, h head, request []
 	c.reply(wanted, h, reply, err)
 }
 
-// keep does a call whose answer nobody waits with. It is not answered once its caller does not wait any more.
+// keep does a call without a waiting goroutine. It gets no reply after its caller's time.
 func (c *serverConn) keep(ctx context.Context, handler Handler, h head, request []byte) {
 	c.calls.Add(1)
 	until := time.Now().Add(waitOf(h))
 	asking, answered := ctx, func() {}
-	if Unreachable(ctx) != "" { // it may be forwarded, and the leader is to know for how long the caller waits
+	if Unreachable(ctx) != "" { // if it is forwarded, the leader needs the caller's time
 		asking, answered = context.WithDeadline(ctx, until)
 	}
 	handler.Keep(asking, request, func(reply proto.Message, err error) {
 		answered()
-		go func() { // room for the answer, and its turn, may come only once the next request was read
+		go func() { // quota for the reply may come only after the next request was read
 			defer c.calls.Done()
 			wanted, cancel := ctx, func() {}
 			if waitOf(h) == h.wait {
@@ -260,7 +260,7 @@ func (c *serverConn) keep(ctx context.Context, handler Handler, h head, request 
 	})
 }
 
-// reply answers a call with what came of it.
+// reply sends the result of a call.
 func (c *serverConn) reply(wanted context.Context, h head, reply proto.Message, err error) {
 	refusal, why := new(RefusedError), Refusal(0)
 	switch {
@@ -298,7 +298,7 @@ func (c *serverConn) refuse(wanted context.Context, h head, why Refusal) {
 	c.finish(wanted, h, encodeBare(head{number: h.number, kind: byte(why)}))
 }
 
-// decline says no in a node's own words.
+// decline sends a node's refusal.
 func (c *serverConn) decline(wanted context.Context, h head, why *storepb.Result) {
 	answer, err := encode(head{number: h.number, kind: byte(refused)}, why)
 	if err != nil {
@@ -307,7 +307,7 @@ func (c *serverConn) decline(wanted context.Context, h head, why *storepb.Result
 	c.finish(wanted, h, answer)
 }
 
-// finish sends the answer to a request. It hangs up on who does not take it; its reader notices.
+// finish sends a reply. It closes the connection if the peer does not take it; the reader notices.
 func (c *serverConn) finish(wanted context.Context, h head, answer []byte) {
 	defer c.quota.release(c.bucket, cost(h))
 	if c.send(wanted, answer) != nil {
@@ -315,7 +315,7 @@ func (c *serverConn) finish(wanted context.Context, h head, answer []byte) {
 	}
 }
 
-// send leaves out what nobody wants any more when its turn comes: others wait for theirs.
+// send skips a reply that has become useless while it waited for its turn.
 func (c *serverConn) send(wanted context.Context, answer []byte) error {
 	if !c.writing.TryLock() {
 		c.writing.Lock()

@@ -15,11 +15,11 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// staleTime is how long a process may take to accept a connection that is there.
+// staleTime limits the wait for a process to accept a connection.
 const staleTime = time.Second
 
-// ListenSocket listens on a unix socket, which everybody may connect to who reaches it. What a process that is dead has left
-// there is replaced; it is an error if somebody listens there.
+// ListenSocket listens on a unix socket, open to all local users that reach it. It replaces the socket of a dead process. It returns an
+// error if another process listens there.
 func ListenSocket(path string) (net.Listener, error) {
 	if conn, err := net.DialTimeout("unix", path, staleTime); err == nil {
 		_ = conn.Close()
@@ -53,7 +53,7 @@ func removeSocket(path string) error {
 	return nil
 }
 
-// UserAt answers who has connected to a unix socket, as he was then.
+// UserAt returns the user of the process that connected to a unix socket, at that time.
 func UserAt(conn *net.UnixConn) (Caller, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -72,11 +72,11 @@ func UserAt(conn *net.UnixConn) (Caller, error) {
 	return caller, errors.Join(controlled, err)
 }
 
-// maxGroups is how many a process can have (NGROUPS_MAX).
+// maxGroups is the most a process can have (NGROUPS_MAX).
 const maxGroups = 64 << 10
 
-// peerGroups asks the kernel, which noted them when the other side connected: a process that /proc tells of could be another one by
-// now, or be none that is seen from here. nil: there are none, or they are not known.
+// peerGroups asks the kernel for the groups at the time of the connection: in /proc, the process could be another one by now, or invisible
+// from here. nil: none, or unknown.
 func peerGroups(fd int) []uint32 {
 	for room := uint32(32); room <= maxGroups; room *= 2 {
 		groups := make([]uint32, room)

@@ -2,10 +2,10 @@ package rpc
 
 import "net"
 
-// wrapped is a connection over another one, as those of crypto/tls are.
+// wrapped is a connection over another one, like those of crypto/tls.
 type wrapped interface{ NetConn() net.Conn }
 
-// socketOf answers what is below.
+// socketOf returns the innermost connection.
 func socketOf(conn net.Conn) net.Conn {
 	for {
 		over, is := conn.(wrapped)

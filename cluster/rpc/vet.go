@@ -20,7 +20,7 @@ func (s *Security) vetting(conn net.Conn) Vetting {
 	return s.Vet(&state)
 }
 
-// refused ends the connection to a server that is not to be asked anything.
+// refused closes the connection to a server that must not get calls.
 func (c *clientConn) refused() error {
 	if c.vetting == nil {
 		return nil
@@ -31,7 +31,7 @@ func (c *clientConn) refused() error {
 	return nil
 }
 
-// vet returns an error if the server is not to get a call.
+// vet returns an error if the server must not get a call.
 func (c *clientConn) vet(ctx context.Context, numbers *atomic.Uint64) error {
 	if err := c.refused(); err != nil || c.vetting == nil || ctx.Value(unprovenKey{}) != nil {
 		return err
@@ -43,7 +43,7 @@ func (c *clientConn) vet(ctx context.Context, numbers *atomic.Uint64) error {
 		}
 		reply := new(clusterpb.ProveServerReply)
 		if err := answer.read(reply); err != nil {
-			return nil, errors.New(err.Error()) // of a server that is not proven no refusal is final
+			return nil, errors.New(err.Error()) // a refusal by an unproven server is not final
 		}
 		return reply, nil
 	})

@@ -7,22 +7,20 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// Vetting decides about one server for as long as a connection to it lasts. It is safe for concurrent use.
+// Vetting decides about one server for the life of a connection. It is safe for concurrent use.
 type Vetting interface {
-	// Refused is an error for a server that is not to be asked anything any more. It is called before and after each call.
+	// Refused returns an error for a server that must not get calls. It is called before and after each call.
 	Refused() error
-	// Prove has the server prove that it is one of the cluster now, unless that is known. It is called before each call that does not come
-	// with [Unproven]. The error is that the server does not.
+	// Prove makes the server prove its membership, unless it is known. It is called before each call without [Unproven].
 	Prove(ctx context.Context, ask func(context.Context, *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error)) error
 }
 
-// ErrUnproven is in errors of Vetting.Prove about a server that has not proven its membership.
+// ErrUnproven is wrapped by errors of Vetting.Prove about a server without a proof.
 var ErrUnproven = errors.New("the server does not prove that it is one of the cluster")
 
 type unprovenKey struct{}
 
-// Unproven has calls be made to servers that do not prove that they are servers of the cluster now, which they cannot without a leader. It is for
-// questions of people, who judge the answers.
+// Unproven allows calls to servers without a proof of membership, which takes a leader. It is for commands whose users judge the answers.
 func Unproven(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unprovenKey{}, true)
 }
