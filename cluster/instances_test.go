@@ -308,7 +308,7 @@ func TestResumedServerWhoseCopyIsFollowedDoesNotCount(t *testing.T) {
 
 			networks[original].set(false)
 			leader := leaderOf(t, nodes)
-			word, instance, _ := original.Word()
+			word, instance, _ := original.TermReport()
 			require.Equal(t, twin.dir.ID, word)
 			require.False(t, leader.readIndex.isQuorumWith(word, uint64(instance)))
 			for _, node := range others {

@@ -25,7 +25,7 @@ func (n *Node) OpenClient(ctx context.Context, cfg session.Config) (client *sess
 }
 
 // Adopt connects a client to this node that was dialed before the node was there.
-func (n *Node) Adopt(client *session.Client) { client.Settle(n, n.peers) }
+func (n *Node) Adopt(client *session.Client) { client.Attach(n, n.peers) }
 
 // QuerySince answers from this node's own state if it is new enough for the query; else nil.
 func (n *Node) QuerySince(query *storepb.Query) *storepb.Result { return n.fsm.QuerySince(query) }
@@ -66,8 +66,8 @@ func (n *Node) FollowLeader(ctx context.Context, leads func(address string)) {
 	}
 }
 
-// Word returns this node's id, instance and term.
-func (n *Node) Word() (id string, instance ids.Instance, term ids.Term) {
+// TermReport returns this node's id, instance and term.
+func (n *Node) TermReport() (id string, instance ids.Instance, term ids.Term) {
 	term, _ = n.termReports.report()
 	return n.dir.ID, n.dir.Instance(), term
 }

@@ -38,10 +38,10 @@ func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 	failing := failures{what: "a release of locks", logger: c.logger}
 	defer failing.end()
 	for c.ctx.Err() == nil && c.lastSession() == ids.Session(taken.GetSession()) {
-		ctx, cancel := c.patience(c.ctx, aCommand)
+		ctx, cancel := c.withTimeout(c.ctx, commandRequest)
 		_, _, err := c.createIn(ctx, 0, caller, op, nil)
 		cancel()
-		if err == nil || errors.Is(err, errLeaving) { // what the owner has ends with the session
+		if err == nil || errors.Is(err, errClosing) { // what the owner has ends with the session
 			return
 		}
 		failing.note(err)
@@ -151,9 +151,9 @@ func (c *Client) adoptWait(op *storepb.TakeLock) *storepb.AwaitLock {
 	if !op.GetWait() || !c.waits.mayLeave.Load() {
 		return nil
 	}
-	ctx, cancel := c.patience(context.Background(), aCommand)
+	ctx, cancel := c.withTimeout(context.Background(), commandRequest)
 	defer cancel()
-	if c.unsettled.await(ctx, c.ctx.Done()) != nil { // the requests may not be known yet; and then no command is done either
+	if c.abandoned.cancelUntilDone(ctx, c.ctx.Done()) != nil { // the requests may not be known yet; and then no command is done either
 		return nil
 	}
 	session := c.lastSession()
@@ -170,13 +170,13 @@ func (c *Client) adoptWait(op *storepb.TakeLock) *storepb.AwaitLock {
 
 // requestLock says in op which session the lock is taken in.
 func (c *Client) requestLock(caller *storepb.Caller, op *storepb.TakeLock) (result *storepb.Result, seq ids.Sequence, err error) {
-	if err := c.mayAsk(aCommand); err != nil {
+	if err := c.checkAvailable(commandRequest); err != nil {
 		return notAsked(err)
 	}
-	ctx, cancel := c.patience(context.Background(), aCommand)
+	ctx, cancel := c.withTimeout(context.Background(), commandRequest)
 	defer cancel()
 	if op.GetSession() == 0 {
-		session, err := c.live(ctx)
+		session, err := c.awaitActive(ctx)
 		if err != nil {
 			return notAsked(err)
 		}
@@ -191,15 +191,15 @@ func (c *Client) requestLock(caller *storepb.Caller, op *storepb.TakeLock) (resu
 			c.waits.end(callNumber{ids.Session(op.GetSession()), seq})
 		}
 		op = proto.CloneOf(op) // an attempt that was given up may still read it
-		op.Judged, op.Kin = result.GetProcesses(), c.holders.isKin(caller, result.GetProcesses())
+		op.Judged, op.Kin = result.GetProcesses(), c.holders.isRelative(caller, result.GetProcesses())
 	}
 }
 
 // stillOurs looks around before a lock is promised: this host may have slept.
 func (c *Client) stillOurs(request *storepb.AwaitLock, result *storepb.Result) (*storepb.Result, error) {
-	ctx, cancel := c.patience(context.Background(), anything)
+	ctx, cancel := c.withTimeout(context.Background(), anyRequest)
 	defer cancel()
-	session, err := c.live(ctx)
+	session, err := c.awaitActive(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -215,11 +215,11 @@ func (c *Client) stillOurs(request *storepb.AwaitLock, result *storepb.Result) (
 func (c *Client) InterruptLock(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error) {
 	defer c.waits.end(numberOf(request))
 	op := &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: interruptOf(request)}}
-	err := c.mayAsk(aCommand)
+	err := c.checkAvailable(commandRequest)
 	if err != nil {
 		return nil, notStopped(err)
 	}
-	ctx, cancel := c.patience(c.ctx, aCommand)
+	ctx, cancel := c.withTimeout(c.ctx, commandRequest)
 	defer cancel()
 	result, _, err := c.createIn(ctx, ids.Session(request.GetSession()), caller, op, nil)
 	switch {

@@ -21,48 +21,48 @@ const DefaultOpTimeout = 15 * time.Second
 
 // Client does operations on the namespace for one mount, in a session that it keeps alive.
 type Client struct {
-	router     *rpc.Router
-	near       atomic.Pointer[Voter]           // of this process; nil: there is none
-	peers      *rpc.Peers                      // closed with the client; nil when a node owns them
-	before     atomic.Pointer[rpc.Node]        // who was asked for what any node can answer until the client settled; nil: it has not
-	settled    chan struct{}                   // closed when it has
-	heard      func(*clusterpb.KeepAliveReply) // may be nil
-	roster     func() uint64                   // may be nil
-	logger     *slog.Logger
-	host       string
-	bootID     string
-	machine    string
-	started    time.Duration // on CLOCK_BOOTTIME
-	timeout    time.Duration
-	journal    *journal
-	slots      chan int // free slots of the journal
-	current    *current
-	cluster    *affiliation
-	hurried    chan struct{}
-	ttl        atomic.Int64 // of the session, nanoseconds; 0: not known yet
-	offset     atomic.Int64 // of this host's clock, as last measured; see Offset
-	ahead      atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime
-	took       atomic.Int64 // nanoseconds that the keepalive took which told it
-	leader     atomic.Pointer[string]
-	holders    *holders
-	probed     probedVoter
-	noDelay    bool
-	versions   version.Range             // of a cluster, that this program knows
-	runsAt     atomic.Uint32             // the cluster, when it was heard of last; 0: it was not
-	roundDue   atomic.Pointer[time.Time] // see RoundDue
-	asksMakers atomic.Int64              // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
+	router           *rpc.Router
+	local            atomic.Pointer[Voter]           // of this process; nil: there is none
+	peers            *rpc.Peers                      // closed with the client; nil when a node owns them
+	before           atomic.Pointer[rpc.Node]        // who was asked for what any node can answer until the client settled; nil: it has not
+	settled          chan struct{}                   // closed when it has
+	onKeepalive      func(*clusterpb.KeepAliveReply) // may be nil
+	roster           func() uint64                   // may be nil
+	logger           *slog.Logger
+	host             string
+	bootID           string
+	machine          string
+	started          time.Duration // on CLOCK_BOOTTIME
+	timeout          time.Duration
+	journal          *journal
+	slots            chan int // free slots of the journal
+	active           *activeSession
+	cluster          *clusterBinding
+	keepaliveDue     chan struct{}
+	ttl              atomic.Int64 // of the session, nanoseconds; 0: not known yet
+	offset           atomic.Int64 // of this host's clock, as last measured; see Offset
+	ahead            atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime
+	took             atomic.Int64 // nanoseconds that the keepalive took which told it
+	leader           atomic.Pointer[string]
+	holders          *holders
+	voterProbe       voterProbe
+	noDelay          bool
+	versions         version.Range             // of a cluster, that this program knows
+	runsAt           atomic.Uint32             // the cluster, when it was heard of last; 0: it was not
+	watchdogDeadline atomic.Pointer[time.Time] // see RoundDue
+	creatorsWanted   atomic.Int64              // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
 
-	ctx       context.Context // ends when the client is closed
-	cancel    context.CancelFunc
-	alive     context.Context // ends when no more keepalives are to be sent
-	rest      context.CancelFunc
-	leaving   chan struct{} // closed when nothing more may begin
-	leave     sync.Once
-	left      atomic.Bool   // the session ends, or has ended: what was locked in it may be somebody else's
-	stopped   chan struct{} // closed when the keepalives have stopped
-	settling  tasks
-	unsettled unsettled
-	silence   silence
+	ctx          context.Context // ends when the client is closed
+	cancel       context.CancelFunc
+	alive        context.Context // ends when no more keepalives are to be sent
+	rest         context.CancelFunc
+	leaving      chan struct{} // closed when nothing more may begin
+	leave        sync.Once
+	left         atomic.Bool   // the session ends, or has ended: what was locked in it may be somebody else's
+	stopped      chan struct{} // closed when the keepalives have stopped
+	settling     tasks
+	abandoned    pendingCalls
+	availability availability
 
 	voters atomic.Uint64 // those that a keepalive told of last, or is asked for
 
@@ -100,6 +100,6 @@ type Voter interface {
 	QuerySince(*storepb.Query) *storepb.Result
 	// FollowLeader tells of each leader that it learns of by its address, of itself by none, until ctx ends.
 	FollowLeader(ctx context.Context, leads func(address string))
-	// Word is its id and the term that it is in now.
-	Word() (id string, instance ids.Instance, term ids.Term)
+	// TermReport is its id and the term that it is in now.
+	TermReport() (id string, instance ids.Instance, term ids.Term)
 }

@@ -63,21 +63,21 @@ func (cfg *Config) setDefaults() {
 func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers, cfg Config) (*Client, error) {
 	cfg.setDefaults()
 	c := &Client{
-		router: via, peers: own, heard: cfg.Heard, roster: cfg.Roster, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
-		noDelay: cfg.NoLockDelay, versions: cfg.Versions, slots: make(chan int, inFlight), current: newCurrent(),
-		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
+		router: via, peers: own, onKeepalive: cfg.Heard, roster: cfg.Roster, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
+		noDelay: cfg.NoLockDelay, versions: cfg.Versions, slots: make(chan int, inFlight), active: newActiveSession(),
+		keepaliveDue: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
 		number: rand.Uint64(), waits: newLockWaits(), leases: lease.NewCache(), leaseBegun: make(chan struct{}, 1),
 		locked: make(chan struct{}, 1), returned: make(chan struct{}), settled: make(chan struct{}),
 	}
 	via.ReportDetours(c.noteDetour)
-	c.roundDue.Store(new(time.Now().Add(c.timeout)))
+	c.watchdogDeadline.Store(new(time.Now().Add(c.timeout)))
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.alive, c.rest = context.WithCancel(c.ctx)
 	for slot := range inFlight {
 		c.slots <- slot
 	}
 	if cfg.Inherited != nil {
-		return c, c.goOn(ctx, cfg, near)
+		return c, c.resume(ctx, cfg, near)
 	}
 	var left *journalState
 	var others []*journal
@@ -85,8 +85,8 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	if c.journal, left, others, err = openJournal(cfg.SessionFile, c.bootID); err != nil {
 		return nil, err
 	}
-	c.cluster = &affiliation{id: cmp.Or(left.cluster, cfg.cluster), moved: c.moved, logger: c.logger}
-	c.journal.belong(c.cluster.get())
+	c.cluster = &clusterBinding{id: cmp.Or(left.cluster, cfg.cluster), onRebind: c.rebind, logger: c.logger}
+	c.journal.bind(c.cluster.get())
 	var session *clientSession
 	if c.holders, err = newHolders(c.ctx, c, c.host, c.bootID, c.logger); err == nil {
 		session, err = c.begin(ctx, left)
@@ -104,12 +104,12 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		}
 		if left.session == 0 {
 			err = errors.Join(err, c.journal.discard())
-		} else if c.cluster.metOthers() {
+		} else if c.cluster.sawForeign() {
 			err = fmt.Errorf("%w; if the cluster that this mount was of is gone for good, remove %s", err, cfg.SessionFile)
 		}
 		return nil, errors.Join(err, c.journal.close())
 	}
-	c.current.set(nil, session)
+	c.active.set(nil, session)
 	c.follow(near)
 	go c.keepAlive()
 	go c.keepLeases()
@@ -118,9 +118,9 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	return c, nil
 }
 
-// Settle has a client that was dialed go on through the voter of this process, which was not there yet, as if [Open] had opened it. Calls that
+// Attach has a client that was dialed go on through the voter of this process, which was not there yet, as if [Open] had opened it. Calls that
 // others have not answered yet are asked again. It is to be called once.
-func (c *Client) Settle(near Voter, peers *rpc.Peers) {
+func (c *Client) Attach(near Voter, peers *rpc.Peers) {
 	c.before.Store(new(c.router.AnyNode()))
 	c.router.Attach(peers, near)
 	c.follow(near)
@@ -131,13 +131,13 @@ func (c *Client) Settle(near Voter, peers *rpc.Peers) {
 // follow goes by what a voter knows; nil: there is none.
 func (c *Client) follow(near Voter) {
 	if near != nil {
-		c.near.Store(&near)
+		c.local.Store(&near)
 		go near.FollowLeader(c.ctx, c.router.SetLeader)
 	}
 }
 
-// goOn is for a client that goes on with the session of a process before it.
-func (c *Client) goOn(ctx context.Context, cfg Config, near Voter) error {
+// resume is for a client that goes on with the session of a process before it.
+func (c *Client) resume(ctx context.Context, cfg Config, near Voter) error {
 	session, left, err := c.inherit(cfg.Inherited)
 	if err == nil {
 		c.holders, err = newHolders(c.ctx, c, c.host, c.bootID, c.logger)
@@ -146,7 +146,7 @@ func (c *Client) goOn(ctx context.Context, cfg Config, near Voter) error {
 		c.cancel()
 		return err
 	}
-	c.current.set(nil, session)
+	c.active.set(nil, session)
 	c.settleLeft(session, left)
 	if cfg.Begun != nil {
 		cfg.Begun(c)
@@ -167,7 +167,7 @@ func (c *Client) goOn(ctx context.Context, cfg Config, near Voter) error {
 func (c *Client) awaitLeft(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	if err := c.unsettled.await(ctx, c.ctx.Done()); err != nil {
+	if err := c.abandoned.cancelUntilDone(ctx, c.ctx.Done()); err != nil {
 		c.logger.Warn("what the process before had under way is not settled yet", "error", err)
 	}
 }
@@ -179,7 +179,7 @@ func (c *Client) confirm(ctx context.Context, session *clientSession) {
 	defer cancel()
 	for {
 		wait := c.renew(ctx, session)
-		if s, _ := c.current.get(); s == nil || !s.fenced() || pause.For(ctx, wait) != nil {
+		if s, _ := c.active.get(); s == nil || !s.expiredLocally() || pause.For(ctx, wait) != nil {
 			return
 		}
 	}
@@ -191,12 +191,12 @@ func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession,
 	var session *clientSession
 	var err error
 	for _, call := range left.pending {
-		if err := c.void(ctx, call.callNumber); err != nil {
+		if err := c.cancelCall(ctx, call.callNumber); err != nil {
 			return nil, err
 		}
 	}
 	if left.session != 0 {
-		session, err = c.open(ctx, left.session, numbersAfter(left.last, c.started))
+		session, err = c.open(ctx, left.session, sequenceAfter(left.last, c.started))
 		if err == nil {
 			c.logger.Info("took over the session of an earlier process", "session", session.id, "unsettled", len(left.pending))
 		} else if refused := new(rpc.RefusedError); !errors.As(err, &refused) {
@@ -218,7 +218,7 @@ func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession,
 // session that ended before anyone heard that it had been opened was no use, and is followed by another.
 func (c *Client) openFirst(ctx context.Context) (*clientSession, error) {
 	for warned := false; ; {
-		session, err := c.open(ctx, newSessionID(), newNumbers(0))
+		session, err := c.open(ctx, newSessionID(), newSequence(0))
 		refused := new(rpc.RefusedError)
 		switch {
 		case !errors.As(err, &refused):

@@ -18,7 +18,7 @@ import (
 var ErrForgotten = errForgotten
 
 // Hurry makes the next keepalive come now.
-func (c *Client) Hurry() { c.hurry() }
+func (c *Client) Hurry() { c.keepaliveNow() }
 
 // MoveOffset says that this host's clock is wrong.
 func (c *Client) MoveOffset(offset time.Duration) { c.offset.Store(int64(offset)) }
@@ -28,7 +28,7 @@ func (c *Client) MeasuredOffset() time.Duration { return time.Duration(c.offset.
 
 // LivesUntil is until when the client relies on the session in use, by hostinfo.BootTime.
 func (c *Client) LivesUntil() time.Duration {
-	session, _ := c.current.get()
+	session, _ := c.active.get()
 	session.mu.Lock()
 	defer session.mu.Unlock()
 	return session.until
@@ -47,7 +47,7 @@ func (c *Client) Leased() uint64 {
 
 // Oversleep has this host have slept until the cluster may have given the session in use up.
 func (c *Client) Oversleep() {
-	session, _ := c.current.get()
+	session, _ := c.active.get()
 	session.mu.Lock()
 	defer session.mu.Unlock()
 	session.until = 0
@@ -55,12 +55,12 @@ func (c *Client) Oversleep() {
 
 // Probed is the voter that the client probes; empty: nobody.
 func (c *Client) Probed() string {
-	c.probed.mu.Lock()
-	defer c.probed.mu.Unlock()
-	if c.probed.node == nil {
+	c.voterProbe.mu.Lock()
+	defer c.voterProbe.mu.Unlock()
+	if c.voterProbe.node == nil {
 		return ""
 	}
-	return c.probed.id
+	return c.voterProbe.id
 }
 
 // Fall silent: no keepalive comes any more.
@@ -68,8 +68,8 @@ func (c *Client) FallSilent() { c.cancel() }
 
 // IsFenced tells whether the cluster may have given up the session in use.
 func (c *Client) IsFenced() bool {
-	session, _ := c.current.get()
-	return session.fenced()
+	session, _ := c.active.get()
+	return session.expiredLocally()
 }
 
 // EndSession ends the session in use behind the client's back.
@@ -81,7 +81,7 @@ func (c *Client) EndSession(t testing.TB) {
 
 // BeginUntold does a call as far as to where the result would be passed on.
 func (c *Client) BeginUntold(t testing.TB, op *storepb.Op) {
-	session, err := c.live(t.Context())
+	session, err := c.awaitActive(t.Context())
 	require.NoError(t, err)
 	seq, acked := session.numbers.take(func(seq ids.Sequence) { c.journal.begin(7, session.id, seq) })
 	result, err := c.send(context.WithoutCancel(t.Context()), &storepb.Command{
@@ -99,11 +99,11 @@ func (c *Client) Die(t testing.TB) {
 
 // StandStill is for a host that stands still, with all of its clocks, until the cluster has ended its session.
 func (c *Client) StandStill(t testing.TB, pause time.Duration, ended func(ids.Session)) {
-	before, _ := c.current.get()
+	before, _ := c.active.get()
 	id := newSessionID() // nobody keeps it alive
 	require.NoError(t, c.propose(t.Context(), id, false))
 	ended(id)
 	c.ahead.Add(-int64(pause))
 	c.offset.Add(int64(pause))
-	require.True(t, c.current.set(before, &clientSession{id: id, numbers: newNumbers(0), until: hostinfo.BootTime() + time.Minute}))
+	require.True(t, c.active.set(before, &clientSession{id: id, numbers: newSequence(0), until: hostinfo.BootTime() + time.Minute}))
 }

@@ -33,7 +33,7 @@ func (h *holders) describe(caller *storepb.Caller, name, content []byte) *storep
 	if facts.ByProcess() {
 		holder, _ := process.Find(int(caller.GetPid()), facts.PID)
 		if holder != (process.ID{}) {
-			message.Process = h.introduce(holder)
+			message.Process = h.describeOrigin(holder)
 		}
 	}
 	return message
@@ -54,7 +54,7 @@ func (h *holders) describePlain(caller *storepb.Caller, name string, content []b
 	}
 	if says, found := formats.StatementIn(name, content, writer); found {
 		message := namespace.FactsMessage(says.FactsOf(h.origin()))
-		message.Process = h.introduce(holder)
+		message.Process = h.describeOrigin(holder)
 		return message
 	}
 	evidence := formats.EvidenceIn(content, writer)
@@ -82,9 +82,9 @@ func (h *holders) origin() formats.Origin {
 	return formats.Origin{Host: h.host, Hostname: h.hostname, ClockOffset: h.cluster.Offset()}
 }
 
-// dated is a change whose content was described a while ago: how wrong this host's clock is may have been measured since, as after a session
+// refreshFacts is a change whose content was described a while ago: how wrong this host's clock is may have been measured since, as after a session
 // that ended while the host stood still. As with Offset, that counts by which the lock is stale later.
-func (h *holders) dated(op *storepb.Op) *storepb.Op {
+func (h *holders) refreshFacts(op *storepb.Op) *storepb.Op {
 	facts := op.GetSetContent().GetFacts()
 	if facts.GetFormat() == storepb.Format_NONE {
 		return op

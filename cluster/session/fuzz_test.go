@@ -17,7 +17,7 @@ func FuzzJournal(f *testing.F) {
 	copy(j.data[journalBootID:], boot)
 	j.word(0).Store(journalMagic)
 	j.adopt(7, 41)
-	j.belong("cluster")
+	j.bind("cluster")
 	j.begin(0, 7, 42)
 	j.promise(1, 99, []byte("answer"))
 	part := func(at, length int) []byte { return append([]byte(nil), j.data[at:at+length]...) }
@@ -41,6 +41,6 @@ func FuzzJournal(f *testing.F) {
 			require.LessOrEqual(t, len(answer), journalSlot-journalAnswer)
 		}
 		j.keepPromises()
-		j.belong("another")
+		j.bind("another")
 	})
 }

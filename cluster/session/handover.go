@@ -57,7 +57,7 @@ func (c *Client) inherit(journalFile *os.File) (session *clientSession, left *jo
 	if left.session == 0 {
 		return nil, nil, errors.New("nobody can go on with what the session file says")
 	}
-	c.cluster = &affiliation{id: left.cluster, moved: c.moved, logger: c.logger}
+	c.cluster = &clusterBinding{id: left.cluster, onRebind: c.rebind, logger: c.logger}
 	left.killed = c.journal.word(journalHanded).Swap(0) == 0
 	kept, pending := c.journal.keepPromises(), make(map[int]bool)
 	for _, call := range left.pending {
@@ -73,7 +73,7 @@ func (c *Client) inherit(journalFile *os.File) (session *clientSession, left *jo
 			c.slots <- slot
 		}
 	}
-	session = &clientSession{id: left.session, numbers: numbersAfter(left.last, c.started)}
+	session = &clientSession{id: left.session, numbers: sequenceAfter(left.last, c.started)}
 	for _, call := range left.pending {
 		if call.session == session.id {
 			session.numbers.reopen(call.seq)
@@ -88,14 +88,14 @@ func (c *Client) settleLeft(session *clientSession, left *journalState) {
 	for _, call := range left.pending {
 		in := session
 		if call.session != session.id { // one that ended before
-			in = &clientSession{id: call.session, numbers: newNumbers(call.seq)}
+			in = &clientSession{id: call.session, numbers: newSequence(call.seq)}
 		}
-		givenUp := c.unsettled.begin(true)
-		c.settling.begin(func() { c.settle(in, call.seq, call.slot, givenUp) })
+		givenUp := c.abandoned.begin(true)
+		c.settling.begin(func() { c.cancelUntilDone(in, call.seq, call.slot, givenUp) })
 	}
 	if left.killed {
 		c.waits.mayLeave.Store(true)
-		before, finding := c.unsettled.now(), c.unsettled.begin(false)
+		before, finding := c.abandoned.list(), c.abandoned.begin(false)
 		c.settling.begin(func() { c.findWaits(session, before, finding) })
 	}
 }
@@ -105,7 +105,7 @@ func (c *Client) settleLeft(session *clientSession, left *journalState) {
 const leftWaitPatience = 5 * time.Second
 
 // findWaits has the leader tell which requests for locks a killed process has left, once no command of it can add any.
-func (c *Client) findWaits(session *clientSession, before []*givenUp, finding *givenUp) {
+func (c *Client) findWaits(session *clientSession, before []*abandonedCall, finding *abandonedCall) {
 	for _, call := range before {
 		select {
 		case <-call.settled:
@@ -123,7 +123,7 @@ func (c *Client) findWaits(session *clientSession, before []*givenUp, finding *g
 			return // the next process does it
 		}
 	}
-	c.unsettled.end(finding)
+	c.abandoned.end(finding)
 	if pause.For(c.ctx, leftWaitPatience) != nil {
 		return
 	}

@@ -26,7 +26,7 @@ type holders struct {
 	namespace uint64 // of the pids that this process can judge
 	hostname  string
 	watcher   *process.Watcher
-	makers    *makers
+	creators  *creators
 
 	look chan struct{} // holds one: ask the cluster now
 
@@ -63,7 +63,7 @@ const (
 
 func newHolders(ctx context.Context, cluster asker, host, bootID string, logger *slog.Logger) (*holders, error) {
 	h := &holders{
-		cluster: cluster, ctx: ctx, host: host, bootID: bootID, logger: logger, makers: newMakers(),
+		cluster: cluster, ctx: ctx, host: host, bootID: bootID, logger: logger, creators: newCreators(),
 		look: make(chan struct{}, 1), notify: make(chan struct{}, 1), marks: make(map[process.ID]string),
 	}
 	var err error
@@ -78,7 +78,7 @@ func newHolders(ctx context.Context, cluster asker, host, bootID string, logger 
 }
 
 func (h *holders) run() {
-	h.done.Go(h.tell)
+	h.done.Go(h.report)
 	h.done.Go(func() {
 		for {
 			h.watchAll()
@@ -130,7 +130,7 @@ func (h *holders) watch(p *storepb.Process) {
 	if !ok {
 		return
 	}
-	h.makers.meet(id)
+	h.creators.note(id)
 	if !h.noteMark(id) {
 		return
 	}
@@ -198,7 +198,7 @@ func (h *holders) awaitMarked(id process.ID, end process.End) {
 // ended reports the end of a process.
 func (h *holders) ended(id process.ID, how process.End) {
 	at := int64(0)
-	if h.makers.ended(id) {
+	if h.creators.ended(id) {
 		at = h.cluster.ClusterTime().UnixNano()
 	}
 	h.mu.Lock()
@@ -207,8 +207,8 @@ func (h *holders) ended(id process.ID, how process.End) {
 	signal(h.notify)
 }
 
-// tell tells the cluster of processes that have ended, until it knows.
-func (h *holders) tell() {
+// report tells the cluster of processes that have ended, until it knows.
+func (h *holders) report() {
 	for {
 		select {
 		case <-h.notify:
@@ -216,7 +216,7 @@ func (h *holders) tell() {
 			return
 		}
 		for gone := h.take(); len(gone) > 0; gone = h.take() {
-			h.tellOf(gone)
+			h.reportEnds(gone)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func (h *holders) take() []end {
 	return batch
 }
 
-func (h *holders) tellOf(ends []end) {
+func (h *holders) reportEnds(ends []end) {
 	gone := new(storepb.ProcessGone)
 	for _, end := range ends {
 		gone.Processes, gone.Ended = append(gone.Processes, end.of), append(gone.Ended, end.at)

@@ -217,8 +217,8 @@ func (j *journal) adopt(session ids.Session, last ids.Sequence) {
 	j.word(16).Store(uint64(last))
 }
 
-// belong notes to which cluster the session does.
-func (j *journal) belong(cluster string) {
+// bind notes to which cluster the session does.
+func (j *journal) bind(cluster string) {
 	length := j.word(journalCluster)
 	length.Store(0) // this process may be killed in between
 	if len(cluster) <= journalIDLen {

@@ -12,9 +12,9 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// TestNumbersOfAKilledProcess ends a process after each of the stores with which a call begins. Its successor takes no number that may
+// TestSequenceOfAKilledProcess ends a process after each of the stores with which a call begins. Its successor takes no number that may
 // have been used, and voids the call once it may have been sent.
-func TestNumbersOfAKilledProcess(t *testing.T) {
+func TestSequenceOfAKilledProcess(t *testing.T) {
 	const session, last, next = ids.Session(7), ids.Sequence(41), ids.Sequence(42)
 	for stores, want := range []struct {
 		last    ids.Sequence

@@ -13,14 +13,14 @@ func (c *Client) keepAlive() {
 	defer close(c.stopped)
 	wait := firstKeepalive
 	for {
-		c.roundDue.Store(new(time.Now().Add(wait + rpc.AttemptTimeout)))
+		c.watchdogDeadline.Store(new(time.Now().Add(wait + rpc.AttemptTimeout)))
 		select {
 		case <-time.After(wait):
-		case <-c.hurried:
+		case <-c.keepaliveDue:
 		case <-c.alive.Done():
 			return
 		}
-		s, _ := c.current.get()
+		s, _ := c.active.get()
 		if s == nil {
 			c.reopen()
 			continue
@@ -29,18 +29,18 @@ func (c *Client) keepAlive() {
 	}
 }
 
-// RoundDue is by when the loop that keeps the session alive is to begin anew, whether the cluster answers or not.
-func (c *Client) RoundDue() time.Time { return *c.roundDue.Load() }
+// WatchdogDeadline is by when the loop that keeps the session alive is to begin anew, whether the cluster answers or not.
+func (c *Client) WatchdogDeadline() time.Time { return *c.watchdogDeadline.Load() }
 
 // reopen opens a session in place of one that was lost, and tries until it has one.
 func (c *Client) reopen() {
 	for c.alive.Err() == nil {
-		c.roundDue.Store(new(time.Now().Add(c.timeout + reopenPause)))
+		c.watchdogDeadline.Store(new(time.Now().Add(c.timeout + reopenPause)))
 		ctx, cancel := context.WithTimeout(c.alive, c.timeout)
-		s, err := c.open(ctx, newSessionID(), newNumbers(0))
+		s, err := c.open(ctx, newSessionID(), newSequence(0))
 		cancel()
 		if err == nil {
-			c.current.set(nil, s)
+			c.active.set(nil, s)
 			c.holders.lookNow()
 			return
 		}

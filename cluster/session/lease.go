@@ -12,7 +12,7 @@ import (
 // another.
 type clientSession struct {
 	id      ids.Session
-	numbers *numbers
+	numbers *sequence
 
 	mu    sync.Mutex
 	until time.Duration // CLOCK_BOOTTIME until which the cluster surely has not given it up
@@ -27,15 +27,15 @@ func (s *clientSession) extend(until time.Duration) {
 	s.until = max(s.until, until)
 }
 
-// fenced says that the cluster may have given the session up.
-func (s *clientSession) fenced() bool {
+// expiredLocally says that the cluster may have given the session up.
+func (s *clientSession) expiredLocally() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return hostinfo.BootTime() >= s.until
 }
 
-// current is the session in use, and how it is replaced.
-type current struct {
+// activeSession is the session in use, and how it is replaced.
+type activeSession struct {
 	mu      sync.Mutex
 	session *clientSession // nil while there is none
 	changed chan struct{}  // closed at each change
@@ -44,64 +44,64 @@ type current struct {
 	hopeless  bool   // none was for the whole time of a call, and there is none since
 }
 
-func newCurrent() *current { return &current{changed: make(chan struct{})} }
+func newActiveSession() *activeSession { return &activeSession{changed: make(chan struct{})} }
 
-func (u *current) get() (*clientSession, <-chan struct{}) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.session, u.changed
+func (a *activeSession) get() (*clientSession, <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.session, a.changed
 }
 
 // set answers false if old is not the session in use.
-func (u *current) set(old, session *clientSession) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.session != old {
+func (a *activeSession) set(old, session *clientSession) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.session != old {
 		return false
 	}
-	u.session = session
-	u.change()
+	a.session = session
+	a.change()
 	return true
 }
 
 // wake lets those look again who wait for a session to be confirmed.
-func (u *current) wake() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.change()
+func (a *activeSession) wake() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.change()
 }
 
 // change is called with the mutex held.
-func (u *current) change() {
-	if u.session != nil {
-		u.confirmed++
-		u.hopeless = false
+func (a *activeSession) change() {
+	if a.session != nil {
+		a.confirmed++
+		a.hopeless = false
 	}
-	close(u.changed)
-	u.changed = make(chan struct{})
+	close(a.changed)
+	a.changed = make(chan struct{})
 }
 
 // confirmations answers how often a session was confirmed so far.
-func (u *current) confirmations() uint64 {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.confirmed
+func (a *activeSession) confirmations() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.confirmed
 }
 
-// endured is told of a call whose time is up, and how often a session had been confirmed when it began. It answers whether that
+// markUnconfirmed is told of a call whose time is up, and how often a session had been confirmed when it began. It answers whether that
 // begins a time without hope for those who need one.
-func (u *current) endured(since uint64) (begins bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.hopeless || u.confirmed != since || u.session != nil && !u.session.fenced() {
+func (a *activeSession) markUnconfirmed(since uint64) (begins bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.hopeless || a.confirmed != since || a.session != nil && !a.session.expiredLocally() {
 		return false
 	}
-	u.hopeless = true
+	a.hopeless = true
 	return true
 }
 
-func (u *current) isHopeless() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.hopeless
+func (a *activeSession) isUnconfirmed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.hopeless
 }

@@ -18,8 +18,8 @@ import (
 // wholePause is between two questions for all waits of the session: the answer may be long, and many waits may be added one after the other.
 const wholePause = 50 * time.Millisecond
 
-// mostWaitQuestions is how many waits may be asked about at once that the subscription could not tell the outcome of.
-const mostWaitQuestions = 64
+// maxWaitQuestions is how many waits may be asked about at once that the subscription could not tell the outcome of.
+const maxWaitQuestions = 64
 
 // errOutdated says that a question was put aside for a newer one.
 var errOutdated = errors.New("the question is out of date")
@@ -58,7 +58,7 @@ type lockWait struct {
 func newLockWaits() *lockWaits {
 	return &lockWaits{
 		all: make(map[callNumber]*lockWait), begun: make(chan struct{}, 1), outdated: make(chan struct{}, 1),
-		asking: make(chan struct{}, mostWaitQuestions),
+		asking: make(chan struct{}, maxWaitQuestions),
 	}
 }
 

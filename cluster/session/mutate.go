@@ -30,14 +30,14 @@ func (c *Client) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb
 func (c *Client) Create(
 	asked context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (*storepb.Result, error) {
-	if err := c.mayAsk(aCommand); err != nil {
+	if err := c.checkAvailable(commandRequest); err != nil {
 		return nil, err
 	}
-	ctx, cancel := c.patience(asked, aCommand)
+	ctx, cancel := c.withTimeout(asked, commandRequest)
 	defer cancel()
 	write, names := op.GetSetContent(), makesName(op)
 	if write != nil {
-		if _, err := c.live(ctx); err != nil { // before a keepalive was answered it is not known how wrong the clock is
+		if _, err := c.awaitActive(ctx); err != nil { // before a keepalive was answered it is not known how wrong the clock is
 			result, _, err := notAsked(err)
 			return result, err
 		}
@@ -48,15 +48,15 @@ func (c *Client) Create(
 	}
 	c.holders.prepare(factsIn(op).GetProcess())
 	describeName(op)
-	c.holders.introduceCaller(caller, op)
-	if names && hostinfo.BootTime() < time.Duration(c.asksMakers.Load()) {
-		c.holders.introduceMaker(caller)
+	c.holders.attachNamespace(caller, op)
+	if names && hostinfo.BootTime() < time.Duration(c.creatorsWanted.Load()) {
+		c.holders.attachLineage(caller)
 	}
 	result, _, err := c.createIn(ctx, 0, caller, op, answer)
 	if err == nil && result.GetCode() == storepb.Code_NEED_LINEAGE {
-		c.holders.introduceMaker(caller)
+		c.holders.attachLineage(caller)
 		if names {
-			c.asksMakers.Store(int64(hostinfo.BootTime() + asksMaker))
+			c.creatorsWanted.Store(int64(hostinfo.BootTime() + creatorsWanted))
 		}
 		result, _, err = c.createIn(ctx, 0, caller, op, answer)
 	}
@@ -65,7 +65,7 @@ func (c *Client) Create(
 	}
 	c.holders.watch(factsIn(op).GetProcess())
 	if names {
-		c.holders.watchMaker(caller)
+		c.holders.watchCreator(caller)
 	}
 	return result, nil
 }
@@ -91,7 +91,7 @@ func (c *Client) GoesOn(thread uint32) { c.journal.goesOn(thread) }
 func (c *Client) createIn(
 	ctx context.Context, only ids.Session, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (result *storepb.Result, seq ids.Sequence, err error) {
-	if err := c.unsettled.await(ctx, c.ctx.Done()); err != nil {
+	if err := c.abandoned.cancelUntilDone(ctx, c.ctx.Done()); err != nil {
 		return notAsked(fmt.Errorf("what was given up before is not settled: %w", err))
 	}
 	slot, err := c.takeSlot(ctx)
@@ -100,7 +100,7 @@ func (c *Client) createIn(
 	}
 	caller.Host = c.host
 	for {
-		session, err := c.live(ctx)
+		session, err := c.awaitActive(ctx)
 		if err == nil {
 			err = session.numbers.await(ctx)
 		}
@@ -114,7 +114,7 @@ func (c *Client) createIn(
 			c.slots <- slot
 			return &storepb.Result{Code: storepb.Code_SESSION_LOST}, 0, nil
 		}
-		op = c.holders.dated(op)
+		op = c.holders.refreshFacts(op)
 		seq, acked := session.numbers.take(func(seq ids.Sequence) {
 			if op.GetTakeLock().GetWait() {
 				c.waits.add(callNumber{session.id, seq}, false)
@@ -124,16 +124,16 @@ func (c *Client) createIn(
 		result, err := c.send(ctx, &storepb.Command{
 			Session: uint64(session.id), Seq: uint64(seq), Acked: uint64(acked), Caller: caller, Op: op,
 		})
-		if err == nil && session.fenced() {
-			_, err = c.live(ctx) // this host slept: look around before answering
+		if err == nil && session.expiredLocally() {
+			_, err = c.awaitActive(ctx) // this host slept: look around before answering
 		}
 		if err == nil {
 			err = ctx.Err() // nobody waits for the answer any more
 		}
 		if err != nil {
-			changes, _ := foresee(op)
-			call := c.unsettled.begin(isUnforeseen(op), changes...)
-			c.settling.begin(func() { c.settle(session, seq, slot, call) })
+			changes, _ := predict(op)
+			call := c.abandoned.begin(isUnpredicted(op), changes...)
+			c.settling.begin(func() { c.cancelUntilDone(session, seq, slot, call) })
 			c.waits.end(callNumber{session.id, seq})
 			return nil, 0, err
 		}
@@ -173,14 +173,14 @@ var errNoRoom = errors.New("the cluster keeps too many replies of this mount tha
 func (c *Client) takeSlot(ctx context.Context) (slot int, err error) {
 	select {
 	case <-c.leaving:
-		return 0, errLeaving
+		return 0, errClosing
 	default:
 	}
 	select {
 	case slot := <-c.slots:
 		return slot, nil
 	case <-c.leaving:
-		return 0, errLeaving
+		return 0, errClosing
 	case <-ctx.Done():
 		return 0, fmt.Errorf("too many operations wait for the cluster: %w", ctx.Err())
 	}
@@ -198,28 +198,28 @@ func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Resul
 	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: cmd}}
 	reply, err := c.executeLeasing(ctx, request)
 	if err == nil {
-		c.answered(aCommand)
+		c.recordReply(commandRequest)
 	}
 	return reply.GetResult(), err
 }
 
-// settle goes on until the cluster has recorded that a number is void, and only then acknowledges it. If the mount ends before, the next
+// cancelUntilDone goes on until the cluster has recorded that a number is void, and only then acknowledges it. If the mount ends before, the next
 // process does it.
-func (c *Client) settle(session *clientSession, seq ids.Sequence, slot int, call *givenUp) {
-	for err := c.void(c.ctx, callNumber{session.id, seq}); err != nil; err = c.void(c.ctx, callNumber{session.id, seq}) {
+func (c *Client) cancelUntilDone(session *clientSession, seq ids.Sequence, slot int, call *abandonedCall) {
+	for err := c.cancelCall(c.ctx, callNumber{session.id, seq}); err != nil; err = c.cancelCall(c.ctx, callNumber{session.id, seq}) {
 		if pause.For(c.ctx, reopenPause) != nil {
 			c.logger.Error("closed before the outcome of a call was settled", "session", session.id, "seq", seq, "error", err)
 			return
 		}
 	}
-	c.unsettled.end(call)
+	c.abandoned.end(call)
 	session.numbers.done(seq)
 	c.journal.end(slot)
 	c.slots <- slot
 }
 
-// void makes a call leave nothing behind whose result nobody was told.
-func (c *Client) void(ctx context.Context, call callNumber) error {
+// cancelCall makes a call leave nothing behind whose result nobody was told.
+func (c *Client) cancelCall(ctx context.Context, call callNumber) error {
 	op := &storepb.Op{Op: &storepb.Op_Cancel{Cancel: &storepb.Cancel{Seq: uint64(call.seq)}}}
 	result, err := c.send(ctx, &storepb.Command{Session: uint64(call.session), Op: op})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // open opens or takes over a session. The error is a *rpc.RefusedError if the cluster says no.
-func (c *Client) open(ctx context.Context, id ids.Session, numbers *numbers) (*clientSession, error) {
+func (c *Client) open(ctx context.Context, id ids.Session, numbers *sequence) (*clientSession, error) {
 	if err := c.propose(ctx, id, false); err != nil {
 		return nil, fmt.Errorf("open a session: %w", err)
 	}

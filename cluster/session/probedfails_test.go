@@ -30,7 +30,7 @@ func TestProbedVoterFails(t *testing.T) {
 	first := ""
 	require.Eventually(t, func() bool { first = read(); return first != "" }, testWait, time.Millisecond)
 	for _, node := range nodes {
-		if id, _, _ := node.Word(); id == first {
+		if id, _, _ := node.TermReport(); id == first {
 			require.NotEqual(t, node, nodes[0], "that one leads")
 			require.NoError(t, node.Close())
 		}

@@ -21,10 +21,10 @@ import (
 // before may still change (see unsettled). An error wraps
 // context.DeadlineExceeded (see Create), or why ctx has ended. The result may be shared: nobody changes it.
 func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
-	before := c.unsettled.now() // one of them may come between the answer and the look at it
+	before := c.abandoned.list() // one of them may come between the answer and the look at it
 	if len(before) > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = c.patience(ctx, aCommand) // of all that is asked for it
+		ctx, cancel = c.withTimeout(ctx, commandRequest) // of all that is asked for it
 		defer cancel()
 	}
 	result, err := c.ask(ctx, query)
@@ -35,12 +35,12 @@ func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Resu
 }
 
 // askAgain asks once a call is settled that may have changed what was answered.
-func (c *Client) askAgain(ctx context.Context, query *storepb.Query, call *givenUp) (result *storepb.Result, err error) {
+func (c *Client) askAgain(ctx context.Context, query *storepb.Query, call *abandonedCall) (result *storepb.Result, err error) {
 	for call != nil {
-		if err := c.awaitSettled(ctx, call); err != nil {
+		if err := c.awaitCancelled(ctx, call); err != nil {
 			return nil, fmt.Errorf("what was given up before is not settled: %w", err)
 		}
-		before := c.unsettled.now()
+		before := c.abandoned.list()
 		if result, err = c.ask(ctx, query); err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func (c *Client) askAgain(ctx context.Context, query *storepb.Query, call *given
 
 // mayChange answers one of the calls that may still change what a query was answered; nil: there is none. What is told of the cluster
 // as a whole counts for nothing here, and of an inode that a call would change only if the mount could foresee it.
-func mayChange(calls []*givenUp, query *storepb.Query, result *storepb.Result) *givenUp {
+func mayChange(calls []*abandonedCall, query *storepb.Query, result *storepb.Result) *abandonedCall {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -80,8 +80,8 @@ func newest(query *storepb.Query) *storepb.Query {
 	return query
 }
 
-func (c *Client) awaitSettled(ctx context.Context, call *givenUp) error {
-	if err := c.mayAsk(aCommand); err != nil {
+func (c *Client) awaitCancelled(ctx context.Context, call *abandonedCall) error {
+	if err := c.checkAvailable(commandRequest); err != nil {
 		return err
 	}
 	select {
@@ -90,7 +90,7 @@ func (c *Client) awaitSettled(ctx context.Context, call *givenUp) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-c.ctx.Done():
-		return errLeaving
+		return errClosing
 	}
 }
 
@@ -104,21 +104,21 @@ func (c *Client) ask(ctx context.Context, query *storepb.Query) (*storepb.Result
 			return result, nil
 		}
 	}
-	if near := c.near.Load(); near != nil {
+	if near := c.local.Load(); near != nil {
 		if result := (*near).QuerySince(query); result != nil {
 			return result, nil
 		}
 	}
 	if !waits(query) {
-		if err := c.mayAsk(anything); err != nil {
+		if err := c.checkAvailable(anyRequest); err != nil {
 			return nil, err
 		}
 	}
-	ctx, cancel := c.patience(ctx, anything)
+	ctx, cancel := c.withTimeout(ctx, anyRequest)
 	defer cancel()
 	result, err := c.queryLeasing(ctx, question, query)
 	if err == nil && query.GetSince() == 0 && query.GetAwaitLock() == nil { // which one node may answer by itself
-		c.answered(anything)
+		c.recordReply(anyRequest)
 	}
 	return result, err
 }
@@ -133,7 +133,7 @@ func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest
 	if req.GetQuery().GetSince() != 0 { // mostly answered without a majority's word
 		return c.execute(ctx, req)
 	}
-	node, id, instance := c.probed.get(c.ctx, c.router.Entries)
+	node, id, instance := c.voterProbe.get(c.ctx, c.router.Entries)
 	if node == nil {
 		return c.execute(ctx, req)
 	}
@@ -151,7 +151,7 @@ func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest
 	req.Probed, req.ProbedInstance = id, instance
 	reply, err := c.execute(ctx, req)
 	if err == nil && reply.GetTerm() == 0 {
-		c.probed.forget(node) // the leader has asked for more
+		c.voterProbe.forget(node) // the leader has asked for more
 	}
 	if err != nil || reply.GetTerm() == 0 {
 		return reply, err
@@ -163,7 +163,7 @@ func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest
 		}
 	case <-time.After(rpc.FastProbeTimeout):
 	}
-	c.probed.forget(node)
+	c.voterProbe.forget(node)
 	req.Probed = ""
 	return c.execute(ctx, req)
 }
@@ -174,8 +174,8 @@ func (c *Client) query(ctx context.Context, query *storepb.Query, wants lease.Re
 		Request: &clusterpb.ExecuteRequest_Query{Query: query},
 		Lease:   uint64(wants.Session), Client: wants.Client, Spent: wants.Retired, Asked: wants.Asked,
 	}
-	if near := c.near.Load(); near != nil {
-		voter, instance, term := (*near).Word()
+	if near := c.local.Load(); near != nil {
+		voter, instance, term := (*near).TermReport()
 		request.Voter, request.VoterInstance, request.Term = voter, uint64(instance), uint64(term)
 		return c.execute(ctx, request)
 	}

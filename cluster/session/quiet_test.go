@@ -73,8 +73,8 @@ func openQuiet(t *testing.T, q *quiet, timeout time.Duration) *session.Client {
 	return client
 }
 
-// TestASilenceLastsUntilAMajorityAnswers: neither a query in vain ends it, nor what one node may say by itself.
-func TestASilenceLastsUntilAMajorityAnswers(t *testing.T) {
+// TestAnOutageLastsUntilAMajorityAnswers: neither a query in vain ends it, nor what one node may say by itself.
+func TestAnOutageLastsUntilAMajorityAnswers(t *testing.T) {
 	const timeout = time.Second
 	q := new(quiet)
 	client := openQuiet(t, q, timeout)
@@ -129,8 +129,8 @@ func TestAClockIsComparedInTheMiddleOfAKeepalive(t *testing.T) {
 	require.Less(t, client.MeasuredOffset().Abs(), time.Since(*q.asked.Load()))
 }
 
-// TestWhatWasDroppedIsOfItsLease: the leader is told in each how far the mount has dropped what it was asked to in that one.
-func TestWhatWasDroppedIsOfItsLease(t *testing.T) {
+// TestDropsBelongToTheirLease: the leader is told in each how far the mount has dropped what it was asked to in that one.
+func TestDropsBelongToTheirLease(t *testing.T) {
 	t.Setenv("LOCKFS_TEST_LEASES", "on")
 	const number = 1_000_000
 	q := new(quiet)

@@ -93,8 +93,8 @@ func (f *full) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 	return f.server.Execute(ctx, req)
 }
 
-// TestWhatThereIsNoRoomForIsAnError, as whoever has to say something says it again after one, and takes a result for an answer.
-func TestWhatThereIsNoRoomForIsAnError(t *testing.T) {
+// TestAFullCacheIsAnError, as whoever has to say something says it again after one, and takes a result for an answer.
+func TestAFullCacheIsAnError(t *testing.T) {
 	node := &full{server: startServers(t, 1)[0]}
 	client, err := session.Open(t.Context(), node, rpc.NewPeers(nil), session.Config{Host: "h", OpTimeout: testWait, Logger: quietLogger()})
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestWhatThereIsNoRoomForIsAnError(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
 }
 
-func TestARefusalSettlesNothing(t *testing.T) {
+func TestARefusalCancelsNothing(t *testing.T) {
 	node := &refusing{server: startServers(t, 1)[0]}
 	client, err := session.Open(t.Context(), node, rpc.NewPeers(nil), session.Config{Host: "h", OpTimeout: testWait, Logger: quietLogger()})
 	require.NoError(t, err)

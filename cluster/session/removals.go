@@ -29,7 +29,7 @@ func (c *Client) FollowRemovals(ctx context.Context, removed func(namespace.Remo
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer end()
-	asking.Go(func() { c.followRemovals(before, c.entranceBefore, func() {}, removed) })
+	asking.Go(func() { c.followRemovals(before, c.anyNodeBefore, func() {}, removed) })
 	select {
 	case <-c.settled:
 		// Who is asked now tells first where it is. What was removed before that it never tells; the other one does, if it is not far behind.
@@ -38,8 +38,8 @@ func (c *Client) FollowRemovals(ctx context.Context, removed func(namespace.Remo
 	}
 }
 
-// entranceBefore is whom to ask until the client settles, and for a moment afterwards.
-func (c *Client) entranceBefore() rpc.Node {
+// anyNodeBefore is whom to ask until the client settles, and for a moment afterwards.
+func (c *Client) anyNodeBefore() rpc.Node {
 	entrance := c.router.AnyNode()
 	if before := c.before.Load(); before != nil { // which is kept before there is another entrance
 		return *before
@@ -64,7 +64,7 @@ func (c *Client) followRemovals(ctx context.Context, entrance func() rpc.Node, b
 				gone := namespace.Removal{
 					Session: ids.Session(r.GetSession()), Parent: ids.Inode(r.GetParent()), Name: string(r.GetName()), Ino: ids.Inode(r.GetIno()),
 				}
-				if gone.Session != c.lastSession() || c.unsettled.lately() {
+				if gone.Session != c.lastSession() || c.abandoned.lately() {
 					c.leases.Drop(gone.Parent, gone.Ino) // who is told of it and looks finds nothing
 					removed(gone)
 				}

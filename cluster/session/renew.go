@@ -33,7 +33,7 @@ func (c *Client) renew(ctx context.Context, s *clientSession) time.Duration {
 		reply, err := to.KeepAlive(ctx, req)
 		took = time.Since(asked)
 		if err == nil {
-			err = c.cluster.take(in, reply.GetOutcome(), reply.GetCluster())
+			err = c.cluster.check(in, reply.GetOutcome(), reply.GetCluster())
 		}
 		return reply, err
 	}
@@ -49,9 +49,9 @@ func (c *Client) renew(ctx context.Context, s *clientSession) time.Duration {
 		}
 		return firstKeepalive
 	}
-	c.answered(anything)
-	if c.heard != nil {
-		c.heard(reply)
+	c.recordReply(anyRequest)
+	if c.onKeepalive != nil {
+		c.onKeepalive(reply)
 	}
 	if reply.GetEnded() {
 		c.lose(s)
@@ -70,16 +70,16 @@ func (c *Client) renew(ctx context.Context, s *clientSession) time.Duration {
 	ttl := time.Duration(reply.GetTtl())
 	c.ttl.Store(int64(ttl))
 	s.extend(sent + ttl - margin(ttl))
-	c.current.wake()
+	c.active.wake()
 	return ttl / 3
 }
 
 // lose gives a session up that the cluster has ended.
 func (c *Client) lose(s *clientSession) {
-	if c.current.set(s, nil) {
+	if c.active.set(s, nil) {
 		c.logger.Warn("the cluster ended this mount's session; opening another", "session", s.id)
 		c.leases.Clear()
 		notify(c.waits.outdated)
-		c.hurry()
+		c.keepaliveNow()
 	}
 }

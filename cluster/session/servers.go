@@ -18,7 +18,7 @@ const serversTimeout = time.Second
 // their cluster, which is empty if none answers. The error is an rpc.SeveralClustersError, codec.ErrNewer or codec.ErrOlder.
 //
 // A server that does not answer in time may belong to another cluster, or be behind: the mount does not follow it to another cluster
-// later ([affiliation]), and the session is refused then.
+// later ([clusterBinding]), and the session is refused then.
 func checkServers(ctx context.Context, servers []string, nodes []rpc.Node, known version.Range) (cluster string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, serversTimeout)
 	defer cancel()

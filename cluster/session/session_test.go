@@ -84,7 +84,7 @@ func (n *crossing) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (
 	return reply, err
 }
 
-func TestAFarewellIsTheLastThingThatIsSaid(t *testing.T) {
+func TestCloseSessionIsTheLastRequest(t *testing.T) {
 	node := startServers(t, 1)[0]
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-func TestClientTakesOverAndSettles(t *testing.T) {
+func TestClientTakesOverAndCancels(t *testing.T) {
 	node := startServers(t, 1)[0]
 	file := filepath.Join(t.TempDir(), "mount.session")
 	dead := openClient(t, node, file)

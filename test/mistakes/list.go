@@ -96,7 +96,7 @@ var all = []mistake{
 	{"early-vote", membership, []tests{cluster("TestProbationLimits")}},
 	{"removed-vote", membership, []tests{cluster("TestALeaderThatRemovesItselfIsNotConfirmed")}},
 
-	{"forget-pending", upgrades, []tests{in("cluster/session", "TestClientTakesOverAndSettles")}},
+	{"forget-pending", upgrades, []tests{in("cluster/session", "TestClientTakesOverAndCancels")}},
 	{"retake-numbers", upgrades, []tests{in("cluster/session", "TestAJournalThatIsBehind")}},
 	{"propose-early", upgrades, []tests{in("raftstore/codec", "TestNothingIsProposedBeforeItsVersion")}},
 

@@ -151,7 +151,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if started {
 		ready()
 	}
-	supervisor.Watch(ctx, logger, supervisor.Loop{Name: "session", Due: client.RoundDue})
+	supervisor.Watch(ctx, logger, supervisor.Loop{Name: "session", Due: client.WatchdogDeadline})
 	next := &upgrade{program: program, mounted: mounted, client: client, guard: guard, others: serving, logger: logger}
 	over := !next.await(ctx, asked, next.gone())
 	supervisor.Stopping()
@@ -193,7 +193,7 @@ func (p *mountPlan) rootIsNobody(client *session.Client) func(context.Context) (
 		return nil
 	}
 	return func(ctx context.Context) (bool, error) {
-		if err := client.Await(ctx, p.keeper.Known()); err != nil {
+		if err := client.AwaitUpdate(ctx, p.keeper.Known()); err != nil {
 			return false, err
 		}
 		return p.keeper.RootSquashed(), nil

@@ -148,7 +148,7 @@ func (s *service) startAll(ctx context.Context, functions http.Handler) (next *u
 	if err := s.keep(ctx, m); err != nil {
 		return nil, err
 	}
-	s.watch(ctx, supervisor.Loop{Name: "session", Due: m.client.RoundDue})
+	s.watch(ctx, supervisor.Loop{Name: "session", Due: m.client.WatchdogDeadline})
 	return s.show(node, m, others), nil
 }
 

@@ -154,7 +154,7 @@ func (s *service) standIn(ctx context.Context, taken *takenOver, asked <-chan os
 		case got := <-taken.mounted:
 			if m = &got; got.err == nil {
 				hangup = asked
-				s.watch(ctx, supervisor.Loop{Name: "session", Due: got.client.RoundDue})
+				s.watch(ctx, supervisor.Loop{Name: "session", Due: got.client.WatchdogDeadline})
 				continue
 			}
 		case <-hangup:
@@ -200,7 +200,7 @@ func (s *service) join(ctx context.Context, r raised, taken *takenOver, client *
 		return nil, err
 	}
 	if isNew {
-		s.watch(ctx, supervisor.Loop{Name: "session", Due: m.client.RoundDue})
+		s.watch(ctx, supervisor.Loop{Name: "session", Due: m.client.WatchdogDeadline})
 	}
 	return s.show(r.node, *m, r.parts), nil
 }

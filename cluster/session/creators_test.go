@@ -16,9 +16,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestAScriptIsActedFor, and not those that it was started by: touch makes a lock for the script that ran it, however long that
+// TestCreatorsOfAScript, and not those that it was started by: touch makes a lock for the script that ran it, however long that
 // has run.
-func TestAScriptIsActedFor(t *testing.T) {
+func TestCreatorsOfAScript(t *testing.T) {
 	namespace, err := process.Namespace()
 	require.NoError(t, err)
 	h := &holders{bootID: readBootID(), namespace: namespace}
@@ -52,6 +52,6 @@ func TestAScriptIsActedFor(t *testing.T) {
 
 func (h *holders) made(pid int) *storepb.Caller {
 	caller := &storepb.Caller{Pid: uint32(pid)}
-	h.introduceMaker(caller)
+	h.attachLineage(caller)
 	return caller
 }

@@ -11,11 +11,11 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-func TestNumbersAcknowledgeOnlyWhatIsDone(t *testing.T) {
+func TestSequenceAcknowledgesOnlyFinishedCalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		last := ids.Sequence(rapid.Uint64Range(0, 5).Draw(t, "last"))
 		open := make(map[ids.Sequence]bool)
-		n := newNumbers(last)
+		n := newSequence(last)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "take") {
 				seq, acked := n.take(func(ids.Sequence) {})
@@ -34,10 +34,10 @@ func TestNumbersAcknowledgeOnlyWhatIsDone(t *testing.T) {
 	})
 }
 
-// TestNumbersOfAnEarlierProcess are acknowledged once those that were under way are done, however many there are between.
-func TestNumbersOfAnEarlierProcess(t *testing.T) {
+// TestSequenceOfAnEarlierProcess are acknowledged once those that were under way are done, however many there are between.
+func TestSequenceOfAnEarlierProcess(t *testing.T) {
 	const started = 5 * time.Hour
-	n := numbersAfter(10, started)
+	n := sequenceAfter(10, started)
 	n.reopen(7)
 	n.reopen(10)
 	take := func() (seq, acked ids.Sequence) { return n.take(func(ids.Sequence) {}) }
@@ -53,15 +53,15 @@ func TestNumbersOfAnEarlierProcess(t *testing.T) {
 	n.done(first)
 	_, acked = take()
 	require.Equal(t, first, acked)
-	require.Equal(t, ids.Sequence(started)+9, numbersAfter(ids.Sequence(started)+9, started).last, "of a process that was busy")
+	require.Equal(t, ids.Sequence(started)+9, sequenceAfter(ids.Sequence(started)+9, started).last, "of a process that was busy")
 }
 
-func TestNumbersWaitForRoom(t *testing.T) {
+func TestSequenceWaitsForRoom(t *testing.T) {
 	const started = 5 * time.Hour
-	n := numbersAfter(10, started)
+	n := sequenceAfter(10, started)
 	n.reopen(10) // of what earlier processes had under way, no more is to wait than that
 	first, _ := n.take(func(ids.Sequence) {})
-	for range mostAhead - 1 {
+	for range maxAhead - 1 {
 		require.NoError(t, n.await(t.Context()))
 		seq, _ := n.take(func(ids.Sequence) {})
 		n.done(seq)

@@ -18,7 +18,7 @@ import (
 // executeLeasing has the leader do a command, and answer with it what this mount will ask next, with a lease. What the command changes
 // this mount drops before, as far as it can foresee it, so that the leader need not ask for that.
 func (c *Client) executeLeasing(ctx context.Context, request *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
-	changes, next := foresee(request.GetCommand().GetOp())
+	changes, next := predict(request.GetCommand().GetOp())
 	if len(changes) == 0 || !c.givesLeases.Load() {
 		return c.execute(ctx, request)
 	}
@@ -33,18 +33,18 @@ func (c *Client) executeLeasing(ctx context.Context, request *clusterpb.ExecuteR
 		var again []string
 		holder = c.holder()
 		ticket, again = c.leases.Change(holder, hostinfo.BootTime(), changes...)
-		next = withThese(next, again)
+		next = addQuestions(next, again)
 		request.Lease, request.Client, request.Spent, request.Asked = uint64(holder.Session), holder.Client, ticket.Retired, ticket.Position
 		request.Also = next
 	})
 	if err == nil && holder == c.holder() {
-		c.keepSequel(ticket, next, reply)
+		c.storePrefetched(ticket, next, reply)
 	}
 	return reply, err
 }
 
-// withThese adds questions to those that go with a command, as many as there is room for.
-func withThese(next []*storepb.Query, questions []string) []*storepb.Query {
+// addQuestions adds questions to those that go with a command, as many as there is room for.
+func addQuestions(next []*storepb.Query, questions []string) []*storepb.Query {
 	var known []string
 	for _, query := range next {
 		known = append(known, questionOf(query))
@@ -58,8 +58,8 @@ func withThese(next []*storepb.Query, questions []string) []*storepb.Query {
 	return next
 }
 
-// keepSequel keeps what a leader has answered with a command.
-func (c *Client) keepSequel(ticket lease.Ticket, next []*storepb.Query, reply *clusterpb.ExecuteReply) {
+// storePrefetched keeps what a leader has answered with a command.
+func (c *Client) storePrefetched(ticket lease.Ticket, next []*storepb.Query, reply *clusterpb.ExecuteReply) {
 	for i, answer := range reply.GetAlso() {
 		if i >= len(next) || answer.GetLease() == 0 {
 			continue
@@ -71,10 +71,10 @@ func (c *Client) keepSequel(ticket lease.Ticket, next []*storepb.Query, reply *c
 	}
 }
 
-// isUnforeseen tells of operations that change inodes which the mount does not know: of those whose names they take away, where it is not
+// isUnpredicted tells of operations that change inodes which the mount does not know: of those whose names they take away, where it is not
 // known what the caller's kernel has found there, or not any more. (Root may take a name away that has become another inode's since: what is told
 // of that through a descriptor is not held back.)
-func isUnforeseen(op *storepb.Op) bool {
+func isUnpredicted(op *storepb.Op) bool {
 	switch op := op.GetOp().(type) {
 	case *storepb.Op_Unlink:
 		return isUnknown(op.Unlink.Judged)
@@ -87,31 +87,31 @@ func isUnforeseen(op *storepb.Op) bool {
 // isUnknown tells that of an inode that was judged.
 func isUnknown(judged *uint64) bool { return judged == nil || ids.Inode(*judged) == ids.UnknownInode }
 
-// foresee tells which inodes an operation changes, as far as the mount can, and what the kernel asks after it: to judge who may use the
+// predict tells which inodes an operation changes, as far as the mount can, and what the kernel asks after it: to judge who may use the
 // directory, to find the name, and for what is there. Inode 0 is the one of the result (lease.ForCreated). None: nothing is known. What is
 // missing here costs a round trip or two: the leader sees to it that nobody answers from what a command has changed.
-func foresee(op *storepb.Op) (changes []ids.Inode, next []*storepb.Query) {
+func predict(op *storepb.Op) (changes []ids.Inode, next []*storepb.Query) {
 	switch op := op.GetOp().(type) {
 	case *storepb.Op_Create:
 		changes = inodesOf([]uint64{op.Create.GetParent()})
-		next = append(ofName(op.Create.GetParent(), op.Create.GetName()), getAttr(0))
+		next = append(lookupQueries(op.Create.GetParent(), op.Create.GetName()), getAttr(0))
 	case *storepb.Op_Link:
 		changes = inodesOf([]uint64{op.Link.GetParent(), op.Link.GetIno()})
-		next = append(ofName(op.Link.GetParent(), op.Link.GetName()), getAttr(op.Link.GetIno()))
+		next = append(lookupQueries(op.Link.GetParent(), op.Link.GetName()), getAttr(op.Link.GetIno()))
 	case *storepb.Op_Unlink:
 		changes = inodesOf([]uint64{op.Unlink.GetParent(), op.Unlink.GetJudged()})
-		next = ofName(op.Unlink.GetParent(), op.Unlink.GetName())
+		next = lookupQueries(op.Unlink.GetParent(), op.Unlink.GetName())
 	case *storepb.Op_Rename:
 		r := op.Rename
 		changes = inodesOf([]uint64{r.GetParent(), r.GetNewParent(), r.GetJudged(), r.GetNewJudged()})
-		next = append(ofName(r.GetParent(), r.GetName()), lookupOf(r.GetNewParent(), r.GetNewName()))
+		next = append(lookupQueries(r.GetParent(), r.GetName()), lookupOf(r.GetNewParent(), r.GetNewName()))
 		if r.GetNewParent() != r.GetParent() {
 			next = append(next, getAttr(r.GetNewParent()))
 		}
 	case *storepb.Op_SetContent:
 		changes = inodesOf([]uint64{op.SetContent.GetIno(), op.SetContent.GetName().GetParent()}) // the name may become a lock
 		if name := op.SetContent.GetName(); name != nil {
-			next = ofName(name.GetParent(), name.GetName())
+			next = lookupQueries(name.GetParent(), name.GetName())
 		}
 		next = append(next, getAttr(op.SetContent.GetIno()), &storepb.Query{Query: &storepb.Query_Read{Read: new(storepb.Read)}})
 	case *storepb.Op_SetAttr:
@@ -127,8 +127,8 @@ func foresee(op *storepb.Op) (changes []ids.Inode, next []*storepb.Query) {
 	return slices.DeleteFunc(changes, func(ino ids.Inode) bool { return ino == 0 }), next
 }
 
-// ofName is what the kernel asks of a name before each call that uses it.
-func ofName(parent uint64, name []byte) []*storepb.Query {
+// lookupQueries is what the kernel asks of a name before each call that uses it.
+func lookupQueries(parent uint64, name []byte) []*storepb.Query {
 	return []*storepb.Query{getAttr(parent), lookupOf(parent, name)}
 }
 

@@ -25,7 +25,7 @@ func (c *Client) Leave(ctx context.Context, inUse func() bool) error {
 	if err == nil {
 		used := inUse()
 		c.left.Store(true)
-		err = c.farewell(ctx, used)
+		err = c.closeSession(ctx, used)
 	}
 	c.cancel()
 	err = errors.Join(err, c.holders.close())
@@ -54,8 +54,8 @@ func (c *Client) finishCalls(ctx context.Context) error {
 	return nil
 }
 
-func (c *Client) farewell(ctx context.Context, inUse bool) error {
-	session, _ := c.current.get()
+func (c *Client) closeSession(ctx context.Context, inUse bool) error {
+	session, _ := c.active.get()
 	if session == nil {
 		return nil
 	}

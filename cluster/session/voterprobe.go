@@ -9,10 +9,10 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// probedVoter is one that a client without a node probes while the leader works out an answer: asked by the leader,
+// voterProbe is one that a client without a node probes while the leader works out an answer: asked by the leader,
 // it would be heard after that. Their words are enough if both were in the leader's term after the query was asked (see the
 // package documentation); which of them was heard first does not matter. The leader judges whether the two are a majority.
-type probedVoter struct {
+type voterProbe struct {
 	mu     sync.Mutex
 	node   rpc.Node // nil: none is known
 	id     string
@@ -20,22 +20,22 @@ type probedVoter struct {
 	looked time.Time
 }
 
-// probedInterval is the least time between two searches for such a voter.
-const probedInterval = time.Second
+// voterSearchInterval is the least time between two searches for such a voter.
+const voterSearchInterval = time.Second
 
 // get answers nil while none is known; then one is looked for now and then, among the servers and while ctx lasts.
-func (v *probedVoter) get(ctx context.Context, servers func() []rpc.Node) (node rpc.Node, id string, instance uint64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.node == nil && time.Since(v.looked) > probedInterval {
-		v.looked = time.Now()
-		go v.look(ctx, servers())
+func (p *voterProbe) get(ctx context.Context, servers func() []rpc.Node) (node rpc.Node, id string, instance uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.node == nil && time.Since(p.looked) > voterSearchInterval {
+		p.looked = time.Now()
+		go p.look(ctx, servers())
 	}
-	return v.node, v.id, v.of
+	return p.node, p.id, p.of
 }
 
 // look takes the first server that answers and does not lead.
-func (v *probedVoter) look(ctx context.Context, servers []rpc.Node) {
+func (p *voterProbe) look(ctx context.Context, servers []rpc.Node) {
 	ctx, cancel := context.WithTimeout(ctx, rpc.ProbeTimeout)
 	defer cancel()
 	for _, node := range servers {
@@ -44,10 +44,10 @@ func (v *probedVoter) look(ctx context.Context, servers []rpc.Node) {
 			if err != nil || reply.GetLeads() {
 				return
 			}
-			v.mu.Lock()
-			defer v.mu.Unlock()
-			if v.node == nil {
-				v.node, v.id, v.of = node, reply.GetId(), reply.GetInstance()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if p.node == nil {
+				p.node, p.id, p.of = node, reply.GetId(), reply.GetInstance()
 			}
 		}()
 	}
@@ -55,10 +55,10 @@ func (v *probedVoter) look(ctx context.Context, servers []rpc.Node) {
 }
 
 // forget gives up a voter that was no help.
-func (v *probedVoter) forget(node rpc.Node) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.node == node {
-		v.node, v.looked = nil, time.Now()
+func (p *voterProbe) forget(node rpc.Node) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.node == node {
+		p.node, p.looked = nil, time.Now()
 	}
 }

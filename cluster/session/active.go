@@ -9,15 +9,15 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// live answers a session that the cluster has surely not given up yet, and waits for one if need be.
-func (c *Client) live(ctx context.Context) (*clientSession, error) {
+// awaitActive answers a session that the cluster has surely not given up yet, and waits for one if need be.
+func (c *Client) awaitActive(ctx context.Context) (*clientSession, error) {
 	for {
-		s, changed := c.current.get()
-		if s != nil && !s.fenced() {
+		s, changed := c.active.get()
+		if s != nil && !s.expiredLocally() {
 			return s, nil
 		}
 		if s != nil {
-			c.hurry()
+			c.keepaliveNow()
 		}
 		select {
 		case <-changed:
@@ -35,15 +35,15 @@ func (c *Client) Session() ids.Session {
 	if c.left.Load() {
 		return 0
 	}
-	if session, _ := c.current.get(); session != nil && !session.fenced() {
+	if session, _ := c.active.get(); session != nil && !session.expiredLocally() {
 		return session.id
 	}
-	if c.mayAsk(anything) != nil {
+	if c.checkAvailable(anyRequest) != nil {
 		return 0
 	}
-	ctx, cancel := c.patience(context.Background(), anything)
+	ctx, cancel := c.withTimeout(context.Background(), anyRequest)
 	defer cancel()
-	session, err := c.live(ctx)
+	session, err := c.awaitActive(ctx)
 	if err != nil {
 		return 0
 	}
@@ -52,7 +52,7 @@ func (c *Client) Session() ids.Session {
 
 // lastSession is Session at once: it may have been given up.
 func (c *Client) lastSession() ids.Session {
-	if session, _ := c.current.get(); session != nil {
+	if session, _ := c.active.get(); session != nil {
 		return session.id
 	}
 	return 0
@@ -60,7 +60,7 @@ func (c *Client) lastSession() ids.Session {
 
 // Remaining is for how long the session in use lasts if the cluster does not confirm it again; 0 if there is none.
 func (c *Client) Remaining() time.Duration {
-	s, _ := c.current.get()
+	s, _ := c.active.get()
 	if s == nil {
 		return 0
 	}

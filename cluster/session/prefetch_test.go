@@ -10,8 +10,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestWhatIsAskedAfterEachCommand are the questions that the kernel has the mount ask then, and what the command changes.
-func TestWhatIsAskedAfterEachCommand(t *testing.T) {
+// TestPredictedQueries are the questions that the kernel has the mount ask then, and what the command changes.
+func TestPredictedQueries(t *testing.T) {
 	for _, test := range []struct {
 		name, op string
 		changes  []ids.Inode
@@ -49,7 +49,7 @@ func TestWhatIsAskedAfterEachCommand(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			op := new(storepb.Op)
 			require.NoError(t, prototext.Unmarshal([]byte(test.op), op))
-			changes, next := foresee(op)
+			changes, next := predict(op)
 			require.ElementsMatch(t, test.changes, changes)
 			require.Len(t, next, len(test.next))
 			for i, query := range next {
@@ -61,7 +61,7 @@ func TestWhatIsAskedAfterEachCommand(t *testing.T) {
 	}
 }
 
-func TestWhatIsTakenAwayMayBeUnknown(t *testing.T) {
+func TestUnpredictedRemovals(t *testing.T) {
 	for text, unknown := range map[string]bool{
 		`unlink {judged: 9}`: false, `unlink {}`: true, `unlink {judged: 18446744073709551615}`: true,
 		`rename {judged: 9 new_judged: 0}`: false, `rename {judged: 9}`: true, `rename {new_judged: 9}`: true,
@@ -69,18 +69,18 @@ func TestWhatIsTakenAwayMayBeUnknown(t *testing.T) {
 	} {
 		op := new(storepb.Op)
 		require.NoError(t, prototext.Unmarshal([]byte(text), op))
-		require.Equal(t, unknown, isUnforeseen(op), text)
+		require.Equal(t, unknown, isUnpredicted(op), text)
 	}
 }
 
-// TestQuestionsThatWereUsedGoWithACommand after its own, as many as there is room for.
-func TestQuestionsThatWereUsedGoWithACommand(t *testing.T) {
-	own := ofName(5, []byte("a"))
+// TestUsedQuestionsArePrefetched after its own, as many as there is room for.
+func TestUsedQuestionsArePrefetched(t *testing.T) {
+	own := lookupQueries(5, []byte("a"))
 	again := []string{questionOf(own[1]), "no question"}
 	for ino := range uint64(10) {
 		again = append(again, questionOf(getAttr(10+ino)))
 	}
-	all := withThese(own, again)
+	all := addQuestions(own, again)
 	require.Len(t, all, 8)
 	require.Equal(t, own, all[:2])
 	require.EqualValues(t, 10, all[2].GetGetAttr().GetIno())

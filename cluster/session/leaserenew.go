@@ -42,7 +42,7 @@ func (c *Client) keepLease() {
 	for {
 		holder, generation, isUsed := c.leases.Lease(hostinfo.BootTime())
 		if !isUsed || c.alive.Err() != nil {
-			c.giveBack()
+			c.releaseLease()
 			return
 		}
 		if generation != of || holder != whose {
@@ -84,9 +84,9 @@ func inodesOf(numbers []uint64) []ids.Inode {
 	return inodes
 }
 
-// giveBack tells the leader that nothing is held any more, so that no change waits for this mount. If it does not come to know, one
+// releaseLease tells the leader that nothing is held any more, so that no change waits for this mount. If it does not come to know, one
 // may wait until the lease is over, or until this mount wants another one.
-func (c *Client) giveBack() {
+func (c *Client) releaseLease() {
 	holder, generation := c.leases.Clear()
 	if generation == 0 {
 		return

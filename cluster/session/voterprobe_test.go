@@ -48,12 +48,12 @@ func TestProbedVoterMustBeInTheLeadersTerm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			voter := &scriptedNode{probe: func() (*clusterpb.ProbeReply, error) { return c.word, c.failure }}
-			client := &Client{router: rpc.NewRouter(nil, leader), current: newCurrent(), cluster: new(affiliation), timeout: time.Minute}
-			client.probed.node, client.probed.id = voter, "v"
+			client := &Client{router: rpc.NewRouter(nil, leader), active: newActiveSession(), cluster: new(clusterBinding), timeout: time.Minute}
+			client.voterProbe.node, client.voterProbe.id = voter, "v"
 			result, err := client.Query(t.Context(), &storepb.Query{})
 			require.NoError(t, err)
 			require.Equal(t, c.want, result.GetMessage())
-			require.Equal(t, c.want == "confirmed", client.probed.node == nil, "it was no help")
+			require.Equal(t, c.want == "confirmed", client.voterProbe.node == nil, "it was no help")
 		})
 	}
 }

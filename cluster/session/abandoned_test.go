@@ -8,9 +8,9 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// TestWhatWasGivenUpLately is remembered for a while after it is settled.
-func TestWhatWasGivenUpLately(t *testing.T) {
-	var u unsettled
+// TestRecentlyAbandonedCalls is remembered for a while after it is settled.
+func TestRecentlyAbandonedCalls(t *testing.T) {
+	var u pendingCalls
 	require.False(t, u.lately())
 	one, other := u.begin(false), u.begin(true)
 	u.end(one)
