@@ -34,6 +34,7 @@ var errnos = map[storepb.Code]syscall.Errno{
 	storepb.Code_QUOTA:             syscall.EDQUOT,
 	storepb.Code_NOT_PERMITTED:     syscall.EPERM,
 	storepb.Code_NO_ACCESS:         syscall.EACCES,
+	storepb.Code_OTHER_RULES:       syscall.EXDEV,
 	storepb.Code_TOO_MANY_LINKS:    syscall.EMLINK,
 	storepb.Code_NO_ATTRIBUTE:      syscall.ENODATA,
 	storepb.Code_UNSUPPORTED:       syscall.EOPNOTSUPP,

@@ -155,3 +155,46 @@ func matchChar(token, char string) bool {
 	}
 	return token == char
 }
+
+// Below returns a string that decides which names below a directory fit a pattern: below two directories with equal strings, the names at the same
+// place both fit or neither does. The directory is a path like that of Match; empty: the root. It takes no more steps than Match.
+func Below(pattern, dir string) string {
+	if !strings.Contains(pattern, "/") {
+		return "" // where a name is does not count
+	}
+	elements := strings.Split(strings.TrimPrefix(pattern, "/"), "/")
+	at := newPlaces(len(elements))
+	at.add(elements, 0)
+	for element := range strings.SplitSeq(dir, "/") {
+		if dir == "" {
+			break // the root
+		}
+		next := newPlaces(len(elements))
+		for i, isAt := range at[:len(elements)] {
+			switch {
+			case isAt != here:
+			case elements[i] == "**":
+				next.add(elements, i)
+			case matchElement(elements[i], element):
+				next.add(elements, i+1)
+			}
+		}
+		at = next
+	}
+	return string(at[:len(elements)]) // at its end a pattern fits the directory itself, and nothing below
+}
+
+// places are how many elements of a pattern may be used up by a path.
+type places []byte
+
+const here = 'x'
+
+func newPlaces(elements int) places { return make(places, elements+1) }
+
+// add notes a place, and those that follow as ** may be no element.
+func (p places) add(elements []string, place int) {
+	p[place] = here
+	if place < len(elements) && elements[place] == "**" {
+		p.add(elements, place+1)
+	}
+}

@@ -19,6 +19,9 @@ type acquisition struct {
 func (k *keeper) acquire(by *storepb.Caller, e *entry, in *inode, how acquisition) *entry {
 	e.made, e.token, e.acquired, e.known, e.contentAt = k.index, ids.Token(k.index), k.time, in.facts, k.time
 	e.says = k.tree.saysOf(how.says, e.parent)
+	if in.manyNames {
+		e.maker = nil
+	}
 	if e.exclusive = how.exclusive; e.exclusive {
 		creator := cmp.Or(how.creator, by)
 		e.madeOn, e.madeBy = share(creator.GetHost()), creator.GetPid()
@@ -34,6 +37,9 @@ func (k *keeper) succeed(by *storepb.Caller, before, incoming *entry, old, in *i
 	e := *before
 	e.ino, e.made, e.stale, e.maker, e.exclusive = in.ino, k.index, incoming.stale.withoutMaker(), m, false
 	e.madeOn, e.madeBy, e.contentAt = sharedString{}, 0, k.time
+	if in.manyNames {
+		e.maker = nil
+	}
 	if says := asCounted(old, in.content, in.facts); says != in.facts && in.nlink == 1 {
 		counted := *in
 		counted.facts, counted.gone = says, nil
@@ -45,7 +51,7 @@ func (k *keeper) succeed(by *storepb.Caller, before, incoming *entry, old, in *i
 
 // hold puts an entry whose content has become another one, with what is known of the holder now.
 func (k *keeper) hold(by *storepb.Caller, e *entry, old, in *inode, known *facts) *entry {
-	if in.unlisted && (e.announced || e.pending != nil) {
+	if (in.unlisted || in.manyNames) && (e.announced || e.pending != nil) {
 		return k.lapse(by, e, old, in, known)
 	}
 	before, wasKnown := *e, e.known != nil
@@ -56,7 +62,7 @@ func (k *keeper) hold(by *storepb.Caller, e *entry, old, in *inode, known *facts
 	if known != nil {
 		e.known = known
 	}
-	if known == nil && wasKnown && !mayBegin(e.known.Format, in.content) {
+	if known == nil && wasKnown && (in.manyNames || !mayBegin(e.known.Format, in.content)) {
 		if !k.goesOn(e, old, in) {
 			return k.lapse(by, e, old, in, nil)
 		}
@@ -85,7 +91,7 @@ func (k *keeper) lapse(by *storepb.Caller, e *entry, old, in *inode, known *fact
 
 // contentChanged is for every name of an inode whose content was replaced.
 func (k *keeper) contentChanged(by *storepb.Caller, old, in *inode) {
-	for _, e := range k.tree.namesOf(in.ino) {
+	for _, e := range k.tree.judgedNames(in) {
 		changed := *e
 		changed.stale = nil
 		if len(old.content) > 0 || len(in.content) > 0 {

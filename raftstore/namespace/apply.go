@@ -14,6 +14,7 @@ func (ns *Namespace) Apply(index ids.Index, cmd *storepb.Command) *storepb.Resul
 	passed := len(ns.tree.touched)
 	result := ns.applyOnce(cmd)
 	ns.judgeUnlocked()
+	ns.listLocked()
 	ns.touchedOwn = len(ns.tree.touched) > passed
 	return result
 }

@@ -33,7 +33,7 @@ func (ns *Namespace) setAttr(by *storepb.Caller, op *storepb.SetAttr) *storepb.R
 	changed.ctime, changed.changed = ns.time, ns.index
 	ns.tree.putInode(&changed)
 	if changed.mtime != in.mtime && ns.rules.byPattern.Len() > 0 {
-		ns.judgeAgain(ns.tree.namesOf(in.ino)...)
+		ns.judgeAgain(ns.tree.judgedNames(in)...)
 	}
 	return &storepb.Result{Attr: changed.attr()}
 }

@@ -69,6 +69,9 @@ func (ns *Namespace) moveBack(e *entry, in *inode, undo *storepb.Undo) bool {
 		return false
 	}
 	back := &entry{parent: ids.Inode(undo.GetBackParent()), name: string(undo.GetBackName())}
+	if ns.refuseJudging(e, back, in) != nil {
+		return false
+	}
 	ns.move(nil, e, back, in, nil, &moving{
 		maker: makerFrom(undo.GetBackMaker()), exclusive: undo.GetBackExclusive(), says: undo.GetBackSays(), reason: takenBack,
 		creator: &storepb.Caller{Host: undo.GetBackMadeOn(), Pid: undo.GetBackMadeBy()},

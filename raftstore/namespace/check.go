@@ -3,7 +3,6 @@ package namespace
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -98,12 +97,18 @@ func (ts *tables) checkEntry(e *entry) error {
 func (ts *tables) checkOrphans() error {
 	var err error
 	pinned := 0
-	ts.tree.orphans.byIno.Scan(func(ino ids.Inode, o *orphan) bool {
-		if in, found := ts.tree.inode(ino); !found || in.nlink > 0 || !slices.IsSorted(o.keptBy) || len(slices.Compact(slices.Clone(o.keptBy))) < len(o.keptBy) {
+	ts.tree.orphans.byIno.Scan(func(ino ids.Inode, _ *orphan) bool {
+		if in, found := ts.tree.inode(ino); !found || in.nlink > 0 {
 			err = fmt.Errorf("orphan %d", ino)
 		}
-		if o.isPinned() {
+		if ts.tree.orphans.isPinned(ino) {
 			pinned++
+		}
+		return err == nil
+	})
+	ts.tree.orphans.pins.Scan(func(p pin) bool {
+		if _, found := ts.tree.orphans.byIno.Get(p.ino); !found {
+			err = fmt.Errorf("session %d keeps inode %d, which is no orphan", p.session, p.ino)
 		}
 		return err == nil
 	})

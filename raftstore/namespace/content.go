@@ -48,7 +48,11 @@ func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *s
 
 // refuseContent asks the guards of all names, and compares what the caller saw under the one it used.
 func (ns *Namespace) refuseContent(by *storepb.Caller, op *storepb.SetContent, name *entry, in *inode) *storepb.Result {
-	for _, e := range ns.tree.namesOf(in.ino) {
+	names := ns.tree.judgedNames(in)
+	if in.manyNames && name != nil {
+		names = []*entry{name}
+	}
+	for _, e := range names {
 		var seen []*storepb.Observation
 		if name != nil && e.parent == name.parent && e.name == name.name {
 			seen = op.GetObservations()
@@ -67,7 +71,7 @@ func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.S
 	more := changed.bytes() - in.bytes()
 	var ofName func(*entry) int64
 	all := more
-	if factsOf(op.GetFacts()) != nil {
+	if factsOf(op.GetFacts()) != nil && !in.manyNames {
 		ofName = func(e *entry) int64 {
 			known := *e
 			known.known = nil
@@ -80,13 +84,16 @@ func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.S
 	if code := ns.tree.ledger.room(by, in.payer(), 0, all); code != storepb.Code_OK {
 		return ns.tree.ledger.refuse(code, in.payer())
 	}
-	return refuseBelow(ns.tree.roomToGrow(in.ino, more, ofName))
+	return refuseBelow(ns.tree.roomToGrow(in, more, ofName))
 }
 
 func (k *keeper) replaceContent(cmd *storepb.Command, in *inode, content []byte, what *storepb.Facts) *inode {
 	by, changed := cmd.GetCaller(), *in
 	says := asCounted(in, content, k.factsNow(what))
 	changed.evidence = what.GetEvidence()
+	if in.manyNames {
+		says, changed.evidence = nil, nil
+	}
 	changed.shared = bytes.HasPrefix(content, in.content) && (in.shared || len(in.content) > 0 && in.host.String() != by.GetHost())
 	changed.facts, changed.gone, changed.host = says, in.goneStill(says), share(by.GetHost())
 	changed.content = content

@@ -16,7 +16,7 @@ import (
 // countsAsLock reports whether a kernel lock that a caller asks for guards the file from then on. asked are processes of which the
 // caller's mount has to say whether the caller is of their family; nil: it has, or need not.
 func (j *judge) countsAsLock(by *storepb.Caller, op *storepb.TakeLock, in *inode) (counts bool, asked []*process) {
-	if in.kernelLocked || in.unlisted {
+	if in.kernelLocked || in.unlisted || in.manyNames {
 		return true, nil
 	}
 	known, holders := j.holdersOf(in)
@@ -67,7 +67,7 @@ func (k *keeper) noteKernelLock(in *inode) {
 	locked := *in
 	locked.kernelLocked = true
 	k.tree.putInode(&locked)
-	for _, e := range k.tree.namesOf(in.ino) {
+	for _, e := range k.tree.judgedNames(in) {
 		data := *e
 		data.stale = nil
 		k.putJudged(&data, &locked)
@@ -91,7 +91,7 @@ func (k *keeper) judgeUnlocked() {
 		if !found || !in.otherLocked {
 			continue
 		}
-		for _, e := range k.tree.namesOf(ino) {
+		for _, e := range k.tree.judgedNames(in) {
 			if e.stale != nil {
 				k.judgeAgain(e)
 			} else {

@@ -154,6 +154,7 @@ func TestLimits(t *testing.T) {
 
 func TestLinkLimit(t *testing.T) {
 	tr := newDriver(t)
+	tr.says = storepb.NameSays_SAYS_DATA
 	ino := tr.file(RootIno, "f")
 	in, _ := tr.ns.tree.inode(ids.Inode(ino))
 	many := *in

@@ -19,24 +19,6 @@ func (t *tree) depth(dir ids.Inode) int {
 	return depth
 }
 
-// height is the number of directory levels below dir.
-func (t *tree) height(dir *inode) int {
-	if dir.nlink <= 2 {
-		return 0
-	}
-	highest := 0
-	t.byName.Ascend(&entry{parent: dir.ino}, func(e *entry) bool {
-		if e.parent != dir.ino {
-			return false
-		}
-		if child, found := t.inode(e.ino); found && child.isDir() {
-			highest = max(highest, 1+t.height(child))
-		}
-		return true
-	})
-	return highest
-}
-
 // mayMove refuses to put a directory below itself or too deep.
 func (t *tree) mayMove(moved *inode, newParent ids.Inode) storepb.Code {
 	if !moved.isDir() || moved.parent == newParent {
@@ -52,7 +34,7 @@ func (t *tree) mayMove(moved *inode, newParent ids.Inode) storepb.Code {
 		}
 		dir = in.parent
 	}
-	if t.depth(newParent)+1+t.height(moved) > MaxDepth {
+	if t.depth(newParent)+1+t.below[moved.ino].height() > MaxDepth {
 		return storepb.Code_NAME_TOO_LONG
 	}
 	return storepb.Code_OK

@@ -1,6 +1,8 @@
 package namespace
 
 import (
+	"cmp"
+
 	"lockfs/formats/lockfact"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -29,13 +31,25 @@ type entry struct {
 	pending   *pending        // the event is to come; nil: none will
 	stale     *staleness
 	due       int64 // when lockfs finds it stale or removes it, with the rule for its path; 0: never
+
+	// These follow from the inode and the rules, like due, lock and format.
+	guarded bool         // a guard may refuse to move it while it is not stale
+	ruled   bool         // a rule makes it a lock, if it is a directory's
+	timeout *hostTimeout // nil: the name waits for its silent host for ever
 }
+
+// isGuarded reports whether a guard may refuse to move the name.
+func (e *entry) isGuarded() bool { return e.guarded && e.stale == nil }
 
 // Cookies of the two entries that every directory has; others are larger.
 const (
 	cookieSelf   = 1
 	cookieParent = 2
 )
+
+func compareByName(a, b *entry) int {
+	return cmp.Or(cmp.Compare(a.parent, b.parent), cmp.Compare(a.name, b.name))
+}
 
 func lessByName(a, b *entry) bool {
 	if a.parent != b.parent {

@@ -77,7 +77,10 @@ func (k *keeper) tick() *storepb.Result {
 		why *staleness
 	}
 	var found []lost
-	k.eachImpatient(k.time, func(e *entry, why *staleness) { found = append(found, lost{e, why}) })
+	k.eachTimedOut(k.time, func(e *entry, why *staleness) bool {
+		found = append(found, lost{e, why})
+		return len(found) < expiryBatch
+	})
 	for _, l := range found {
 		k.markStale(l.e, l.why)
 	}

@@ -60,7 +60,7 @@ func (j *judge) counts(e *entry, in *inode) bool {
 
 // groundOf judges by the inode, which may be one that is not in the tree yet.
 func (j *judge) groundOf(e *entry, in *inode) ground {
-	if in.unlisted || in.kernelLocked {
+	if in.unlisted || in.kernelLocked || in.manyNames {
 		return isData
 	}
 	if rule := j.ruleOn(e, in); rule != nil {

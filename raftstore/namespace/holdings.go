@@ -113,7 +113,42 @@ func (x *holdings) holdsAny(host string) bool {
 		found = h.host() == host
 		return false
 	})
-	return found || len(x.madeOn(host, nil)) > 0
+	x.byMaker.Ascend(made{host: host}, func(m made) bool {
+		found = found || m.host == host
+		return false
+	})
+	return found
+}
+
+// afterBoot is larger than each process of a boot, and smaller than those of the next one in order.
+func afterBoot(boot string) processID { return processID{bootID: share(boot + "\x00")} }
+
+// heldInOtherBoots lists what processes of a host hold that are of other boots than one.
+func (x *holdings) heldInOtherBoots(host, boot string) (found []held) {
+	add := func(h held) bool {
+		other := h.host() == host && h.says.process.bootID.String() != boot
+		if other {
+			found = append(found, h)
+		}
+		return other
+	}
+	x.byProcess.Ascend(firstOf(host, nil), add)
+	x.byProcess.Ascend(firstOf(host, &process{processID: afterBoot(boot)}), add)
+	return found
+}
+
+// madeInOtherBoots lists the names whose makers are processes of a host and of other boots than one.
+func (x *holdings) madeInOtherBoots(host, boot string) (found []made) {
+	add := func(m made) bool {
+		other := m.host == host && m.by.bootID.String() != boot
+		if other {
+			found = append(found, m)
+		}
+		return other
+	}
+	x.byMaker.Ascend(made{host: host}, add)
+	x.byMaker.Ascend(made{host: host, by: afterBoot(boot)}, add)
+	return found
 }
 
 // processesOn answers each process of a host once that holds something or, as a maker, may come to hold it.

@@ -30,15 +30,15 @@ func (k *keeper) hostCame(name, bootID, machine string) {
 	k.hosts.byName.Set(name, &came)
 	reason := fmt.Sprintf("its host %s has booted since", name)
 	var lost []held
-	for _, held := range k.tree.holdings.heldOn(name, nil) {
-		if held.says.process.bootID.String() != bootID && held.says.machine.String() == machine {
+	for _, held := range k.tree.holdings.heldInOtherBoots(name, bootID) {
+		if held.says.machine.String() == machine {
 			lost = append(lost, held)
 		}
 	}
 	k.loseProcesses(lost, reason, true)
 	var made []made
-	for _, m := range k.tree.holdings.madeOn(name, nil) {
-		if e, found := k.tree.entry(m.parent, []byte(m.name)); found && m.by.bootID.String() != bootID && e.maker.machine.String() == machine {
+	for _, m := range k.tree.holdings.madeInOtherBoots(name, bootID) {
+		if e, found := k.tree.entry(m.parent, []byte(m.name)); found && e.maker.machine.String() == machine {
 			made = append(made, m)
 		}
 	}

@@ -37,6 +37,7 @@ type inode struct {
 	otherLocked  bool     // it has or had one that does not count
 	evidence     []string // pieces of evidence that a content of no format, or a target, is a lock's
 	shared       bool     // several hosts append to it, as to a log
+	manyNames    bool     // it had more names than a lock may have, and is data for good
 }
 
 // payer returns the user that the inode counts for.

@@ -58,6 +58,7 @@ func requireConsistent(t require.TestingT, ns *Namespace) {
 	requireOrphansConsistent(t, ns)
 	requireRepliesConsistent(t, ns)
 	requireIndexed(t, ns)
+	requireSubtreesCounted(t, ns)
 	requireJudged(t, ns)
 	requireHostsConsistent(t, ns)
 	requireEventsConsistent(t, ns)
@@ -78,7 +79,7 @@ func requireOrphansConsistent(t require.TestingT, ns *Namespace) {
 	ns.tree.orphans.byIno.Scan(func(ino ids.Inode, o *orphan) bool {
 		_, found := ns.tree.inode(ino)
 		require.True(t, found, "orphan %d has an inode", ino)
-		if !o.isPinned() {
+		if !ns.tree.orphans.isPinned(ino) {
 			expiring++
 			at, found := ns.tree.orphans.expiring.Get(o)
 			require.True(t, found && at == o, "orphan %d expires", ino)
@@ -86,6 +87,85 @@ func requireOrphansConsistent(t require.TestingT, ns *Namespace) {
 		return true
 	})
 	require.Equal(t, expiring, ns.tree.orphans.expiring.Len())
+	ns.tree.orphans.pins.Scan(func(p pin) bool {
+		_, orphaned := ns.tree.orphans.byIno.Get(p.ino)
+		_, found := ns.tree.orphans.pinsBySession.Get(p)
+		require.True(t, orphaned && found, "pin %+v", p)
+		return true
+	})
+	require.Equal(t, ns.tree.orphans.pins.Len(), ns.tree.orphans.pinsBySession.Len())
+}
+
+// requireSubtreesCounted compares what is kept of all names below each directory with the names, and the indexes that skip the others.
+func requireSubtreesCounted(t require.TestingT, ns *Namespace) {
+	timeouts, guarded, listed := 0, 0, 0
+	used, guardedBelow, heights := map[ids.Inode]usage{}, map[ids.Inode]int{}, map[ids.Inode]int{}
+	ns.tree.byName.Scan(func(e *entry) bool {
+		in, _ := ns.tree.inode(e.ino)
+		for above, levels := e.parent, 1; ; levels++ {
+			u := used[above]
+			u.add(1, in.bytesByName()+e.bytes())
+			used[above] = u
+			if e.isGuarded() {
+				guardedBelow[above]++
+			}
+			if in.isDir() {
+				heights[above] = max(heights[above], levels)
+			}
+			if above == RootIno {
+				return true
+			}
+			dir, _ := ns.tree.inode(above)
+			above = dir.parent
+		}
+	})
+	ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
+		s := ns.tree.below[ino]
+		require.Equal(t, in.isDir(), s != nil, "inode %d", ino)
+		if s == nil {
+			return true
+		}
+		require.Equal(t, []any{ino, used[ino], guardedBelow[ino], heights[ino]}, []any{s.dir, s.used, s.guarded, s.height()}, "directory %d", ino)
+		require.True(t, ino == RootIno && s.up == nil || in.nlink == 0 || s.up == ns.tree.below[in.parent], "directory %d", ino)
+		return true
+	})
+	ns.tree.byName.Scan(func(e *entry) bool {
+		in, _ := ns.tree.inode(e.ino)
+		if in.nlink > mostLockNames {
+			require.True(t, in.manyNames || in.isDir())
+		}
+		if e.isGuarded() {
+			guarded++
+			require.Contains(t, ns.tree.guardedBelow(RootIno), e)
+		}
+		if e.mayTimeOut() {
+			timeouts++
+		}
+		if ns.tree.mayBeListed(e) {
+			listed++
+			at, found := ns.tree.listed.Get(e)
+			require.True(t, found && at == e, "%q may be listed", e.name)
+		}
+		isListed := (reader{&ns.judge}).isListed(e, in) && (!ns.tree.isFull(in) || (reader{&ns.judge}).isHeldByCreator(e, in))
+		if isListed && (!in.manyNames || ns.tree.nameOf(e.ino) == e) {
+			require.True(t, ns.tree.mayBeListed(e), "%q is in the list of locks", e.name)
+		}
+		if g := ns.guardOf(e, in); g.Guard != lockfact.GuardAnyone && e.stale == nil {
+			require.True(t, e.guarded, "%q has a guard", e.name)
+		}
+		return true
+	})
+	require.Equal(t, []int{guarded, timeouts}, []int{ns.tree.guarded.Len(), ns.tree.timeouts.Len()})
+	require.GreaterOrEqual(t, ns.tree.listed.Len(), listed)
+	require.Len(t, ns.tree.guardedBelow(RootIno), guarded)
+	watchers := map[watcher]int{}
+	ns.sessions.byID.Scan(func(_ ids.Session, s *session) bool {
+		if w, ok := s.watches(); ok {
+			watchers[w]++
+		}
+		return true
+	})
+	require.Equal(t, watchers, ns.sessions.watchers)
 }
 
 func requireRepliesConsistent(t require.TestingT, ns *Namespace) {
@@ -177,7 +257,10 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 		require.True(t, in.gone == nil || in.facts.process != nil, "%q has no process that could be gone", e.name)
 		again := *e
 		ns.judgeEntry(&again, in)
-		require.True(t, again.stale == e.stale && again.due == e.due && again.lock == e.lock && (!e.lock || again.format == e.format), "%q judged again is %+v, not %+v", e.name, again, *e)
+		if again.format = e.format; e.lock {
+			again.format = ns.govern(e, in).Format
+		}
+		require.True(t, again.sameJudgement(e), "%q judged again is %+v, not %+v", e.name, again, *e)
 
 		g := ns.govern(e, in)
 		isRemoved := g.OnStale == lockfact.Remove && !ns.locks.Locked(in.ino) && (!ns.tree.isFull(in) || holdsOnlyItsCreatorsLocks(ns, e, in))
@@ -252,7 +335,7 @@ func isLockByTheBook(ns *Namespace, e *entry, in *inode) bool {
 	}
 	byRule := rule.GetHolder() != "" || rule.GetStaleAfter() != 0 || rule.GetGuard() == "host" ||
 		rule.GetFormat() != "" && rule.GetFormat() != "none"
-	return !in.unlisted && !in.kernelLocked && rule.GetFormat() != "data" && (byRule || own)
+	return !in.unlisted && !in.kernelLocked && !in.manyNames && rule.GetFormat() != "data" && (byRule || own)
 }
 
 func isLockWithoutRules(ns *Namespace, e *entry, in *inode) bool {

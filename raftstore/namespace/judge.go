@@ -39,7 +39,7 @@ func (j *judge) ruleFor(e *entry) *storepb.Rule {
 
 func (j *judge) govern(e *entry, in *inode) governed {
 	g := governed{Facts: lockfact.NoneFacts(in.host.String())}
-	if in.kernelLocked {
+	if in.kernelLocked || in.manyNames {
 		return g
 	}
 	if j.counts(e, in) {

@@ -1,10 +1,12 @@
 package namespace
 
 import (
+	"fmt"
 	"strings"
 
 	"lockfs/raftstore/glob"
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
 )
 
 func (k *keeper) putJudged(e *entry, in *inode) *entry {
@@ -36,18 +38,39 @@ func (k *keeper) judgeAgain(names ...*entry) {
 			continue
 		}
 		judged := *e
-		if k.judgeEntry(&judged, in); judged.stale != e.stale || judged.due != e.due || judged.lock != e.lock || judged.format != e.format {
+		if k.judgeEntry(&judged, in); !judged.sameJudgement(e) {
 			k.tree.putEntry(&judged)
 		}
 		k.judgeDirectoryOf(e, judged.lock != e.lock)
 	}
 }
 
-// judgeBelow judges every name in and below a directory that was moved.
-func (k *keeper) judgeBelow(dir ids.Inode) {
-	if k.rules.byPattern.Len() == 0 {
-		return
+// placeFor returns the path that a directory has, or is to have; empty if there is no rule and it does not matter.
+func (k *keeper) placeFor(e *entry, in *inode) string {
+	if !in.isDir() || !k.rules.are() {
+		return ""
 	}
+	return k.tree.path(e)
+}
+
+// refuseJudging refuses to rename a directory to where other rules count for the names below, if these are too many to be judged again.
+func (k *keeper) refuseJudging(source, target *entry, moved *inode) *storepb.Result {
+	from, to := k.placeFor(source, moved), k.placeFor(target, moved)
+	if from == to || k.tree.below[moved.ino].used.inodes <= mostMoved || !k.rules.differBelow(from, to) {
+		return nil
+	}
+	return &storepb.Result{Code: storepb.Code_OTHER_RULES, Message: fmt.Sprintf(
+		"%d names are below the directory, for which other rules count at its new place: with more than %d, copy and remove it", k.tree.below[moved.ino].used.inodes, mostMoved)}
+}
+
+// judgeMoved judges every name below a directory that was moved, if other rules count there.
+func (k *keeper) judgeMoved(dir *inode, from, to string) {
+	if from != to && k.rules.differBelow(from, to) {
+		k.judgeBelow(dir.ino)
+	}
+}
+
+func (k *keeper) judgeBelow(dir ids.Inode) {
 	for _, e := range k.tree.entriesOf(dir) {
 		k.judgeAgain(e)
 		if in, found := k.tree.inode(e.ino); found && in.isDir() {

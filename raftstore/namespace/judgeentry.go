@@ -10,7 +10,25 @@ func (j *judge) judgeEntry(e *entry, in *inode) {
 		e.stale = nil
 	}
 	e.due = j.dueTime(e, in, g)
-	e.lock, e.format = !in.isDir() && j.groundOf(e, in) != isData, g.Format
+	ground := j.groundOf(e, in)
+	e.lock, e.format, e.ruled = !in.isDir() && ground != isData, g.Format, in.isDir() && ground == byRule
+	e.guarded, e.timeout = j.mayRefuse(e, in, g), hostTimeoutOf(g)
+}
+
+// sameJudgement reports whether a name was judged the same twice.
+func (e *entry) sameJudgement(other *entry) bool {
+	return e.stale == other.stale && e.due == other.due && e.lock == other.lock && e.format == other.format && e.ruled == other.ruled &&
+		e.guarded == other.guarded && e.timeout.equal(other.timeout)
+}
+
+// mayRefuse reports whether a guard of a name may refuse something, now or while the lock is being written.
+func (j *judge) mayRefuse(e *entry, in *inode, g governed) bool {
+	if g.Guard == lockfact.GuardAnyone && in.facts == nil && e.known != nil {
+		before := *in
+		before.facts = e.known
+		g = j.govern(e, &before)
+	}
+	return g.Guard != lockfact.GuardAnyone
 }
 
 func (j *judge) dueTime(e *entry, in *inode, g governed) int64 {

@@ -189,7 +189,7 @@ func requireCounted(t require.TestingT, ns *Namespace) {
 		}
 	}
 	ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
-		if o, found := ns.tree.orphans.byIno.Get(ino); found && !o.isPinned() {
+		if _, found := ns.tree.orphans.byIno.Get(ino); found && !ns.tree.orphans.isPinned(ino) {
 			forgotten += uint64(in.bytes())
 		} else {
 			count(in.payer(), 1, uint64(in.bytes()))

@@ -27,6 +27,9 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 	if refused := ns.refuseGrowth(0, nameOverhead); refused != nil {
 		return refused, nil
 	}
+	if refused := ns.mayHaveMore(caller, in); refused != nil {
+		return refused, nil
+	}
 	made := &entry{parent: ids.Inode(op.GetParent()), name: string(op.GetName()), ino: in.ino}
 	var code storepb.Code
 	if made.maker, code = ns.makerOf(caller, made); code != storepb.Code_OK {
@@ -37,11 +40,12 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 	if refused := ns.tree.roomForName(caller, &linked, 0, made.bytes()); refused != nil {
 		return refused, nil
 	}
-	if code := ns.tree.roomBelow(made.parent, 1, in.bytes()+made.bytes()); code != storepb.Code_OK {
+	if code := ns.tree.roomBelow(made.parent, 1, in.bytesByName()+made.bytes()); code != storepb.Code_OK {
 		return refuseBelow(code), nil
 	}
 	made.cookie = ns.tree.newCookie()
-	in = ns.changeLinks(&linked, +1)
+	in = ns.changeLinks(ns.prepareForMore(&linked), +1)
+	made.known = in.facts
 	made = ns.acquire(caller, made, in, acquisition{exclusive: true, says: op.GetSays(), done: true})
 	ns.touchDir(ids.Inode(op.GetParent()), 0)
 	return &storepb.Result{Attr: in.attr(), Observations: ns.observations(made)}, undoOf(made)

@@ -37,9 +37,14 @@ func (t *tree) countLock(e *entry, sign int) {
 
 // countFilled is told that a directory has its first entry now (sign -1) or has lost its last one.
 func (t *tree) countFilled(dir ids.Inode, sign int) {
-	if e := t.nameOf(dir); e != nil && e.isLockDir() {
+	e := t.nameOf(dir)
+	if e == nil {
+		return
+	}
+	if e.isLockDir() {
 		t.lockCounts.dirs += sign
 	}
+	t.list(e)
 }
 
 // hasOne tells whether a directory has exactly one entry.

@@ -43,6 +43,7 @@ func TestHostsAreCounted(t *testing.T) {
 func TestPatienceIsWithSilentHosts(t *testing.T) {
 	tr := newDriver(t)
 	tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: int64(time.Minute)}).ok()
+	tr.take(there, "lock", pidFacts(storepb.Format_PID, processOf(1)))
 	require.False(t, tr.ns.AwaitsHosts())
 	tr.giveUp(there)
 	require.True(t, tr.ns.AwaitsHosts())

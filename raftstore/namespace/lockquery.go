@@ -24,7 +24,7 @@ func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 	var locks []*storepb.Lock
 	bytes := 0
 	from := &entry{parent: ids.Inode(q.GetAfterParent()), name: string(q.GetAfterName())}
-	r.tree.byName.Ascend(from, func(e *entry) bool {
+	r.tree.listed.Ascend(from, func(e *entry) bool {
 		if e.parent == from.parent && e.name == from.name {
 			return true
 		}

@@ -16,6 +16,7 @@ type moving struct {
 
 // move gives source's inode the target's name. A name that was replaced keeps its place in listings.
 func (k *keeper) move(by *storepb.Caller, source, target *entry, moved, replaced *inode, how *moving) (made *entry) {
+	from, to := k.placeFor(source, moved), k.placeFor(target, moved)
 	if source.announced {
 		k.emitReleased(source, moved, by, how.reason, "")
 	}
@@ -29,7 +30,7 @@ func (k *keeper) move(by *storepb.Caller, source, target *entry, moved, replaced
 		made = k.acquire(by, free, moved, acquisition{exclusive: how.exclusive, says: how.says, creator: how.creator, done: true})
 	}
 	if moved.isDir() {
-		k.judgeBelow(moved.ino)
+		k.judgeMoved(moved, from, to)
 	}
 	subdirs := 0
 	if moved.isDir() {

@@ -4,6 +4,7 @@ import (
 	"syscall"
 
 	"lockfs/raftstore/digest"
+	"lockfs/raftstore/ids"
 )
 
 // Namespace is the replicated state machine. It is not safe for concurrent use.
@@ -15,6 +16,7 @@ type Namespace struct {
 // New makes an empty tree: a root directory that every user may write to.
 func New() *Namespace {
 	ns := empty(digest.New())
+	ns.tree.below = make(map[ids.Inode]*subtree)
 	ns.tree.putInode(&inode{ino: RootIno, mode: rootMode, nlink: 2, parent: RootIno})
 	return ns
 }

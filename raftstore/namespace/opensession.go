@@ -29,7 +29,7 @@ func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *store
 		if refused := ns.maySucceed(op); refused != nil {
 			return refused
 		}
-		ns.sessions.byID.Set(id, &session{
+		ns.sessions.put(&session{
 			id: id, host: op.GetHost(), bootID: op.GetBootId(), opened: ns.time, active: ns.index, started: op.GetStarted(),
 			noDelay: op.GetNoLockDelay(), machine: op.GetMachine(), namespace: op.GetPidNamespace(), versions: versionsOf(op),
 		})
@@ -41,7 +41,7 @@ func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *store
 	default:
 		again := *ns.sessions.acknowledge(ns.index, s, 0) // it asks again, or tells of another program
 		again.started, again.versions = op.GetStarted(), versionsOf(op)
-		ns.sessions.byID.Set(id, &again)
+		ns.sessions.put(&again)
 	}
 	return ok()
 }
@@ -54,7 +54,7 @@ func (ns *Namespace) succeedProcess(s *session, op *storepb.OpenSession) {
 	s = ns.sessions.acknowledge(ns.index, s, 0)
 	succeeded := *s
 	succeeded.started, succeeded.namespace, succeeded.versions = op.GetStarted(), op.GetPidNamespace(), versionsOf(op)
-	ns.sessions.byID.Set(s.id, &succeeded)
+	ns.sessions.put(&succeeded)
 }
 
 func (ns *Namespace) closeSession(id ids.Session, op *storepb.CloseSession) *storepb.Result {
@@ -89,7 +89,7 @@ func (ns *Namespace) endSession(op *storepb.EndSession) *storepb.Result {
 	ns.locks.DropAll(s.id, ns.sessions.delayAfter(s))
 	ended := *s
 	ended.endedIndex, ended.ended = ns.index, ns.time
-	ns.sessions.byID.Set(s.id, &ended)
+	ns.sessions.put(&ended)
 	ns.sessions.addEnded(&ended)
 	ns.emit(&storepb.Event{
 		Event: eventSessionEnded, Host: s.host, Reason: fmt.Sprintf("session %016x: no keepalive for its term", s.id),

@@ -1,7 +1,7 @@
 package namespace
 
 import (
-	"slices"
+	"cmp"
 	"time"
 
 	"github.com/tidwall/btree"
@@ -13,12 +13,18 @@ import (
 
 // orphans is the inodes without a name.
 type orphans struct {
-	byIno    *digest.Map[ids.Inode, *orphan]
-	expiring *btree.BTreeG[*orphan] // those without a pin, by removal index and inode number
+	byIno         *digest.Map[ids.Inode, *orphan]
+	expiring      *btree.BTreeG[*orphan] // those without a pin, by removal index and inode number
+	pins          *digest.Tree[pin]      // by inode, session
+	pinsBySession *btree.BTreeG[pin]     // by session, inode
 }
 
 func newOrphans(d *digest.Digest) orphans {
-	return orphans{digest.NewMap(d, digest.Itself[ids.Inode, *orphan]), btree.NewBTreeGOptions(lessByRemoval, btree.Options{NoLocks: true})}
+	options := btree.Options{NoLocks: true}
+	return orphans{
+		byIno: digest.NewMap(d, digest.Itself[ids.Inode, *orphan]), expiring: btree.NewBTreeGOptions(lessByRemoval, options),
+		pins: digest.NewTree(d, lessPin, nil), pinsBySession: btree.NewBTreeGOptions(lessPinBySession, options),
+	}
 }
 
 // How long an inode without a name stays for those who have it open elsewhere.
@@ -33,43 +39,55 @@ type orphan struct {
 	removedBy    ids.Session
 	removedIndex ids.Index
 	removedAt    int64
-	keptBy       []ids.Session // sessions that have pinned it, in ascending order
-	data         bool          // its last name was data: every session may write to it
-	takenBack    bool          // it was never meant to be
+	data         bool // its last name was data: every session may write to it
+	takenBack    bool // it was never meant to be
 }
 
-func orphanOf(r *storepb.OrphanRecord) *orphan {
-	o := &orphan{
-		ino: ids.Inode(r.GetIno()), removedBy: ids.Session(r.GetRemovedBy()), removedIndex: ids.Index(r.GetRemovedIndex()), removedAt: r.GetRemovedAt(),
-		data: r.GetData(), takenBack: r.GetTakenBack(),
-	}
-	for _, session := range r.GetKeptBy() {
-		o.keptBy = append(o.keptBy, ids.Session(session))
-	}
-	if r.GetPinned() {
-		o = o.pinnedBy(o.removedBy, true)
-	}
-	return o
+// pin keeps an orphan for a session that has it open.
+type pin struct {
+	ino     ids.Inode
+	session ids.Session
 }
 
-// isPinned reports whether a session keeps the inode.
-func (o *orphan) isPinned() bool { return len(o.keptBy) > 0 }
+func lessPin(a, b pin) bool {
+	return cmp.Or(cmp.Compare(a.ino, b.ino), cmp.Compare(a.session, b.session)) < 0
+}
 
-// isPinnedBy reports whether one session keeps the inode.
-func (o *orphan) isPinnedBy(session ids.Session) bool {
-	_, found := slices.BinarySearch(o.keptBy, session)
+func lessPinBySession(a, b pin) bool {
+	return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.ino, b.ino)) < 0
+}
+
+// isPinned reports whether a session keeps an orphan.
+func (os *orphans) isPinned(ino ids.Inode) (pinned bool) {
+	os.pins.Ascend(pin{ino: ino}, func(p pin) bool {
+		pinned = p.ino == ino
+		return false
+	})
+	return pinned
+}
+
+// isPinnedBy reports whether one session keeps an orphan.
+func (os *orphans) isPinnedBy(ino ids.Inode, session ids.Session) bool {
+	_, found := os.pins.Get(pin{ino, session})
 	return found
 }
 
-// pinnedBy returns the orphan as it is after one session has pinned it, or unpinned it.
-func (o *orphan) pinnedBy(session ids.Session, pinned bool) *orphan {
-	changed := *o
-	changed.keptBy = slices.DeleteFunc(slices.Clone(o.keptBy), func(s ids.Session) bool { return s == session })
-	if pinned {
-		at, _ := slices.BinarySearch(changed.keptBy, session)
-		changed.keptBy = slices.Insert(changed.keptBy, at, session)
+// pinsOf lists the orphans that a session keeps.
+func (os *orphans) pinsOf(session ids.Session) (own []ids.Inode) {
+	os.pinsBySession.Ascend(pin{session: session}, func(p pin) bool {
+		if p.session == session {
+			own = append(own, p.ino)
+		}
+		return p.session == session
+	})
+	return own
+}
+
+func orphanOf(r *storepb.OrphanRecord) *orphan {
+	return &orphan{
+		ino: ids.Inode(r.GetIno()), removedBy: ids.Session(r.GetRemovedBy()), removedIndex: ids.Index(r.GetRemovedIndex()), removedAt: r.GetRemovedAt(),
+		data: r.GetData(), takenBack: r.GetTakenBack(),
 	}
-	return &changed
 }
 
 // lessByRemoval tells apart those that one command removed.

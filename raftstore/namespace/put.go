@@ -14,8 +14,8 @@ func (t *tree) putInode(in *inode) {
 	if h, ok := in.heldBy(); ok {
 		t.holdings.set(h)
 	}
-	if old != nil && in.isDir() {
-		t.moveQuota(old, in)
+	if in.isDir() {
+		t.placeDir(in)
 	}
 }
 
@@ -30,6 +30,7 @@ func (t *tree) deleteInode(ino ids.Inode) {
 		t.touch(ino)
 		t.forgetInode(old)
 		t.countInode(old, -1)
+		delete(t.below, ino)
 	}
 }
 
@@ -54,6 +55,13 @@ func (t *tree) putEntry(e *entry) {
 	if e.pending != nil {
 		t.byPending.Set(e)
 	}
+	if e.isGuarded() {
+		t.guarded.Set(e)
+	}
+	if e.mayTimeOut() {
+		t.timeouts.Set(e)
+	}
+	t.list(e)
 	e.maker.each(func(p *process) { t.holdings.byMaker.Set(e.makerIs(p)) })
 	t.countLockFile(e, +1)
 	t.countLock(e, +1)
@@ -64,6 +72,9 @@ func (t *tree) deleteEntry(e *entry) {
 	if old, found := t.byName.Delete(e); found {
 		t.touchEntry(old)
 		t.forgetEntry(old)
+		if in, found := t.inode(old.ino); found && in.manyNames {
+			t.listFirst(old.ino)
+		}
 		if !t.hasEntries(old.parent) {
 			t.countFilled(old.parent, +1)
 		}
@@ -77,6 +88,13 @@ func (t *tree) forgetEntry(e *entry) {
 	if e.pending != nil {
 		t.byPending.Delete(e)
 	}
+	if e.isGuarded() {
+		t.guarded.Delete(e)
+	}
+	if e.mayTimeOut() {
+		t.timeouts.Delete(e)
+	}
+	t.listed.Delete(e)
 	e.maker.each(func(p *process) { t.holdings.byMaker.Delete(e.makerIs(p)) })
 	t.countLockFile(e, -1)
 	t.countLock(e, -1)
@@ -96,25 +114,35 @@ func (t *tree) countInode(in *inode, sign int64) {
 
 // recountInode is countInode for one that takes the place of another.
 func (t *tree) recountInode(old, in *inode) {
-	if old.payer() == in.payer() && old.bytes() == in.bytes() && old.reserve == in.reserve {
+	if old.payer() == in.payer() && old.bytes() == in.bytes() && old.bytesByName() == in.bytesByName() && old.reserve == in.reserve {
 		return
 	}
 	t.countInode(old, -1)
 	t.countInode(in, +1)
-	t.recountQuotas(in.ino, in.bytes()-old.bytes())
+	t.recountBelow(in.ino, in.bytesByName()-old.bytesByName())
 	if old.payer() != in.payer() {
-		for _, e := range t.namesOf(in.ino) {
-			t.ledger.count(old.payer(), 0, -e.bytes())
-			t.ledger.count(in.payer(), 0, +e.bytes())
-		}
+		names := t.nameBytes(in)
+		t.ledger.count(old.payer(), 0, -names)
+		t.ledger.count(in.payer(), 0, +names)
 	}
 }
 
-// countName adds a name for the owner of its inode, or takes one away with sign -1.
+// nameBytes is what all names of an inode count. Those of a file with many names tell nothing of a holder, so each counts the same.
+func (t *tree) nameBytes(in *inode) (all int64) {
+	if in.manyNames {
+		return int64(in.nlink) * nameOverhead
+	}
+	for _, e := range t.namesOf(in.ino) {
+		all += e.bytes()
+	}
+	return all
+}
+
+// countName adds a name for the owner of its inode and in the directories above, or takes one away with sign -1.
 func (t *tree) countName(e *entry, sign int64) {
 	if in, found := t.inode(e.ino); found {
 		t.ledger.count(in.payer(), 0, sign*e.bytes())
-		t.countQuotasIn(e.parent, sign, sign*(in.bytes()+e.bytes()))
+		t.countBelow(e, in, sign)
 	}
 }
 
@@ -133,6 +161,6 @@ func (t *tree) isForgotten(in *inode) bool {
 	if in.nlink > 0 {
 		return false
 	}
-	o, found := t.orphans.byIno.Get(in.ino)
-	return found && !o.isPinned()
+	_, found := t.orphans.byIno.Get(in.ino)
+	return found && !t.orphans.isPinned(in.ino)
 }

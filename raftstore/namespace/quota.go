@@ -9,91 +9,25 @@ import (
 
 // eachQuota visits the quotas that bind what is in a directory, the nearest first.
 func (t *tree) eachQuota(dir ids.Inode, visit func(dir ids.Inode, used *usage)) {
-	if t.quotas.used.Len() == 0 {
+	if t.quotas.byDir.Len() == 0 {
 		return
 	}
-	for {
-		if used, found := t.quotas.used.Get(dir); found {
-			visit(dir, used)
+	for at := t.below[dir]; at != nil; at = at.up {
+		if _, found := t.quotas.byDir.Get(at.dir); found {
+			visit(at.dir, &at.used)
 		}
-		in, found := t.inode(dir)
-		if dir == RootIno || !found {
-			return
-		}
-		dir = in.parent
 	}
 }
 
-// countQuotasIn adds to what is used of the quotas that bind what is in a directory.
-func (t *tree) countQuotasIn(dir ids.Inode, inodes, bytes int64) {
-	t.eachQuota(dir, func(_ ids.Inode, used *usage) { used.add(inodes, bytes) })
-}
-
-// recountQuotas is for an inode that counts so many bytes more.
-func (t *tree) recountQuotas(ino ids.Inode, more int64) {
-	if more == 0 || t.quotas.used.Len() == 0 {
-		return
-	}
-	for _, e := range t.namesOf(ino) {
-		t.countQuotasIn(e.parent, 0, more)
-	}
-}
-
-// moveQuota takes what is in a directory from the quotas above its old place to those above its new one. One that was removed has
-// no quota any more.
-func (t *tree) moveQuota(old, in *inode) {
-	if in.nlink == 0 {
-		t.dropQuota(in.ino)
-	}
-	if t.bindsSame(old.parent, in.parent) {
-		return
-	}
-	below := t.usageBelow(in.ino)
-	t.countQuotasIn(old.parent, -int64(below.inodes), -int64(below.bytes))
-	t.countQuotasIn(in.parent, +int64(below.inodes), +int64(below.bytes))
-}
-
-// bindsSame tells whether the same quotas bind what is in two directories: then nobody need count what moves from one to the other.
+// bindsSame tells whether the same quotas bind what is in two directories: then nothing of them changes with what moves from one to the other.
 func (t *tree) bindsSame(a, b ids.Inode) bool {
-	if a == b || t.quotas.used.Len() == 0 {
+	if a == b || t.quotas.byDir.Len() == 0 {
 		return true
 	}
 	var ofA, ofB []ids.Inode
 	t.eachQuota(a, func(dir ids.Inode, _ *usage) { ofA = append(ofA, dir) })
 	t.eachQuota(b, func(dir ids.Inode, _ *usage) { ofB = append(ofB, dir) })
 	return slices.Equal(ofA, ofB)
-}
-
-func (t *tree) dropQuota(dir ids.Inode) {
-	t.quotas.byDir.Delete(dir)
-	t.quotas.used.Delete(dir)
-}
-
-// countQuotas counts all of them anew.
-func (t *tree) countQuotas() {
-	t.quotas.byDir.Scan(func(dir ids.Inode, _ *storepb.Quota) bool {
-		used := t.usageBelow(dir)
-		t.quotas.used.Set(dir, &used)
-		return true
-	})
-}
-
-// usageBelow is what the names in a directory count, at any depth: proportional to their number.
-func (t *tree) usageBelow(dir ids.Inode) (used usage) {
-	t.byName.Ascend(&entry{parent: dir}, func(e *entry) bool {
-		if e.parent != dir {
-			return false
-		}
-		if in, found := t.inode(e.ino); found {
-			used.add(1, in.bytes()+e.bytes())
-			if in.isDir() {
-				below := t.usageBelow(in.ino)
-				used.add(int64(below.inodes), int64(below.bytes))
-			}
-		}
-		return true
-	})
-	return used
 }
 
 // quotaOf is a directory's quota as a limit.
@@ -143,12 +77,12 @@ func (t *tree) roomToMove(from, to ids.Inode, inodes, bytes int64) storepb.Code 
 
 // roomToGrow is roomBelow for an inode that is to count so many bytes more under each of its names, and for what each name is to count
 // more by itself; ofName may be nil.
-func (t *tree) roomToGrow(ino ids.Inode, more int64, ofName func(*entry) int64) storepb.Code {
-	if t.quotas.used.Len() == 0 || more <= 0 && ofName == nil {
+func (t *tree) roomToGrow(in *inode, more int64, ofName func(*entry) int64) storepb.Code {
+	if t.quotas.byDir.Len() == 0 || in.manyNames || more <= 0 && ofName == nil {
 		return storepb.Code_OK
 	}
 	grows := make(map[ids.Inode]int64)
-	for _, e := range t.namesOf(ino) {
+	for _, e := range t.namesOf(in.ino) {
 		ofThis := more
 		if ofName != nil {
 			ofThis += ofName(e)
@@ -156,7 +90,7 @@ func (t *tree) roomToGrow(ino ids.Inode, more int64, ofName func(*entry) int64) 
 		t.eachQuota(e.parent, func(dir ids.Inode, _ *usage) { grows[dir] += ofThis })
 	}
 	for dir, more := range grows { // in no order: all that counts is whether there is one
-		if used, _ := t.quotas.used.Get(dir); used.exceeds(t.quotaOf(dir), 0, more) {
+		if t.below[dir].used.exceeds(t.quotaOf(dir), 0, more) {
 			return storepb.Code_QUOTA
 		}
 	}
@@ -181,8 +115,8 @@ func (t *tree) roomToRename(source, target *entry, moved, replaced *inode) store
 func (t *tree) usageWith(e *entry, in *inode) usage {
 	var used usage
 	if in.isDir() {
-		used = t.usageBelow(in.ino)
+		used = t.below[in.ino].used
 	}
-	used.add(1, in.bytes()+e.bytes())
+	used.add(1, in.bytesByName()+e.bytes())
 	return used
 }

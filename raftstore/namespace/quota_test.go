@@ -33,7 +33,7 @@ func usedIn(ns *Namespace, dir ids.Inode) (used usage) {
 		for above := e.parent; ; {
 			if above == dir {
 				in, _ := ns.tree.inode(e.ino)
-				used.add(1, in.bytes()+e.bytes())
+				used.add(1, in.bytesByName()+e.bytes())
 				return true
 			}
 			if above == RootIno {
@@ -48,10 +48,8 @@ func usedIn(ns *Namespace, dir ids.Inode) (used usage) {
 
 // requireQuotasCounted counts everything anew.
 func requireQuotasCounted(t require.TestingT, ns *Namespace) {
-	require.Equal(t, ns.tree.quotas.byDir.Len(), ns.tree.quotas.used.Len())
 	ns.tree.quotas.byDir.Scan(func(dir ids.Inode, _ *storepb.Quota) bool {
-		used, _ := ns.tree.quotas.used.Get(dir)
-		require.Equal(t, usedIn(ns, dir), *used, "in directory %d", dir)
+		require.Equal(t, usedIn(ns, dir), ns.tree.below[dir].used, "in directory %d", dir)
 		return true
 	})
 }
@@ -69,8 +67,8 @@ func TestQuotasCountWhatIsThere(t *testing.T) {
 				cmd = &storepb.Command{Time: g.now, Op: pick(g, opOf(g.setQuota()), opOf(g.setQuota()), opOf(&storepb.DeleteQuota{Path: g.dirPath(), Uid: 7}))}
 			}
 			before := map[ids.Inode]usage{}
-			ns.tree.quotas.used.Scan(func(dir ids.Inode, used *usage) bool {
-				before[dir] = *used
+			ns.tree.quotas.byDir.Scan(func(dir ids.Inode, _ *storepb.Quota) bool {
+				before[dir] = ns.tree.below[dir].used
 				return true
 			})
 			result := g.ns.Apply(ids.Index(index+1), cmd)
@@ -81,7 +79,8 @@ func TestQuotasCountWhatIsThere(t *testing.T) {
 			if _, undoes := cmd.GetOp().GetOp().(*storepb.Op_Cancel); undoes {
 				continue
 			}
-			ns.tree.quotas.used.Scan(func(dir ids.Inode, used *usage) bool {
+			ns.tree.quotas.byDir.Scan(func(dir ids.Inode, _ *storepb.Quota) bool {
+				used := &ns.tree.below[dir].used
 				if was, known := before[dir]; known && used.inodes > was.inodes {
 					require.LessOrEqual(t, used.inodes, ns.tree.quotaOf(dir).inodes, "%v", cmd)
 				}

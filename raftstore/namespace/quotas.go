@@ -1,8 +1,6 @@
 package namespace
 
 import (
-	"github.com/tidwall/btree"
-
 	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -14,7 +12,6 @@ import (
 // directory does not count in its own quota.
 type quotas struct {
 	byDir *digest.Map[ids.Inode, *storepb.Quota]
-	used  btree.Map[ids.Inode, *usage] // of each of these
 }
 
 // MaxQuotas is how many quotas there may be of directories, and as many of users.

@@ -11,6 +11,7 @@ func (in *inode) Record() *storepb.Record {
 		Attr: in.attr(), Parent: uint64(in.parent), Content: in.content, Xattrs: in.xattrs,
 		Facts: in.facts.message(), Host: in.host.String(), Unlisted: in.unlisted,
 		Evidence: in.evidence, KernelLocked: in.kernelLocked, OtherLocked: in.otherLocked, ChangedIndex: uint64(in.changed), Shared: in.shared, ReserveHost: in.reserve.String(), BudgetUid: in.budgetUID,
+		ManyNames: in.manyNames,
 	}
 	if in.gone != nil {
 		record.Gone, record.GoneSince, record.GoneByCrash = in.gone.reason, in.gone.since, in.gone.byCrash
@@ -36,7 +37,7 @@ func (e *entry) Record() *storepb.Record {
 // sameRecord tells whether two entries differ in nothing but what follows from the rules.
 func sameRecord(a, b *entry) bool {
 	judged := *a
-	judged.lock, judged.due = b.lock, b.due
+	judged.lock, judged.due, judged.format, judged.guarded, judged.ruled, judged.timeout = b.lock, b.due, b.format, b.guarded, b.ruled, b.timeout
 	return judged == *b
 }
 
@@ -58,16 +59,15 @@ func (p *pending) record() *storepb.PendingRecord {
 
 // Record is part of digest.Value.
 func (o *orphan) Record() *storepb.Record {
-	record := &storepb.OrphanRecord{
+	return &storepb.Record{Record: &storepb.Record_Orphan{Orphan: &storepb.OrphanRecord{
 		Ino: uint64(o.ino), RemovedBy: uint64(o.removedBy), RemovedIndex: uint64(o.removedIndex), RemovedAt: o.removedAt,
-		Pinned: o.isPinnedBy(o.removedBy), TakenBack: o.takenBack, Data: o.data,
-	}
-	for _, session := range o.keptBy {
-		if session != o.removedBy {
-			record.KeptBy = append(record.KeptBy, uint64(session))
-		}
-	}
-	return &storepb.Record{Record: &storepb.Record_Orphan{Orphan: record}}
+		TakenBack: o.takenBack, Data: o.data,
+	}}}
+}
+
+// Record is part of digest.Value.
+func (p pin) Record() *storepb.Record {
+	return &storepb.Record{Record: &storepb.Record_Pin{Pin: &storepb.PinRecord{Ino: uint64(p.ino), Session: uint64(p.session)}}}
 }
 
 // Record is part of digest.Value.
@@ -89,7 +89,7 @@ func inodeOf(r *storepb.InodeRecord) *inode {
 		parent: ids.Inode(r.GetParent()), atime: a.GetAtime(), mtime: a.GetMtime(), ctime: a.GetCtime(), btime: a.GetBtime(),
 		version: ids.Index(a.GetVersion()), content: r.GetContent(), xattrs: r.GetXattrs(),
 		facts: factsOf(r.GetFacts()), host: share(r.GetHost()), unlisted: r.GetUnlisted(),
-		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(), otherLocked: r.GetOtherLocked(), changed: ids.Index(r.GetChangedIndex()), shared: r.GetShared(), reserve: share(r.GetReserveHost()), budgetUID: r.GetBudgetUid(),
+		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(), otherLocked: r.GetOtherLocked(), changed: ids.Index(r.GetChangedIndex()), shared: r.GetShared(), manyNames: r.GetManyNames(), reserve: share(r.GetReserveHost()), budgetUID: r.GetBudgetUid(),
 	}
 	if r.GetGone() != "" && in.facts != nil && in.facts.process != nil {
 		in.gone = &staleness{reason: r.GetGone(), since: r.GetGoneSince(), byCrash: r.GetGoneByCrash()}

@@ -78,20 +78,22 @@ func (w *warden) refuseBusy(by *storepb.Caller, e *entry, in *inode, why Refusal
 	return &storepb.Result{Code: storepb.Code_BUSY, Message: reason}
 }
 
-// refuseBelow judges whether a directory may be moved away with all that is in it.
+// mostMoved is how many names there may be below a directory that is renamed, of those that the rename has to judge one by one.
+const mostMoved = 1024
+
+// refuseBelow judges whether a directory may be moved away with all that is in it. Only names with a guard are visited.
 func (w *warden) refuseBelow(by *storepb.Caller, dir *inode) *storepb.Result {
-	for _, e := range w.tree.entriesOf(dir.ino) {
+	if guarded := w.tree.below[dir.ino].guarded; guarded > mostMoved {
+		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
+			"%d locks are below the directory, and a directory can be renamed with %d at most: release or rename some of them first", guarded, mostMoved)}
+	}
+	for _, e := range w.tree.guardedBelow(dir.ino) {
 		in, found := w.tree.inode(e.ino)
 		if !found {
 			continue
 		}
 		if refused := w.refuseByGuard(by, e, in, takeAway); refused != nil {
 			return refused
-		}
-		if in.isDir() {
-			if refused := w.refuseBelow(by, in); refused != nil {
-				return refused
-			}
 		}
 	}
 	return nil

@@ -23,6 +23,9 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 	if code := ns.tree.mayMove(moved, target.parent); code != storepb.Code_OK {
 		return fail(code), nil
 	}
+	if refused := ns.refuseJudging(source, target, moved); refused != nil {
+		return refused, nil
+	}
 	var replaced *inode
 	if target.ino != 0 {
 		if replaced, found = ns.tree.inode(target.ino); !found {
@@ -135,6 +138,12 @@ func (ns *Namespace) exchange(by *storepb.Caller, op *storepb.Rename, a, b *entr
 			return refused
 		}
 	}
+	for _, refused := range []*storepb.Result{ns.refuseJudging(a, b, inA), ns.refuseJudging(b, a, inB)} {
+		if refused != nil {
+			return refused
+		}
+	}
+	fromA, fromB := ns.placeFor(a, inA), ns.placeFor(b, inB)
 	makerA, codeA := ns.makerOf(by, a)
 	makerB, codeB := ns.makerOf(by, b)
 	if codeA != storepb.Code_OK || codeB != storepb.Code_OK {
@@ -147,10 +156,11 @@ func (ns *Namespace) exchange(by *storepb.Caller, op *storepb.Rename, a, b *entr
 	}
 	inA, inB = ns.reparent(inA, b.parent), ns.reparent(inB, a.parent)
 	atA, atB := ns.succeed(by, a, b, inA, inB, makerA), ns.succeed(by, b, a, inB, inA, makerB)
-	for _, moved := range []*inode{inA, inB} {
-		if moved.isDir() {
-			ns.judgeBelow(moved.ino)
-		}
+	if inA.isDir() {
+		ns.judgeMoved(inA, fromA, ns.placeFor(b, inA))
+	}
+	if inB.isDir() {
+		ns.judgeMoved(inB, fromB, ns.placeFor(a, inB))
 	}
 	subdirs := 0 // directories that come to a's parent, less those that leave it
 	if inB.isDir() {

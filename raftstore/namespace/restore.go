@@ -145,8 +145,9 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	if err := ns.check(header.GetRecords()); err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrCorrupt, err)
 	}
-	ns.tree.countQuotas()
 	ns.restoreDueTimes()
+	ns.tree.countAllBelow()
+	ns.listLocked()
 	ns.digest.Restored(sum)
 	ns.tree.touched = nil
 	return ns, nil
@@ -237,9 +238,11 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 		ns.tree.putEntry(ns.entryOf(r.Entry))
 	case *storepb.Record_Orphan:
 		ns.tree.putOrphan(orphanOf(r.Orphan))
+	case *storepb.Record_Pin:
+		return ns.restorePin(r.Pin)
 	case *storepb.Record_Session:
 		s := sessionOf(r.Session)
-		ns.sessions.byID.Set(s.id, s)
+		ns.sessions.put(s)
 		if s.endedIndex != 0 {
 			ns.sessions.addEnded(s)
 		}
@@ -288,6 +291,15 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 	return nil
 }
 
+func (ns *Namespace) restorePin(r *storepb.PinRecord) error {
+	o, found := ns.tree.orphans.byIno.Get(ids.Inode(r.GetIno()))
+	if !found {
+		return fmt.Errorf("session %d keeps inode %d, which is no orphan", r.GetSession(), r.GetIno())
+	}
+	ns.tree.putPin(o, ids.Session(r.GetSession()), true)
+	return nil
+}
+
 // restoreDueTimes works out what the facts and the rules say, and changes nothing else. Whether a directory is a lock follows from the files in it.
 func (ns *Namespace) restoreDueTimes() {
 	ns.restoreDue(false)
@@ -299,10 +311,10 @@ func (ns *Namespace) restoreDue(dirs bool) {
 	ns.tree.byName.Scan(func(e *entry) bool {
 		if in, found := ns.tree.inode(e.ino); found && in.isDir() == dirs {
 			again := *e
-			again.lock = !in.isDir() && ns.groundOf(e, in) != isData
-			g := ns.govern(e, in)
-			again.due, again.format = ns.dueTime(e, in, g), g.Format
-			if again.lock || again.due != 0 {
+			stale := again.stale
+			ns.judgeEntry(&again, in)
+			again.stale = stale
+			if !again.sameJudgement(e) {
 				judged = append(judged, &again)
 			}
 		}

@@ -37,6 +37,15 @@ func (rs *rules) forPath(path string) (best *storepb.Rule) {
 	return best
 }
 
+// differBelow reports whether a rule counts for some names below a directory of one path, and would not below one of another path.
+func (rs *rules) differBelow(a, b string) (differ bool) {
+	rs.byPattern.Scan(func(pattern string, _ *storepb.Rule) bool {
+		differ = glob.Below(pattern, a) != glob.Below(pattern, b)
+		return !differ
+	})
+	return differ
+}
+
 // longer orders patterns: the last of those that fit counts.
 func longer(a, b string) bool { return len(a) > len(b) || len(a) == len(b) && a > b }
 
@@ -92,13 +101,4 @@ func CheckRule(rule *storepb.Rule) string {
 		return err.Error()
 	}
 	return ""
-}
-
-func (rs *rules) hasHostTimeouts() bool {
-	found := false
-	rs.byPattern.Scan(func(_ string, rule *storepb.Rule) bool {
-		found = rule.GetHostTimeout() > 0
-		return !found
-	})
-	return found
 }

@@ -18,6 +18,7 @@ type sessions struct {
 	ended     *btree.Map[ids.Index, ids.Session] // index at which it ended -> id
 	endedKept int                                // those, and their replies
 	replies   *digest.Tree[*reply]               // by session, seq
+	watchers  map[watcher]int                    // how many sessions watch processes; never ranged over
 	most      uint64                             // how many there may be that have not ended
 	lockDelay int64
 }
@@ -25,8 +26,8 @@ type sessions struct {
 func newSessions(d *digest.Digest) sessions {
 	return sessions{
 		byID: digest.NewMap(d, digest.Itself[ids.Session, *session]), ended: new(btree.Map[ids.Index, ids.Session]),
-		replies: digest.NewTree(d, lessReply, nil),
-		most:    DefaultMaxSessions, lockDelay: int64(DefaultLockDelay),
+		replies: digest.NewTree(d, lessReply, nil), watchers: make(map[watcher]int),
+		most: DefaultMaxSessions, lockDelay: int64(DefaultLockDelay),
 	}
 }
 
@@ -78,6 +79,35 @@ type reply struct {
 	undo    *storepb.Undo // nil unless the command made a name
 }
 
+// watcher is a pid namespace of a host in one boot. The mounts there see the ends of its processes.
+type watcher struct {
+	host, bootID string
+	namespace    uint64 // 0: it is not known, and any counts
+}
+
+// watches returns the namespace that a session watches; ok is false if the session has ended.
+func (s *session) watches() (w watcher, ok bool) {
+	return watcher{s.host, s.bootID, s.namespace}, s.endedIndex == 0
+}
+
+// put sets a session, in the place of one with its id.
+func (ss *sessions) put(s *session) {
+	if old, replaced := ss.byID.Set(s.id, s); replaced {
+		ss.countWatcher(old, -1)
+	}
+	ss.countWatcher(s, +1)
+}
+
+func (ss *sessions) countWatcher(s *session, by int) {
+	w, ok := s.watches()
+	if !ok {
+		return
+	}
+	if ss.watchers[w] += by; ss.watchers[w] == 0 {
+		delete(ss.watchers, w)
+	}
+}
+
 func lessReply(a, b *reply) bool {
 	if a.session != b.session {
 		return a.session < b.session
@@ -105,7 +135,7 @@ func (ss *sessions) keepReply(r *reply) {
 	if _, replaced := ss.replies.Set(r); !replaced {
 		changed := *s
 		changed.replies++
-		ss.byID.Set(s.id, &changed)
+		ss.put(&changed)
 		if s.endedIndex != 0 {
 			ss.endedKept++
 		}
@@ -120,7 +150,7 @@ func (ss *sessions) acknowledge(index ids.Index, s *session, acked ids.Sequence)
 		changed.acked = acked
 		changed.replies -= ss.dropReplies(s.id, acked)
 	}
-	ss.byID.Set(s.id, &changed)
+	ss.put(&changed)
 	return &changed
 }
 
@@ -149,9 +179,12 @@ func (ss *sessions) delayAfter(s *session) int64 {
 }
 
 func (ss *sessions) dropSession(id ids.Session) {
-	if s, found := ss.byID.Delete(id); found && s.endedIndex != 0 {
-		ss.ended.Delete(s.endedIndex)
-		ss.endedKept -= 1 + s.replies
+	if s, found := ss.byID.Delete(id); found {
+		ss.countWatcher(s, -1)
+		if s.endedIndex != 0 {
+			ss.ended.Delete(s.endedIndex)
+			ss.endedKept -= 1 + s.replies
+		}
 	}
 	ss.dropReplies(id, math.MaxUint64)
 }
@@ -162,15 +195,15 @@ func (ss *sessions) addEnded(s *session) {
 	ss.endedKept += 1 + s.replies
 }
 
-// isWatched tells whether a mount of a host sees a process end: one of the same boot, and in the pid namespace in which the process
-// was found. Nobody sees those of a container any more in which the mount was, too, and which was started anew.
-func (ss *sessions) isWatched(host string, p processID) (watched bool) {
-	ss.byID.Scan(func(_ ids.Session, s *session) bool {
-		watched = s.endedIndex == 0 && s.host == host && s.bootID == p.bootID.String() &&
-			(s.namespace == 0 || s.namespace == p.pidNamespace)
-		return !watched
-	})
-	return watched
+// isWatched reports whether a mount of a host sees the end of a process: one of the same boot, and in the pid namespace in which the process
+// was found. No mount sees the processes of a container that was started anew and had the mount in it.
+func (ss *sessions) isWatched(host string, p processID) bool {
+	return ss.isSeen(watcher{host, p.bootID.String(), p.pidNamespace})
+}
+
+// isSeen is isWatched for all processes of a pid namespace.
+func (ss *sessions) isSeen(w watcher) bool {
+	return ss.watchers[w] > 0 || ss.watchers[watcher{w.host, w.bootID, 0}] > 0
 }
 
 func (ss *sessions) liveSessions() []*storepb.SessionRecord {

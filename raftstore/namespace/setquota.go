@@ -10,7 +10,6 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// setQuota counts what is in the directory: proportional to the number of its names, at any depth.
 func (ns *Namespace) setQuota(by *storepb.Caller, op *storepb.SetQuota) *storepb.Result {
 	q := &storepb.Quota{Uid: op.GetQuota().GetUid(), MaxInodes: op.GetQuota().GetMaxInodes(), MaxBytes: op.GetQuota().GetMaxBytes()}
 	if q.GetMaxInodes() == 0 && q.GetMaxBytes() == 0 {
@@ -28,8 +27,6 @@ func (ns *Namespace) setQuota(by *storepb.Caller, op *storepb.SetQuota) *storepb
 		if ns.tree.quotas.byDir.Len() >= MaxQuotas {
 			return tooManyQuotas()
 		}
-		used := ns.tree.usageBelow(dir)
-		ns.tree.quotas.used.Set(dir, &used)
 	}
 	q.Dir, q.Uid = uint64(dir), 0
 	ns.tree.quotas.byDir.Set(dir, q)
@@ -74,7 +71,7 @@ func (ns *Namespace) deleteQuota(by *storepb.Caller, op *storepb.DeleteQuota) *s
 	if _, found := ns.tree.quotas.byDir.Get(dir); !found {
 		return none
 	}
-	ns.tree.dropQuota(dir)
+	ns.tree.quotas.byDir.Delete(dir)
 	ns.emitQuota(by, eventQuotaDeleted, dir, "")
 	return ok()
 }
@@ -126,7 +123,7 @@ func (ns *Namespace) quotaDir(path []byte) (dir ids.Inode, refused *storepb.Resu
 
 func (t *tree) listQuotas() (quotas []*storepb.QuotaUsage) {
 	t.quotas.byDir.Scan(func(dir ids.Inode, q *storepb.Quota) bool {
-		used, _ := t.quotas.used.Get(dir)
+		used := &t.below[dir].used
 		path := ""
 		if e := t.nameOf(dir); e != nil {
 			path = t.path(e)

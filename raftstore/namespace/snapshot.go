@@ -86,7 +86,7 @@ func (ts *tables) header() *storepb.SnapshotHeader {
 // all is the whole state but for the header, in the order in which it can be restored.
 func (ts *tables) all() []digest.Table {
 	tables := []digest.Table{
-		ts.tree.inodes, ts.tree.byName, ts.tree.orphans.byIno, ts.sessions.byID, ts.sessions.replies,
+		ts.tree.inodes, ts.tree.byName, ts.tree.orphans.byIno, ts.tree.orphans.pins, ts.sessions.byID, ts.sessions.replies,
 		ts.members, ts.rules.byPattern, ts.hosts.byName, ts.events.kept,
 	}
 	tables = append(tables, ts.locks.Tables()...)

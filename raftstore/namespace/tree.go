@@ -24,6 +24,11 @@ type tree struct {
 	holdings   holdings
 	ledger     ledger
 	quotas     quotas
+	below      map[ids.Inode]*subtree // of each directory; nil while a state is restored; never ranged over
+	guarded    *btree.BTreeG[*entry]  // by parent and name, see entry.isGuarded
+	listed     *btree.BTreeG[*entry]  // by parent and name, those that may be in the list of locks; see mayBeListed
+	locked     map[ids.Inode]bool     // files with kernel locks or requests for them; never ranged over
+	timeouts   *btree.BTreeG[*entry]  // names that do not wait for their silent host for ever
 
 	touched []ids.Inode // by the last command; not part of the state
 }
@@ -45,6 +50,10 @@ func newTree(d *digest.Digest) tree {
 		holdings:   newHoldings(),
 		ledger:     ledger{usedBy: make(map[uint32]*usage), quotas: newUserQuotas(d)},
 		quotas:     newQuotas(d),
+		guarded:    btree.NewBTreeGOptions(lessByName, options),
+		listed:     btree.NewBTreeGOptions(lessByName, options),
+		locked:     make(map[ids.Inode]bool),
+		timeouts:   btree.NewBTreeGOptions(lessByTimeout, options),
 	}
 }
 
@@ -52,7 +61,7 @@ func newTree(d *digest.Digest) tree {
 func (t *tree) frozen() tree {
 	return tree{
 		nextIno: t.nextIno, nextCookie: t.nextCookie, inodes: t.inodes.Copy(), byName: t.byName.Copy(),
-		orphans: orphans{byIno: t.orphans.byIno.Copy()}, ledger: ledger{limits: t.ledger.limits, quotas: t.ledger.quotas.Copy()},
+		orphans: orphans{byIno: t.orphans.byIno.Copy(), pins: t.orphans.pins.Copy()}, ledger: ledger{limits: t.ledger.limits, quotas: t.ledger.quotas.Copy()},
 		quotas: quotas{byDir: t.quotas.byDir.Copy()},
 	}
 }

@@ -14,11 +14,35 @@ func (t *tree) putOrphan(o *orphan) {
 	if found {
 		t.countInode(in, +1)
 	}
-	if o.isPinned() {
+	t.expireOrphan(o)
+}
+
+// expireOrphan has an orphan expire unless a session keeps it.
+func (t *tree) expireOrphan(o *orphan) {
+	if t.orphans.isPinned(o.ino) {
 		t.orphans.expiring.Delete(o)
 	} else {
 		t.orphans.expiring.Set(o)
 	}
+}
+
+// putPin sets or removes the pin of a session.
+func (t *tree) putPin(o *orphan, session ids.Session, pinned bool) {
+	in, found := t.inode(o.ino)
+	if found {
+		t.countInode(in, -1)
+	}
+	if p := (pin{o.ino, session}); pinned {
+		t.orphans.pins.Set(p)
+		t.orphans.pinsBySession.Set(p)
+	} else {
+		t.orphans.pins.Delete(p)
+		t.orphans.pinsBySession.Delete(p)
+	}
+	if found {
+		t.countInode(in, +1)
+	}
+	t.expireOrphan(o)
 }
 
 func (t *tree) deleteOrphan(o *orphan) {
@@ -52,10 +76,10 @@ func (t *tree) mayWrite(session ids.Session, in *inode) bool {
 // setPinned keeps an orphan for a session, or lets it go. Without a pin it stays as long as it would have without any.
 func (t *tree) setPinned(session ids.Session, ino ids.Inode, pinned bool) *storepb.Result {
 	o, found := t.orphans.byIno.Get(ino)
-	if !found || pinned && o.takenBack || !pinned && !o.isPinnedBy(session) {
+	if !found || pinned && o.takenBack || !pinned && !t.orphans.isPinnedBy(ino, session) {
 		return fail(storepb.Code_STALE)
 	}
-	t.putOrphan(o.pinnedBy(session, pinned))
+	t.putPin(o, session, pinned)
 	return ok()
 }
 
@@ -83,14 +107,7 @@ func (t *tree) isTakenBack(ino ids.Inode) bool {
 
 // unpinOrphansOf lets the inodes go that a session keeps.
 func (t *tree) unpinOrphansOf(session ids.Session) {
-	var own []*orphan
-	t.orphans.byIno.Scan(func(_ ids.Inode, o *orphan) bool {
-		if o.isPinnedBy(session) {
-			own = append(own, o)
-		}
-		return true
-	})
-	for _, o := range own {
-		t.setPinned(session, o.ino, false)
+	for _, ino := range t.orphans.pinsOf(session) {
+		t.setPinned(session, ino, false)
 	}
 }

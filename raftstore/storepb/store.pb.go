@@ -61,6 +61,7 @@ const (
 	Code_NOT_JUDGED        Code = 28 // the kernel allowed it for another inode than is there, which the caller may not take by his uid
 	Code_SESSION_FORGOTTEN Code = 40 // nothing is known of the session any more: the command may have been done
 	Code_QUOTA             Code = 41 // the share of the inode's owner is used up, or the quota of a directory that it is in
+	Code_OTHER_RULES       Code = 43 // other rules count at the new place of a directory, for more names than can be judged at once
 	Code_NO_ACCESS         Code = 42 // permission bits do not let the caller; only who is squashed is told so, for others a kernel judges
 )
 
@@ -98,6 +99,7 @@ var (
 		28: "NOT_JUDGED",
 		40: "SESSION_FORGOTTEN",
 		41: "QUOTA",
+		43: "OTHER_RULES",
 		42: "NO_ACCESS",
 	}
 	Code_value = map[string]int32{
@@ -132,6 +134,7 @@ var (
 		"NOT_JUDGED":        28,
 		"SESSION_FORGOTTEN": 40,
 		"QUOTA":             41,
+		"OTHER_RULES":       43,
 		"NO_ACCESS":         42,
 	}
 )
@@ -8708,6 +8711,7 @@ type Record struct {
 	//	*Record_RevokedKey
 	//	*Record_Alarm
 	//	*Record_Quota
+	//	*Record_Pin
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8903,6 +8907,15 @@ func (x *Record) GetQuota() *Quota {
 	return nil
 }
 
+func (x *Record) GetPin() *PinRecord {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Pin); ok {
+			return x.Pin
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -8975,6 +8988,10 @@ type Record_Quota struct {
 	Quota *Quota `protobuf:"bytes,61,opt,name=quota,proto3,oneof"`
 }
 
+type Record_Pin struct {
+	Pin *PinRecord `protobuf:"bytes,62,opt,name=pin,proto3,oneof"`
+}
+
 func (*Record_Inode) isRecord_Record() {}
 
 func (*Record_Entry) isRecord_Record() {}
@@ -9008,6 +9025,8 @@ func (*Record_RevokedKey) isRecord_Record() {}
 func (*Record_Alarm) isRecord_Record() {}
 
 func (*Record_Quota) isRecord_Record() {}
+
+func (*Record_Pin) isRecord_Record() {}
 
 // AuthorityRecord is an authority with its key.
 type AuthorityRecord struct {
@@ -9256,6 +9275,7 @@ type InodeRecord struct {
 	ReserveHost   string                 `protobuf:"bytes,14,opt,name=reserve_host,json=reserveHost,proto3" json:"reserve_host,omitempty"`     // host with the part of the common reserve of small locks that it uses; empty: none
 	OtherLocked   bool                   `protobuf:"varint,13,opt,name=other_locked,json=otherLocked,proto3" json:"other_locked,omitempty"`    // it has or had an advisory lock or a request of a process that is not of its holder's family
 	ChangedIndex  uint64                 `protobuf:"varint,20,opt,name=changed_index,json=changedIndex,proto3" json:"changed_index,omitempty"` // log index of the command that set ctime
+	ManyNames     bool                   `protobuf:"varint,22,opt,name=many_names,json=manyNames,proto3" json:"many_names,omitempty"`          // it had more names than a lock may have, and is data for good
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9407,6 +9427,13 @@ func (x *InodeRecord) GetChangedIndex() uint64 {
 		return x.ChangedIndex
 	}
 	return 0
+}
+
+func (x *InodeRecord) GetManyNames() bool {
+	if x != nil {
+		return x.ManyNames
+	}
+	return false
 }
 
 type EntryRecord struct {
@@ -9766,10 +9793,8 @@ type OrphanRecord struct {
 	RemovedBy     uint64                 `protobuf:"varint,2,opt,name=removed_by,json=removedBy,proto3" json:"removed_by,omitempty"`          // session
 	RemovedIndex  uint64                 `protobuf:"varint,3,opt,name=removed_index,json=removedIndex,proto3" json:"removed_index,omitempty"` // log index of the removal
 	RemovedAt     int64                  `protobuf:"varint,4,opt,name=removed_at,json=removedAt,proto3" json:"removed_at,omitempty"`
-	Pinned        bool                   `protobuf:"varint,5,opt,name=pinned,proto3" json:"pinned,omitempty"`                        // by the session in removed_by
 	TakenBack     bool                   `protobuf:"varint,6,opt,name=taken_back,json=takenBack,proto3" json:"taken_back,omitempty"` // by a Cancel: nobody gets a lock of it
 	Data          bool                   `protobuf:"varint,7,opt,name=data,proto3" json:"data,omitempty"`                            // its last name was data: every session may write to it
-	KeptBy        []uint64               `protobuf:"varint,8,rep,packed,name=kept_by,json=keptBy,proto3" json:"kept_by,omitempty"`   // other sessions that have pinned it, in ascending order
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9832,13 +9857,6 @@ func (x *OrphanRecord) GetRemovedAt() int64 {
 	return 0
 }
 
-func (x *OrphanRecord) GetPinned() bool {
-	if x != nil {
-		return x.Pinned
-	}
-	return false
-}
-
 func (x *OrphanRecord) GetTakenBack() bool {
 	if x != nil {
 		return x.TakenBack
@@ -9853,11 +9871,57 @@ func (x *OrphanRecord) GetData() bool {
 	return false
 }
 
-func (x *OrphanRecord) GetKeptBy() []uint64 {
+// PinRecord keeps an inode without a name for a session that has it open.
+type PinRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
+	Session       uint64                 `protobuf:"varint,2,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PinRecord) Reset() {
+	*x = PinRecord{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PinRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PinRecord) ProtoMessage() {}
+
+func (x *PinRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
 	if x != nil {
-		return x.KeptBy
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
 	}
-	return nil
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PinRecord.ProtoReflect.Descriptor instead.
+func (*PinRecord) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{105}
+}
+
+func (x *PinRecord) GetIno() uint64 {
+	if x != nil {
+		return x.Ino
+	}
+	return 0
+}
+
+func (x *PinRecord) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
 }
 
 type SessionRecord struct {
@@ -9882,7 +9946,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9894,7 +9958,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9907,7 +9971,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{105}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -10021,7 +10085,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10033,7 +10097,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[106]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10046,7 +10110,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{106}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -10096,7 +10160,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10108,7 +10172,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[107]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10121,7 +10185,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{107}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -10901,7 +10965,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x12max_locks_per_file\x18\x1c \x01(\x04R\x0fmaxLocksPerFile\x121\n" +
 	"\x15max_sessions_per_host\x18\x1d \x01(\x04R\x12maxSessionsPerHost\x12'\n" +
 	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12\x16\n" +
-	"\x06digest\x18< \x01(\fR\x06digest\"\x93\a\n" +
+	"\x06digest\x18< \x01(\fR\x06digest\"\xc0\a\n" +
 	"\x06Record\x121\n" +
 	"\x05inode\x18\x01 \x01(\v2\x19.lockfs.store.InodeRecordH\x00R\x05inode\x121\n" +
 	"\x05entry\x18\x02 \x01(\v2\x19.lockfs.store.EntryRecordH\x00R\x05entry\x124\n" +
@@ -10922,7 +10986,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vrevoked_key\x18\x0f \x01(\v2\x18.lockfs.store.RevokedKeyH\x00R\n" +
 	"revokedKey\x12+\n" +
 	"\x05alarm\x18< \x01(\v2\x13.lockfs.store.AlarmH\x00R\x05alarm\x12+\n" +
-	"\x05quota\x18= \x01(\v2\x13.lockfs.store.QuotaH\x00R\x05quotaB\b\n" +
+	"\x05quota\x18= \x01(\v2\x13.lockfs.store.QuotaH\x00R\x05quota\x12+\n" +
+	"\x03pin\x18> \x01(\v2\x17.lockfs.store.PinRecordH\x00R\x03pinB\b\n" +
 	"\x06record\"\xb9\x01\n" +
 	"\x0fAuthorityRecord\x125\n" +
 	"\tauthority\x18\x01 \x01(\v2\x17.lockfs.store.AuthorityR\tauthority\x12\x1d\n" +
@@ -10942,7 +11007,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"EventCount\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\xa9\x04\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\xc8\x04\n" +
 	"\vInodeRecord\x12&\n" +
 	"\x04attr\x18\x01 \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x18\n" +
@@ -10963,7 +11028,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"budget_uid\x18\x0f \x01(\rR\tbudgetUid\x12!\n" +
 	"\freserve_host\x18\x0e \x01(\tR\vreserveHost\x12!\n" +
 	"\fother_locked\x18\r \x01(\bR\votherLocked\x12#\n" +
-	"\rchanged_index\x18\x14 \x01(\x04R\fchangedIndex\"\xc0\x05\n" +
+	"\rchanged_index\x18\x14 \x01(\x04R\fchangedIndex\x12\x1d\n" +
+	"\n" +
+	"many_names\x18\x16 \x01(\bR\tmanyNames\"\xc0\x05\n" +
 	"\vEntryRecord\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x10\n" +
@@ -11001,19 +11068,20 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05since\x18\x05 \x01(\x03R\x05since\x12\x12\n" +
 	"\x04gone\x18\x06 \x01(\tR\x04gone\x12\x1d\n" +
 	"\n" +
-	"gone_since\x18\a \x01(\x03R\tgoneSince\"\xe7\x01\n" +
+	"gone_since\x18\a \x01(\x03R\tgoneSince\"\xc2\x01\n" +
 	"\fOrphanRecord\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x1d\n" +
 	"\n" +
 	"removed_by\x18\x02 \x01(\x04R\tremovedBy\x12#\n" +
 	"\rremoved_index\x18\x03 \x01(\x04R\fremovedIndex\x12\x1d\n" +
 	"\n" +
-	"removed_at\x18\x04 \x01(\x03R\tremovedAt\x12\x16\n" +
-	"\x06pinned\x18\x05 \x01(\bR\x06pinned\x12\x1d\n" +
+	"removed_at\x18\x04 \x01(\x03R\tremovedAt\x12\x1d\n" +
 	"\n" +
 	"taken_back\x18\x06 \x01(\bR\ttakenBack\x12\x12\n" +
-	"\x04data\x18\a \x01(\bR\x04data\x12\x17\n" +
-	"\akept_by\x18\b \x03(\x04R\x06keptBy\"\x94\x03\n" +
+	"\x04data\x18\a \x01(\bR\x04dataJ\x04\b\x05\x10\x06J\x04\b\b\x10\t\"7\n" +
+	"\tPinRecord\x12\x10\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x18\n" +
+	"\asession\x18\x02 \x01(\x04R\asession\"\x94\x03\n" +
 	"\rSessionRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x17\n" +
@@ -11054,7 +11122,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"backMadeOn\x12 \n" +
 	"\fback_made_by\x18\x0e \x01(\rR\n" +
 	"backMadeByJ\x04\b\x04\x10\x05J\x04\b\b\x10\tJ\x04\b\t\x10\n" +
-	"*\x88\x04\n" +
+	"*\x99\x04\n" +
 	"\x04Code\x12\x06\n" +
 	"\x02OK\x10\x00\x12\r\n" +
 	"\tNOT_FOUND\x10\x01\x12\n" +
@@ -11089,7 +11157,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"NOT_JUDGED\x10\x1c\x12\x15\n" +
 	"\x11SESSION_FORGOTTEN\x10(\x12\t\n" +
-	"\x05QUOTA\x10)\x12\r\n" +
+	"\x05QUOTA\x10)\x12\x0f\n" +
+	"\vOTHER_RULES\x10+\x12\r\n" +
 	"\tNO_ACCESS\x10**l\n" +
 	"\x06Format\x12\r\n" +
 	"\tNO_FORMAT\x10\x00\x12\t\n" +
@@ -11151,7 +11220,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 108)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 109)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(Format)(0),               // 1: lockfs.store.Format
@@ -11267,9 +11336,10 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*PendingRecord)(nil),     // 111: lockfs.store.PendingRecord
 	(*MakerRecord)(nil),       // 112: lockfs.store.MakerRecord
 	(*OrphanRecord)(nil),      // 113: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 114: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 115: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 116: lockfs.store.Undo
+	(*PinRecord)(nil),         // 114: lockfs.store.PinRecord
+	(*SessionRecord)(nil),     // 115: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 116: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 117: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	10,  // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
@@ -11390,7 +11460,7 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	96,  // 115: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
 	97,  // 116: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
 	49,  // 117: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	114, // 118: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	115, // 118: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
 	12,  // 119: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
 	35,  // 120: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
 	102, // 121: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
@@ -11412,8 +11482,8 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	109, // 137: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
 	110, // 138: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
 	113, // 139: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	114, // 140: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	115, // 141: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	115, // 140: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	116, // 141: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
 	49,  // 142: lockfs.store.Record.member:type_name -> lockfs.store.Member
 	35,  // 143: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
 	102, // 144: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
@@ -11426,29 +11496,30 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	107, // 151: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
 	40,  // 152: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
 	44,  // 153: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
-	55,  // 154: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
-	57,  // 155: lockfs.store.AuthorityRecord.shares:type_name -> lockfs.store.SealShare
-	59,  // 156: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
-	94,  // 157: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	96,  // 158: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	11,  // 159: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	11,  // 160: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	111, // 161: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	112, // 162: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	4,   // 163: lockfs.store.EntryRecord.says:type_name -> lockfs.store.NameSays
-	4,   // 164: lockfs.store.EntryRecord.directory_says:type_name -> lockfs.store.NameSays
-	9,   // 165: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	10,  // 166: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	10,  // 167: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	98,  // 168: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	116, // 169: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	112, // 170: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	4,   // 171: lockfs.store.Undo.back_says:type_name -> lockfs.store.NameSays
-	172, // [172:172] is the sub-list for method output_type
-	172, // [172:172] is the sub-list for method input_type
-	172, // [172:172] is the sub-list for extension type_name
-	172, // [172:172] is the sub-list for extension extendee
-	0,   // [0:172] is the sub-list for field type_name
+	114, // 154: lockfs.store.Record.pin:type_name -> lockfs.store.PinRecord
+	55,  // 155: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
+	57,  // 156: lockfs.store.AuthorityRecord.shares:type_name -> lockfs.store.SealShare
+	59,  // 157: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
+	94,  // 158: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	96,  // 159: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	11,  // 160: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	11,  // 161: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	111, // 162: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	112, // 163: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	4,   // 164: lockfs.store.EntryRecord.says:type_name -> lockfs.store.NameSays
+	4,   // 165: lockfs.store.EntryRecord.directory_says:type_name -> lockfs.store.NameSays
+	9,   // 166: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	10,  // 167: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	10,  // 168: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	98,  // 169: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	117, // 170: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	112, // 171: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	4,   // 172: lockfs.store.Undo.back_says:type_name -> lockfs.store.NameSays
+	173, // [173:173] is the sub-list for method output_type
+	173, // [173:173] is the sub-list for method input_type
+	173, // [173:173] is the sub-list for extension type_name
+	173, // [173:173] is the sub-list for extension extendee
+	0,   // [0:173] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -11548,6 +11619,7 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Record_RevokedKey)(nil),
 		(*Record_Alarm)(nil),
 		(*Record_Quota)(nil),
+		(*Record_Pin)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -11555,7 +11627,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   108,
+			NumMessages:   109,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

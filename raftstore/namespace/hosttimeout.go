@@ -1,0 +1,86 @@
+package namespace
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// hostTimeout is kept with a name whose rule has a host timeout: the processes among which its holder is, and how long the name waits while no
+// mount sees them. It is never modified.
+type hostTimeout struct {
+	watcher
+	after time.Duration
+}
+
+// hostTimeoutOf returns nil for a lock that waits for its silent host for ever, or does not live as long as a process.
+func hostTimeoutOf(g governed) *hostTimeout {
+	if g.hostTimeout <= 0 || !g.ByProcess() || g.process == nil || g.gone != nil {
+		return nil
+	}
+	return &hostTimeout{watcher{g.Host, g.process.bootID.String(), g.process.pidNamespace}, g.hostTimeout}
+}
+
+func (t *hostTimeout) equal(other *hostTimeout) bool {
+	return t == other || t != nil && other != nil && *t == *other
+}
+
+// mayTimeOut reports whether the name may become stale because its host is silent.
+func (e *entry) mayTimeOut() bool { return e.timeout != nil && e.stale == nil }
+
+func (w watcher) compare(other watcher) int {
+	return cmp.Or(strings.Compare(w.host, other.host), strings.Compare(w.bootID, other.bootID), cmp.Compare(w.namespace, other.namespace))
+}
+
+// next returns the one that comes next in order.
+func (w watcher) next() watcher {
+	if w.namespace < math.MaxUint64 {
+		return watcher{w.host, w.bootID, w.namespace + 1}
+	}
+	return watcher{w.host, w.bootID + "\x00", 0}
+}
+
+// lessByTimeout orders by processes, timeout and name.
+func lessByTimeout(a, b *entry) bool {
+	return cmp.Or(a.timeout.compare(b.timeout.watcher), cmp.Compare(a.timeout.after, b.timeout.after), compareByName(a, b)) < 0
+}
+
+// eachTimedOut visits the locks whose rule does not wait any longer for their silent host, until visit returns false. All locks of processes that
+// a mount sees are skipped at once.
+func (j *judge) eachTimedOut(now int64, visit func(*entry, *staleness) bool) {
+	for going, from := true, (watcher{}); going; {
+		var first *entry
+		j.tree.timeouts.Ascend(&entry{timeout: &hostTimeout{watcher: from}}, func(e *entry) bool {
+			first = e
+			return false
+		})
+		if first == nil {
+			return
+		}
+		going, from = j.visitTimedOut(first, now, visit), first.timeout.next()
+	}
+}
+
+// visitTimedOut is eachTimedOut for the processes of one entry, which is the first of theirs.
+func (j *judge) visitTimedOut(first *entry, now int64, visit func(*entry, *staleness) bool) (going bool) {
+	of := first.timeout.watcher
+	h, known := j.hosts.byName.Get(of.host)
+	if !known || h.sessions > 0 && j.sessions.isSeen(of) {
+		return true
+	}
+	going = true
+	j.tree.timeouts.Ascend(first, func(e *entry) bool {
+		if e.timeout.watcher != of || now-h.since <= int64(e.timeout.after) {
+			return false
+		}
+		if in, found := j.tree.inode(e.ino); found {
+			g := j.govern(e, in)
+			reason := fmt.Sprintf("its host %s has been silent for more than %v (rule %s)", of.host, e.timeout.after, g.pattern)
+			going = visit(e, &staleness{reason: reason, since: j.time, ofMaker: g.byCreator})
+		}
+		return going
+	})
+	return going
+}

@@ -1,0 +1,67 @@
+package namespace
+
+import (
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/ids"
+)
+
+// The list of locks is read from an index of the names that may be in it, so that it costs nothing how much data is beside the locks.
+
+// list puts a name into the index, or takes it out.
+func (t *tree) list(e *entry) {
+	if t.mayBeListed(e) {
+		t.listed.Set(e)
+	} else {
+		t.listed.Delete(e)
+	}
+}
+
+// mayBeListed is true of every name that is in the list of locks, and of few others.
+func (t *tree) mayBeListed(e *entry) bool {
+	in, found := t.inode(e.ino)
+	switch {
+	case !found:
+		return false
+	case in.isDir():
+		mayBeLock := e.known != nil || e.exclusive && (e.isLockDir() || len(in.evidence) > 0)
+		return e.ruled || mayBeLock && !t.hasEntries(e.ino)
+	case (e.lock || in.facts == nil && e.known != nil) && !lockfact.IsTemporary(e.name):
+		return true
+	}
+	return t.locked[e.ino] && (!in.manyNames || t.nameOf(e.ino) == e)
+}
+
+// noteLocked notes whether a file has kernel locks or requests for them. Of many names the first is listed.
+func (t *tree) noteLocked(ino ids.Inode, locked bool) {
+	if t.locked[ino] == locked {
+		return
+	}
+	if locked {
+		t.locked[ino] = true
+	} else {
+		delete(t.locked, ino)
+	}
+	in, found := t.inode(ino)
+	switch {
+	case !found:
+	case !in.manyNames:
+		for _, e := range t.namesOf(ino) {
+			t.list(e)
+		}
+	default:
+		t.listFirst(ino)
+	}
+}
+
+func (t *tree) listFirst(ino ids.Inode) {
+	if first := t.nameOf(ino); first != nil {
+		t.list(first)
+	}
+}
+
+// listLocked lists the files that got or lost kernel locks with the last command.
+func (k *keeper) listLocked() {
+	for _, ino := range k.locks.Changed() {
+		k.tree.noteLocked(ino, k.locks.Locked(ino))
+	}
+}

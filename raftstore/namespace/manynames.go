@@ -1,0 +1,66 @@
+package namespace
+
+import (
+	"fmt"
+	"slices"
+
+	"lockfs/raftstore/storepb"
+)
+
+// A write to a lock has to be judged for each of its names: each has a token, a holder and events of its own. So a lock has few names. Data
+// may have many ([MaxLinks]), and no command visits them: a file that has more names than a lock may have is data for good, whatever its
+// content becomes.
+
+// mostLockNames is how many names a file may have that is a lock under any of them. Programs that lock by link(2) need two. It is not less
+// than MaxContent/leastInode, see bytesByName.
+const mostLockNames = 256
+
+// mayHaveMore refuses one more name of a lock that has all that it may have. Half of these are for its owner and root alone.
+func (j *judge) mayHaveMore(by *storepb.Caller, in *inode) *storepb.Result {
+	most := uint32(mostLockNames)
+	if by.GetUid() != 0 && by.GetUid() != in.uid {
+		most /= 2
+	}
+	if in.manyNames || in.nlink < most {
+		return nil
+	}
+	isLock := func(e *entry) bool { return j.isLock(e, in) || e.pending != nil }
+	if slices.ContainsFunc(j.tree.namesOf(in.ino), isLock) {
+		return &storepb.Result{Code: storepb.Code_TOO_MANY_LINKS, Message: fmt.Sprintf("the file is a lock, and a lock has %d names at most", most)}
+	}
+	return nil
+}
+
+// prepareForMore makes a file data for good before it gets more names than a lock may have.
+func (k *keeper) prepareForMore(in *inode) *inode {
+	if in.manyNames || in.nlink < mostLockNames {
+		return in
+	}
+	data := *in
+	data.manyNames = true
+	data.facts, data.gone, data.evidence = nil, nil, nil
+	k.tree.putInode(&data)
+	for _, e := range k.tree.namesOf(in.ino) {
+		named := *e
+		named.known, named.maker, named.stale = nil, nil, nil
+		k.putJudged(&named, &data)
+	}
+	return &data
+}
+
+// judgedNames lists the names of an inode that are judged anew when the inode changes: none of a file with many.
+func (t *tree) judgedNames(in *inode) []*entry {
+	if in.manyNames {
+		return nil
+	}
+	return t.namesOf(in.ino)
+}
+
+// bytesByName is what an inode counts in the quota of a directory for each of its names. A file with many names counts the same whatever its
+// content is, so that a write need not visit them. All names together count no less than the largest content.
+func (in *inode) bytesByName() int64 {
+	if in.manyNames {
+		return leastInode
+	}
+	return in.bytes()
+}
