@@ -23,8 +23,8 @@ const (
 	questionsWait = time.Second
 	// silentFor is the pause for a mount that did not fetch its last question in time.
 	silentFor = time.Second
-	// mostAskedSessions is the number of sessions after which idle ones are forgotten.
-	mostAskedSessions = 1024
+	// fewAskedSessions is the number of sessions after which idle ones are forgotten, unless more were active the last time.
+	fewAskedSessions = 1024
 )
 
 // AwaitRelease is part of rpc.Node.
@@ -94,14 +94,17 @@ type releaseQuestions struct {
 	mu       sync.Mutex
 	last     uint64 // number of a question
 	sessions map[ids.Session]*askedSession
+	most     int // twice the number of sessions that were active when idle ones were forgotten
 }
 
 // askedSession has the questions to the mount of one session.
 type askedSession struct {
 	open    map[advisoryOwner]*releaseQuestion
-	news    chan struct{} // closed when there is something to fetch; nil: no request waits
-	silent  time.Time     // no questions before
-	waiting int           // requests for questions
+	numbers map[uint64]advisoryOwner // of the open questions
+	newest  []advisoryOwner          // of the questions that no request has fetched, and of some that are closed
+	news    chan struct{}            // closed when there is something to fetch; nil: no request waits
+	silent  time.Time                // no questions before
+	waiting int                      // requests for questions
 }
 
 // releaseQuestion is asked once for all concurrent requests about a holder.
@@ -121,10 +124,11 @@ func newReleaseQuestions() *releaseQuestions {
 func (q *releaseQuestions) of(session ids.Session) *askedSession {
 	s, found := q.sessions[session]
 	if !found {
-		if len(q.sessions) >= mostAskedSessions {
+		if len(q.sessions) >= max(q.most, fewAskedSessions) {
 			q.forgetIdle()
+			q.most = 2 * len(q.sessions)
 		}
-		s = &askedSession{open: make(map[advisoryOwner]*releaseQuestion)}
+		s = &askedSession{open: make(map[advisoryOwner]*releaseQuestion), numbers: make(map[uint64]advisoryOwner)}
 		q.sessions[session] = s
 	}
 	return s
@@ -152,7 +156,7 @@ func (q *releaseQuestions) ask(ctx context.Context, holder advisoryOwner) (relea
 	defer q.mu.Unlock()
 	s := q.of(holder.session)
 	if question.askers--; question.askers == 0 && s.open[holder] == question {
-		delete(s.open, holder)
+		s.close(holder, question)
 		if !question.fetched {
 			s.silent = time.Now().Add(silentFor)
 		}
@@ -172,7 +176,8 @@ func (q *releaseQuestions) begin(holder advisoryOwner) *releaseQuestion {
 	if !found {
 		q.last++
 		question = &releaseQuestion{number: q.last, over: make(chan struct{})}
-		s.open[holder] = question
+		s.open[holder], s.numbers[question.number] = question, holder
+		s.newest = append(s.newest, holder)
 		if s.news != nil {
 			close(s.news)
 			s.news = nil
@@ -195,13 +200,13 @@ func (q *releaseQuestions) fetch(ctx context.Context, session ids.Session) []*cl
 			return nil // the mount may be gone: its next request fetches the questions
 		}
 		var fetched []*clusterpb.ReleaseQuestion
-		for holder, question := range s.open {
-			if !question.fetched {
+		for _, holder := range s.newest {
+			if question := s.open[holder]; question != nil && !question.fetched {
 				question.fetched = true
 				fetched = append(fetched, &clusterpb.ReleaseQuestion{Number: question.number, Holder: holder.message()})
 			}
 		}
-		if len(fetched) > 0 {
+		if s.newest = nil; len(fetched) > 0 {
 			return fetched
 		}
 		if s.news == nil {
@@ -222,12 +227,15 @@ func (q *releaseQuestions) answer(session ids.Session, number uint64, released b
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := q.of(session)
-	for holder, question := range s.open {
-		if question.number == number {
-			question.released = released
-			close(question.over)
-			delete(s.open, holder)
-			return
-		}
+	if holder, open := s.numbers[number]; open {
+		question := s.open[holder]
+		question.released = released
+		close(question.over)
+		s.close(holder, question)
 	}
+}
+
+func (s *askedSession) close(holder advisoryOwner, question *releaseQuestion) {
+	delete(s.open, holder)
+	delete(s.numbers, question.number)
 }

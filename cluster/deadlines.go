@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 )
 
 // DefaultSessionTTL is how long a session lasts without a keepalive.
@@ -18,6 +19,7 @@ type sessionDeadlines struct {
 
 	mu       sync.Mutex
 	sessions map[ids.Session]*sessionDeadline
+	look     uint64        // number of the last call of expired
 	ticked   time.Duration // last monotonic time at which this process ran
 }
 
@@ -26,6 +28,7 @@ type sessionDeadline struct {
 	keepalive int64         // cluster time of the last one; 0: none since this node leads
 	offset    time.Duration // of its host's clock
 	ending    bool          // it is about to end, and cannot be renewed
+	look      uint64        // last call of expired in which it was live
 }
 
 func newSessionDeadlines(ttl time.Duration) *sessionDeadlines {
@@ -100,21 +103,26 @@ func (d *sessionDeadlines) tick(now time.Duration) {
 }
 
 // expired returns the live sessions whose TTL is over and marks them as ending. It forgets all other sessions.
-func (d *sessionDeadlines) expired(now time.Duration, live []ids.Session) []ids.Session {
+func (d *sessionDeadlines) expired(now time.Duration, live []namespace.LiveSession) (over []namespace.LiveSession) {
 	d.tick(now) // before watch notices a pause
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	sessions := make(map[ids.Session]*sessionDeadline, len(live))
-	var over []ids.Session
-	for _, id := range live {
-		s := d.known(id, now)
-		sessions[id] = s
+	d.look++
+	for _, session := range live {
+		s := d.known(session.ID, now)
+		s.look = d.look
 		if now-s.renewed > d.ttl {
 			s.ending = true
-			over = append(over, id)
+			over = append(over, session)
 		}
 	}
-	d.sessions = sessions
+	if len(d.sessions) > len(live) {
+		for id, s := range d.sessions {
+			if s.look != d.look {
+				delete(d.sessions, id)
+			}
+		}
+	}
 	return over
 }
 

@@ -4,16 +4,29 @@ import (
 	"testing"
 	"time"
 
-	"lockfs/raftstore/ids"
-
 	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 )
+
+// expiredOf is expired for sessions by their ids.
+func expiredOf(t *sessionDeadlines, now time.Duration, live ...ids.Session) (over []ids.Session) {
+	var sessions []namespace.LiveSession
+	for _, id := range live {
+		sessions = append(sessions, namespace.LiveSession{ID: id})
+	}
+	for _, session := range t.expired(now, sessions) {
+		over = append(over, session.ID)
+	}
+	return over
+}
 
 // lookUntil looks for expired sessions as often as a leader does.
 func lookUntil(t *sessionDeadlines, now *time.Duration, end time.Duration, live ...ids.Session) (over []ids.Session) {
 	for *now < end {
 		*now += sessionInterval
-		over = append(over, t.expired(*now, live)...)
+		over = append(over, expiredOf(t, *now, live...)...)
 	}
 	return over
 }
@@ -42,9 +55,9 @@ func TestALeaderThatWasStoppedGivesFullTTLs(t *testing.T) {
 	t.Parallel()
 	leases, now := newSessionDeadlines(time.Second), time.Duration(0)
 	leases.reset(now)
-	require.Empty(t, leases.expired(now, []ids.Session{1}))
+	require.Empty(t, expiredOf(leases, now, 1))
 	now += time.Hour
-	require.Empty(t, leases.expired(now, []ids.Session{1}), "keepalives may have waited for the leader")
+	require.Empty(t, expiredOf(leases, now, 1), "keepalives may have waited for the leader")
 	require.NotEmpty(t, lookUntil(leases, &now, now+2*time.Second, 1))
 }
 
@@ -61,13 +74,13 @@ func TestSilentSessionsExpireOnASlowDisk(t *testing.T) {
 			leases.tick(now)
 		}
 		require.True(t, leases.renew(2, now, 5, 0))
-		ended = leases.expired(now, []ids.Session{1, 2})
+		ended = expiredOf(leases, now, 1, 2)
 	}
 	require.Equal(t, []ids.Session{1}, ended)
 	require.LessOrEqual(t, now, 14*time.Second)
 	now += time.Hour // a pause, which the tick notices first or the look does
 	leases.tick(now)
-	require.Equal(t, []ids.Session{1}, leases.expired(now, []ids.Session{1, 2}), "only the session that is ending")
+	require.Equal(t, []ids.Session{1}, expiredOf(leases, now, 1, 2), "only the session that is ending")
 }
 
 func TestANewLeaderGivesFullTTLs(t *testing.T) {
@@ -89,4 +102,17 @@ func TestWorstSessionDeadlines(t *testing.T) {
 	silent, offset := leases.worst(10 * time.Second)
 	require.Equal(t, 8*time.Second, silent)
 	require.Equal(t, -time.Minute, offset)
+}
+
+// TestLeasesForgetSessionsThatAreOver, and no others.
+func TestSessionDeadlinesForgetSessionsThatAreOver(t *testing.T) {
+	t.Parallel()
+	leases := newSessionDeadlines(time.Second)
+	leases.reset(0)
+	require.Empty(t, expiredOf(leases, 0, 1, 2, 3))
+	require.True(t, leases.renew(4, 0, 5, 0))
+	require.Empty(t, expiredOf(leases, 0, 1, 3))
+	require.Len(t, leases.sessions, 2)
+	require.Contains(t, leases.sessions, ids.Session(1))
+	require.Contains(t, leases.sessions, ids.Session(3))
 }

@@ -26,6 +26,7 @@ type leaseGate struct {
 
 	mu      sync.Mutex
 	pending map[ids.Index]lease.Pending // revocations that the replies to commands wait for
+	order   []ids.Index                 // of these, and of some whose reply was sent
 }
 
 // Only small answers are leased: large ones are read seldom, and many mounts would keep them.
@@ -94,17 +95,20 @@ func (g *leaseGate) onApply(ns *namespace.Namespace) {
 	if own {
 		pending = g.table.Of(ns.Index(), touched)
 	}
-	if len(pending) == 0 {
+	if pending.IsOver() {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for index, old := range g.pending {
-		if old.IsOver() {
-			delete(g.pending, index) // its reply was never sent
+	for len(g.order) > 0 {
+		if old, found := g.pending[g.order[0]]; found && !old.IsOver() {
+			break
 		}
+		delete(g.pending, g.order[0]) // its reply was sent, or never will be
+		g.order = g.order[1:]
 	}
 	g.pending[ns.Index()] = pending
+	g.order = append(g.order, ns.Index())
 }
 
 // waitRevoked waits until the result of a command may be acknowledged. A node may have been deposed and elected again since it proposed the

@@ -75,7 +75,7 @@ func (g *leaseGate) answerLeasable(ns *namespace.Namespace, question *storepb.Qu
 	}
 	result := ns.Query(question)
 	inodes, keyed := namespace.Keys(question, result)
-	if !keyed || len(g.table.Of(ns.Index(), inodes)) > 0 {
+	if !keyed || !g.table.Of(ns.Index(), inodes).IsOver() {
 		return nil
 	}
 	return &leasableAnswer{question, result, inodes}

@@ -196,7 +196,7 @@ func TestPrefetchLeavesOutAnswersThatWouldWait(t *testing.T) {
 		_, err := node.store.Propose(ctx, &storepb.Command{Op: op})
 		told <- err
 	}()
-	require.Eventually(t, func() bool { return len(node.leaseGate.table.All(1<<40)) > 0 }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return !node.leaseGate.table.All(1 << 40).IsOver() }, testWait, time.Millisecond)
 	node.fsm.View(func(ns *namespace.Namespace) {
 		require.Nil(t, node.leaseGate.answerLeasable(ns, getAttrOf(namespace.RootIno)))
 	})

@@ -66,19 +66,22 @@ func revokeHost(name string) *storepb.Op {
 
 // endRevoked ends the sessions of revoked hosts. It is repeated until all of them have ended.
 func (s *sessions) endRevoked() {
-	for _, record := range s.live() {
-		revoked := false
-		s.fsm.View(func(ns *namespace.Namespace) { revoked = ns.Admission(record.GetHost()).GetRevoked() != 0 })
-		if !revoked {
-			continue
+	var revoked []namespace.LiveSession
+	s.fsm.View(func(ns *namespace.Namespace) {
+		for _, session := range s.look { // a moment ago by endExpired
+			if ns.Admission(session.Host).GetRevoked() != 0 {
+				revoked = append(revoked, session)
+			}
 		}
-		id := ids.Session(record.GetId())
-		op := &storepb.EndSession{Id: uint64(id), IfActive: record.GetActive(), LastKeepalive: s.deadlines.get(id, readClocks().mono).keepalive}
+	})
+	for _, session := range revoked {
+		id := session.ID
+		op := &storepb.EndSession{Id: uint64(id), IfActive: uint64(session.Active), LastKeepalive: s.deadlines.get(id, readClocks().mono).keepalive}
 		if _, err := s.proposer.propose(s.ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: op}}); err != nil {
 			s.logger.Warn("a session's end was not recorded", "session", id, "error", err)
 			return // the next one would wait as long; all of them are still due
 		}
-		s.logger.Info("session ended: its host was revoked", "session", id, "host", record.GetHost())
+		s.logger.Info("session ended: its host was revoked", "session", id, "host", session.Host)
 	}
 }
 

@@ -29,6 +29,8 @@ type sessions struct {
 	clones        *clones
 	rosters       *rosters
 	logger        *slog.Logger
+
+	look []namespace.LiveSession // what endExpired has seen last
 }
 
 // keepAlive renews a session if this node leads, confirmed by a majority: a deposed leader must not promise anything unknown to its
@@ -110,7 +112,9 @@ func (s *sessions) live() []*storepb.SessionRecord {
 
 // hasActiveMount reports whether a mount of a host has sent a keepalive within half a TTL. A new leader knows of none yet.
 func (s *sessions) hasActiveMount(host string, now time.Duration) bool {
-	return slices.ContainsFunc(s.live(), func(record *storepb.SessionRecord) bool {
-		return record.GetHost() == host && now-s.deadlines.get(ids.Session(record.GetId()), now).renewed < s.deadlines.ttl/2
+	var live []namespace.LiveSession
+	s.fsm.View(func(ns *namespace.Namespace) { live = ns.LiveSessions(nil) })
+	return slices.ContainsFunc(live, func(session namespace.LiveSession) bool {
+		return session.Host == host && now-s.deadlines.get(session.ID, now).renewed < s.deadlines.ttl/2
 	})
 }

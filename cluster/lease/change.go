@@ -1,21 +1,35 @@
 package lease
 
 import (
+	"container/list"
 	"context"
-	"slices"
 	"time"
 
 	"lockfs/raftstore/ids"
 )
 
+// change is an applied command whose inodes are being revoked.
+type change struct {
+	index   ids.Index
+	touched []ids.Inode
+	waits   int           // number of mounts that have not dropped an inode of it
+	until   time.Duration // end of their leases: a lease is not extended while its mount has something to drop
+	done    chan struct{} // closed at the last acknowledgement
+	places  []place       // in lists
+}
+
+type place struct {
+	in *list.List
+	at *list.Element
+}
+
 // Applied records the inodes that a command touched, before its effects can be read. It is also called after the end of leadership, because
-// the reply to an earlier command may still be under way.
+// the reply to an earlier command may still be under way. It takes time in proportion to the leases on these inodes, each of which was granted
+// once and is revoked once.
 func (t *Table) Applied(index ids.Index, touched []ids.Inode, now time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now-t.lastExpiry >= Duration {
-		t.expire(now)
-	}
+	t.expire(now)
 	var waits map[*holder]uint64
 	for _, ino := range touched {
 		for h := range t.holders[ino] {
@@ -25,78 +39,114 @@ func (t *Table) Applied(index ids.Index, touched []ids.Inode, now time.Duration)
 			waits[h] = max(waits[h], t.revoke(h, ino))
 		}
 	}
-	if waits != nil {
-		t.changes = append(t.changes, &change{index, touched, waits, make(chan struct{})})
+	if waits == nil {
+		return
+	}
+	c := &change{index: index, touched: touched, waits: len(waits), done: make(chan struct{})}
+	for h, number := range waits {
+		d := h.revocations[number]
+		d.await = append(d.await, c)
+		h.revocations[number] = d
+		c.until = max(c.until, h.until)
+	}
+	c.enter(&t.changes)
+	for _, ino := range touched {
+		if t.touching[ino] == nil {
+			t.touching[ino] = list.New()
+		}
+		c.enter(t.touching[ino])
 	}
 }
 
-// Pending has changes that must not be shown yet.
-type Pending []*change
+func (c *change) enter(in *list.List) { c.places = append(c.places, place{in, in.PushBack(c)}) }
 
-// IsOver reports whether all of them may be shown.
-func (p Pending) IsOver() bool {
-	for _, c := range p {
-		select {
-		case <-c.done:
-		default:
-			return false
+// acknowledge updates the pending changes after a mount has done the revocations up to a number.
+func (t *Table) acknowledge(h *holder, number uint64) {
+	for ; h.dropped < number; delete(h.revocations, h.dropped) {
+		h.dropped++
+		for _, c := range h.revocations[h.dropped].await {
+			if c.waits--; c.waits == 0 {
+				t.finish(c)
+			}
 		}
 	}
-	return true
+}
+
+func (t *Table) finish(c *change) {
+	close(c.done)
+	for _, place := range c.places {
+		place.in.Remove(place.at)
+	}
+	for _, ino := range c.touched {
+		if pending := t.touching[ino]; pending != nil && pending.Len() == 0 {
+			delete(t.touching, ino)
+		}
+	}
+}
+
+// Pending has changes up to an index that must not be shown yet: all, or those that touched one of some inodes.
+type Pending struct {
+	table  *Table
+	upTo   ids.Index
+	inodes []ids.Inode // nil: of all
 }
 
 // All returns the pending changes up to an index.
-func (t *Table) All(upTo ids.Index) Pending {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var pending Pending
-	for _, c := range t.changes {
-		if c.index <= upTo {
-			pending = append(pending, c)
-		}
-	}
-	return pending
-}
+func (t *Table) All(upTo ids.Index) Pending { return Pending{table: t, upTo: upTo} }
 
 // Of returns the pending changes up to an index that touched one of the inodes.
 func (t *Table) Of(upTo ids.Index, inodes []ids.Inode) Pending {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var pending Pending
-	for _, c := range t.changes {
-		if c.index <= upTo && slices.ContainsFunc(c.touched, func(ino ids.Inode) bool { return slices.Contains(inodes, ino) }) {
-			pending = append(pending, c)
-		}
+	if inodes == nil {
+		inodes = []ids.Inode{}
 	}
-	return pending
+	return Pending{t, upTo, inodes}
 }
 
-// deadline returns when a change may be shown in any case.
-func (t *Table) deadline(c *change) (latest time.Duration) {
+// IsOver reports whether all of them may be shown.
+func (p Pending) IsOver() bool { return p.table == nil || p.first() == nil }
+
+// first returns one of them that is pending; nil: none is.
+func (p Pending) first() *change {
+	t := p.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for h := range c.waits {
-		latest = max(latest, h.until)
+	if p.inodes == nil {
+		return p.firstIn(&t.changes)
 	}
-	return latest
+	for _, ino := range p.inodes {
+		if c := p.firstIn(t.touching[ino]); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func (p Pending) firstIn(changes *list.List) *change {
+	if changes == nil || changes.Front() == nil {
+		return nil
+	}
+	if c := changes.Front().Value.(*change); c.index <= p.upTo {
+		return c
+	}
+	return nil
 }
 
 // Await waits until changes may be shown, or returns ctx's error.
 func (t *Table) Await(ctx context.Context, pending Pending, now func() time.Duration) error {
-	for _, c := range pending {
-		for waiting := true; waiting; {
-			timer := time.NewTimer(t.deadline(c) - now())
-			select {
-			case <-c.done:
-				waiting = false
-			case <-timer.C:
-				t.Expire(now())
-			case <-ctx.Done():
-				timer.Stop()
-				return ctx.Err()
-			}
+	if pending.table == nil {
+		return nil
+	}
+	for c := pending.first(); c != nil; c = pending.first() {
+		timer := time.NewTimer(c.until - now())
+		select {
+		case <-c.done:
+		case <-timer.C:
+			t.Expire(now())
+		case <-ctx.Done():
 			timer.Stop()
+			return ctx.Err()
 		}
+		timer.Stop()
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"time"
 
 	"lockfs/raftstore/ids"
@@ -11,6 +12,12 @@ const maxHeld = 4096
 
 // blockTime is how long a mount gets no lease after it ignored a revocation, unless it renews before.
 const blockTime = 10 * Duration
+
+// block is the end of the time in which a mount gets no lease.
+type block struct {
+	of    Holder
+	until time.Duration
+}
 
 // Holder is a client of a session. A process that takes over a session is another client, so late messages of its predecessor do not count
 // for it.
@@ -34,7 +41,21 @@ type holder struct {
 	holds      map[ids.Inode]holding
 	revokes    uint64 // number of the last revocation
 	dropped    uint64 // last acknowledged revocation
-	isNotified bool   // NotifiedHolders returns it next
+
+	revocations map[uint64]revocation // later ones, by number
+
+	isNotified bool // NotifiedHolders returns it next
+}
+
+// lessByEnd orders by the ends of leases. No two holders have one generation.
+func lessByEnd(a, b *holder) bool {
+	return cmp.Or(cmp.Compare(a.until, b.until), cmp.Compare(a.generation, b.generation)) < 0
+}
+
+// revocation asks a mount to drop an inode.
+type revocation struct {
+	ino   ids.Inode
+	await []*change // pending because of it
 }
 
 // holding is an inode held by a mount.

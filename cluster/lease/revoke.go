@@ -15,11 +15,9 @@ func (t *Table) Revocations(of Holder, generation uint64) (inodes []ids.Inode, n
 	if h == nil {
 		return nil, 0, 0, false
 	}
-	if h.mustDrop() {
-		for ino, holding := range h.holds {
-			if holding.revoke != 0 {
-				inodes = append(inodes, ino)
-			}
+	for number := h.dropped + 1; number <= h.revokes; number++ {
+		if ino := h.revocations[number].ino; h.holds[ino].revoke == number {
+			inodes = append(inodes, ino)
 		}
 	}
 	return inodes, h.revokes, h.until - Duration + Hold, true
@@ -34,6 +32,7 @@ func (t *Table) revoke(h *holder, ino ids.Inode) uint64 {
 	h.revokes++
 	holding.revoke = h.revokes
 	h.holds[ino] = holding
+	h.revocations[h.revokes] = revocation{ino: ino}
 	t.notify(h)
 	return h.revokes
 }
@@ -63,13 +62,12 @@ func (t *Table) Acknowledge(of Holder, generation, number uint64) {
 	if h == nil || number <= h.dropped || number > h.revokes {
 		return
 	}
-	h.dropped = number
-	for ino, holding := range h.holds {
-		if holding.revoke != 0 && holding.revoke <= number {
+	for done := h.dropped + 1; done <= number; done++ {
+		if ino := h.revocations[done].ino; h.holds[ino].revoke == done {
 			t.unhold(h, ino)
 		}
 	}
-	t.acknowledge(h)
+	t.acknowledge(h, number)
 }
 
 // RevokeAhead asks the holders of inodes to drop them, because a command under way touches them. The inodes are not granted before over is

@@ -39,8 +39,8 @@ func (t *Table) pause(term ids.Term, now time.Duration) (lasts time.Duration, pa
 		return 0, false
 	}
 	t.open = false
-	for _, h := range t.byID {
-		lasts = max(lasts, h.until-now)
+	if last, found := t.byEnd.Max(); found {
+		lasts = max(0, last.until-now)
 	}
 	return lasts, true
 }

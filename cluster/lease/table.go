@@ -1,9 +1,11 @@
 package lease
 
 import (
-	"slices"
+	"container/list"
 	"sync"
 	"time"
+
+	"github.com/tidwall/btree"
 
 	"lockfs/raftstore/ids"
 )
@@ -20,9 +22,11 @@ type Table struct {
 	revokedAhead map[ids.Inode]int        // commands under way that touch it
 	changers     map[ids.Inode]changer    // last announced change
 	readCounts   map[reader]readCount     // reads of recently changed inodes
-	changes      []*change                // pending, in the order of their indexes
-	lastExpiry   time.Duration            // last call of expire
+	changes      list.List                // *change, pending, in the order of their indexes
+	touching     map[ids.Inode]*list.List // those of them that touched an inode, in the same order
+	byEnd        *btree.BTreeG[*holder]   // all holders, by the ends of their leases
 	blocked      map[Holder]time.Duration // end of the time without leases, after an ignored revocation
+	blocks       []block                  // the same in the order of the ends, and some that ended before
 	notified     []Holder                 // see NotifiedHolders
 	news         chan struct{}            // capacity 1
 }
@@ -39,7 +43,9 @@ func (t *Table) clear() {
 	t.holders = make(map[ids.Inode]map[*holder]bool)
 	t.revokedAhead = make(map[ids.Inode]int)
 	t.changers = make(map[ids.Inode]changer)
-	t.blocked = make(map[Holder]time.Duration)
+	t.blocked, t.blocks = make(map[Holder]time.Duration), nil
+	t.touching = make(map[ids.Inode]*list.List)
+	t.byEnd = btree.NewBTreeGOptions(lessByEnd, btree.Options{NoLocks: true})
 	t.readCounts = make(map[reader]readCount)
 }
 
@@ -97,12 +103,12 @@ func (t *Table) Grant(to Request, inodes []ids.Inode, now time.Duration) (genera
 	switch {
 	case h == nil:
 		t.generation++
-		h = &holder{id: to.Holder, generation: t.generation, holds: make(map[ids.Inode]holding)}
+		h = &holder{id: to.Holder, generation: t.generation, holds: make(map[ids.Inode]holding), revocations: make(map[uint64]revocation)}
 		t.byID[to.Holder] = h
 	case h.mustDrop() || len(h.holds) >= maxHeld:
 		return 0, false
 	}
-	h.until = max(h.until, now+Duration)
+	t.extend(h, now+Duration)
 	for _, ino := range inodes {
 		h.holds[ino] = holding{asked: max(h.holds[ino].asked, to.Asked)}
 		if t.holders[ino] == nil {
@@ -121,8 +127,14 @@ func (t *Table) Extend(of Holder, generation uint64, confirmed time.Duration) bo
 	if h == nil || h.mustDrop() || !t.open {
 		return false
 	}
-	h.until = max(h.until, confirmed+Duration)
+	t.extend(h, confirmed+Duration)
 	return true
+}
+
+func (t *Table) extend(h *holder, until time.Duration) {
+	t.byEnd.Delete(h)
+	h.until = max(h.until, until)
+	t.byEnd.Set(h)
 }
 
 // get returns nil for an ended generation.
@@ -147,12 +159,12 @@ func (t *Table) lose(h *holder) {
 	for ino := range h.holds {
 		t.unhold(h, ino)
 	}
+	t.byEnd.Delete(h)
 	if t.byID[h.id] == h {
 		delete(t.byID, h.id)
 	}
-	h.dropped = h.revokes
 	t.notify(h)
-	t.acknowledge(h)
+	t.acknowledge(h, h.revokes)
 }
 
 func (t *Table) notify(h *holder) {
@@ -183,15 +195,18 @@ func (t *Table) Expire(now time.Duration) {
 }
 
 func (t *Table) expire(now time.Duration) {
-	t.lastExpiry = now
-	for _, h := range t.byID {
-		if now >= h.until {
-			t.end(h, now)
+	for {
+		h, found := t.byEnd.Min()
+		if !found || now < h.until {
+			break
 		}
+		t.end(h, now)
 	}
-	for id, until := range t.blocked {
-		if now >= until {
-			delete(t.blocked, id)
+	for len(t.blocks) > 0 && now >= t.blocks[0].until {
+		first := t.blocks[0]
+		t.blocks = t.blocks[1:]
+		if t.blocked[first.of] == first.until {
+			delete(t.blocked, first.of)
 		}
 	}
 }
@@ -200,6 +215,7 @@ func (t *Table) expire(now time.Duration) {
 func (t *Table) end(h *holder, now time.Duration) {
 	if h.mustDrop() {
 		t.blocked[h.id] = now + blockTime
+		t.blocks = append(t.blocks, block{h.id, now + blockTime})
 	}
 	t.lose(h)
 }
@@ -215,7 +231,7 @@ func (t *Table) NoteContact(of Holder) {
 func (t *Table) IsIdle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.byID) == 0 && len(t.changes) == 0
+	return len(t.byID) == 0 && t.changes.Len() == 0
 }
 
 // Held returns the number of mounts with leases, and of leased inodes.
@@ -223,25 +239,4 @@ func (t *Table) Held() (mounts, inodes int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.byID), len(t.holders)
-}
-
-// change is an applied command whose inodes are being revoked.
-type change struct {
-	index   ids.Index
-	touched []ids.Inode
-	waits   map[*holder]uint64 // number of the revocation for each holder
-	done    chan struct{}      // closed at the last acknowledgement
-}
-
-// acknowledge updates the pending changes after a holder has dropped inodes.
-func (t *Table) acknowledge(h *holder) {
-	t.changes = slices.DeleteFunc(t.changes, func(c *change) bool {
-		if number, waits := c.waits[h]; waits && number <= h.dropped {
-			delete(c.waits, h)
-		}
-		if len(c.waits) == 0 {
-			close(c.done)
-		}
-		return len(c.waits) == 0
-	})
 }

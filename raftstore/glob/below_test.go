@@ -15,7 +15,9 @@ func TestBelowDecidesWhatFits(t *testing.T) {
 	same := 0
 	rapid.Check(t, func(t *rapid.T) {
 		pattern := strings.Join(rapid.SliceOfN(part, 1, 5).Draw(t, "pattern"), "/")
-		draw := func(of string, least int) string { return strings.Join(rapid.SliceOfN(name, least, 3).Draw(t, of), "/") }
+		draw := func(of string, least int) string {
+			return strings.Join(rapid.SliceOfN(name, least, 3).Draw(t, of), "/")
+		}
 		one, another, below := draw("one", 0), draw("another", 0), draw("below", 1)
 		if Below(pattern, one) != Below(pattern, another) {
 			return

@@ -21,6 +21,24 @@ func (ns *Namespace) Inodes() int { return ns.tree.inodes.Len() }
 // Sessions is the number of sessions that have not ended.
 func (ns *Namespace) Sessions() int { return ns.sessions.live() }
 
+// LiveSession is a session that has not ended.
+type LiveSession struct {
+	ID     ids.Session
+	Host   string
+	Active ids.Index // index of its last command
+}
+
+// LiveSessions appends the sessions that have not ended to a list, in the order of their ids.
+func (ns *Namespace) LiveSessions(list []LiveSession) []LiveSession {
+	ns.sessions.byID.Scan(func(id ids.Session, s *session) bool {
+		if s.endedIndex == 0 {
+			list = append(list, LiveSession{id, s.host, s.active})
+		}
+		return true
+	})
+	return list
+}
+
 // SessionLive tells whether there is such a session that has not ended.
 func (ns *Namespace) SessionLive(id ids.Session) bool {
 	s, found := ns.sessions.byID.Get(id)
