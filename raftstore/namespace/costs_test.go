@@ -244,7 +244,7 @@ var stateCosts = []struct {
 		func(d *costDriver, n int) {
 			for i := range n {
 				made := d.do(opOf(&storepb.Create{Parent: RootIno, Name: fmt.Append(nil, i), Mode: someDir, Says: storepb.NameSays_SAYS_LOCK}))
-				d.data(made.GetIno(), "data")
+				d.do(opOf(&storepb.Create{Parent: made.GetIno(), Name: []byte("data"), Mode: someFile}))
 			}
 			d.lock(RootIno, "x.lock")
 		},
