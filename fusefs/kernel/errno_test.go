@@ -42,6 +42,7 @@ func TestErrnoOfEveryCode(t *testing.T) {
 		storepb.Code_NOT_JUDGED:        syscall.ESTALE, // the kernel looks again
 		storepb.Code_NEED_LINEAGE:      syscall.EIO,    // the cluster client sends the command again
 		storepb.Code_BUSY:              syscall.EBUSY,
+		storepb.Code_OTHER_RULES:       syscall.EXDEV,
 		storepb.Code_TOO_MANY_REQUESTS: syscall.EAGAIN,
 	}
 	for number, name := range storepb.Code_name {

@@ -55,6 +55,8 @@
 // name a short content is a piece too: "taken". A directory that was created exclusively is a lock for the locks in it, too. Everything else is
 // data, and behaves as on a local disk; so does a file that several hosts append to, whatever stands in its lines.
 //
+// A file that ever had more names than a lock may have (manynames.go) is data for good: no command visits its names.
+//
 // The mount finds the evidence in names and contents; the state machine counts it, and never reads a content. What a name says is kept with
 // it, and what its directory's name said at that time, so renaming the directory changes nothing.
 //

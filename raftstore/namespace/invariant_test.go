@@ -2,7 +2,6 @@ package namespace
 
 import (
 	"bytes"
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -318,7 +317,11 @@ func holdsOnlyItsCreatorsLocks(ns *Namespace, dir *entry, in *inode) bool {
 
 // isLockNowByTheBook adds the locks that were emptied just now to those of isLockByTheBook.
 func isLockNowByTheBook(ns *Namespace, e *entry, in *inode) bool {
-	if in.facts == nil && e.known != nil && ns.time < cmp.Or(e.contentAt, in.ctime)+int64(settling) {
+	since := e.contentAt
+	if since == 0 || in.isDir() {
+		since = in.ctime
+	}
+	if in.facts == nil && e.known != nil && ns.time < since+int64(settling) {
 		before := *in
 		before.facts = e.known
 		return isLockByTheBook(ns, e, in) || isLockByTheBook(ns, e, &before)
