@@ -8,21 +8,6 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// change is an applied command whose inodes are being revoked.
-type change struct {
-	index   ids.Index
-	touched []ids.Inode
-	waits   int           // number of mounts that have not dropped an inode of it
-	until   time.Duration // end of their leases: a lease is not extended while its mount has something to drop
-	done    chan struct{} // closed at the last acknowledgement
-	places  []place       // in lists
-}
-
-type place struct {
-	in *list.List
-	at *list.Element
-}
-
 // Applied records the inodes that a command touched, before its effects can be read. It is also called after the end of leadership, because
 // the reply to an earlier command may still be under way. It takes time in proportion to the leases on these inodes, each of which was granted
 // once and is revoked once.
@@ -59,30 +44,6 @@ func (t *Table) Applied(index ids.Index, touched []ids.Inode, now time.Duration)
 }
 
 func (c *change) enter(in *list.List) { c.places = append(c.places, place{in, in.PushBack(c)}) }
-
-// acknowledge updates the pending changes after a mount has done the revocations up to a number.
-func (t *Table) acknowledge(h *holder, number uint64) {
-	for ; h.dropped < number; delete(h.revocations, h.dropped) {
-		h.dropped++
-		for _, c := range h.revocations[h.dropped].await {
-			if c.waits--; c.waits == 0 {
-				t.finish(c)
-			}
-		}
-	}
-}
-
-func (t *Table) finish(c *change) {
-	close(c.done)
-	for _, place := range c.places {
-		place.in.Remove(place.at)
-	}
-	for _, ino := range c.touched {
-		if pending := t.touching[ino]; pending != nil && pending.Len() == 0 {
-			delete(t.touching, ino)
-		}
-	}
-}
 
 // Pending has changes up to an index that must not be shown yet: all, or those that touched one of some inodes.
 type Pending struct {

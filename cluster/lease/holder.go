@@ -2,6 +2,7 @@ package lease
 
 import (
 	"cmp"
+	"container/list"
 	"time"
 
 	"lockfs/raftstore/ids"
@@ -85,3 +86,18 @@ type readCount struct {
 
 // mustDrop reports whether a revocation is not acknowledged.
 func (h *holder) mustDrop() bool { return h.revokes > h.dropped }
+
+// change is an applied command whose inodes are being revoked.
+type change struct {
+	index   ids.Index
+	touched []ids.Inode
+	waits   int           // number of mounts that have not dropped an inode of it
+	until   time.Duration // end of their leases: a lease is not extended while its mount has something to drop
+	done    chan struct{} // closed at the last acknowledgement
+	places  []place       // in lists
+}
+
+type place struct {
+	in *list.List
+	at *list.Element
+}

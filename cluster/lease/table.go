@@ -240,3 +240,27 @@ func (t *Table) Held() (mounts, inodes int) {
 	defer t.mu.Unlock()
 	return len(t.byID), len(t.holders)
 }
+
+// acknowledge updates the pending changes after a mount has done the revocations up to a number.
+func (t *Table) acknowledge(h *holder, number uint64) {
+	for ; h.dropped < number; delete(h.revocations, h.dropped) {
+		h.dropped++
+		for _, c := range h.revocations[h.dropped].await {
+			if c.waits--; c.waits == 0 {
+				t.finish(c)
+			}
+		}
+	}
+}
+
+func (t *Table) finish(c *change) {
+	close(c.done)
+	for _, place := range c.places {
+		place.in.Remove(place.at)
+	}
+	for _, ino := range c.touched {
+		if pending := t.touching[ino]; pending != nil && pending.Len() == 0 {
+			delete(t.touching, ino)
+		}
+	}
+}

@@ -2,6 +2,9 @@ package namespace
 
 import (
 	"cmp"
+	"math"
+	"strings"
+	"time"
 
 	"lockfs/formats/lockfact"
 	"lockfs/raftstore/ids"
@@ -109,4 +112,46 @@ func checkName(name []byte) storepb.Code {
 
 func (e *entry) makerIs(p *process) made {
 	return made{e.maker.host.String(), p.processID, e.parent, e.name}
+}
+
+// hostTimeout is kept with a name whose rule has a host timeout: the processes among which its holder is, and how long the name waits while no
+// mount sees them. It is never modified.
+type hostTimeout struct {
+	watcher
+	after time.Duration
+}
+
+func (t *hostTimeout) equal(other *hostTimeout) bool {
+	return t == other || t != nil && other != nil && *t == *other
+}
+
+// mayTimeOut reports whether the name may become stale because its host is silent.
+func (e *entry) mayTimeOut() bool { return e.timeout != nil && e.stale == nil }
+
+func (w watcher) compare(other watcher) int {
+	return cmp.Or(strings.Compare(w.host, other.host), strings.Compare(w.bootID, other.bootID), cmp.Compare(w.namespace, other.namespace))
+}
+
+// next returns the one that comes next in order.
+func (w watcher) next() watcher {
+	if w.namespace < math.MaxUint64 {
+		return watcher{w.host, w.bootID, w.namespace + 1}
+	}
+	return watcher{w.host, w.bootID + "\x00", 0}
+}
+
+// lessByTimeout orders by processes, timeout and name.
+func lessByTimeout(a, b *entry) bool {
+	return cmp.Or(a.timeout.compare(b.timeout.watcher), cmp.Compare(a.timeout.after, b.timeout.after), compareByName(a, b)) < 0
+}
+
+// watcher is a pid namespace of a host in one boot. The mounts there see the ends of its processes.
+type watcher struct {
+	host, bootID string
+	namespace    uint64 // 0: it is not known, and any counts
+}
+
+// isLockDir reports whether a directory of this name is a lock while it is empty. Rules do not count.
+func (e *entry) isLockDir() bool {
+	return e.exclusive && lockfact.Evidence{Name: lockfact.NameSays(e.says.name), Directory: lockfact.NameSays(e.says.directory)}.IsEnough()
 }

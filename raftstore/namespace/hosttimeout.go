@@ -1,19 +1,6 @@
 package namespace
 
-import (
-	"cmp"
-	"fmt"
-	"math"
-	"strings"
-	"time"
-)
-
-// hostTimeout is kept with a name whose rule has a host timeout: the processes among which its holder is, and how long the name waits while no
-// mount sees them. It is never modified.
-type hostTimeout struct {
-	watcher
-	after time.Duration
-}
+import "fmt"
 
 // hostTimeoutOf returns nil for a lock that waits for its silent host for ever, or does not live as long as a process.
 func hostTimeoutOf(g governed) *hostTimeout {
@@ -21,30 +8,6 @@ func hostTimeoutOf(g governed) *hostTimeout {
 		return nil
 	}
 	return &hostTimeout{watcher{g.Host, g.process.bootID.String(), g.process.pidNamespace}, g.hostTimeout}
-}
-
-func (t *hostTimeout) equal(other *hostTimeout) bool {
-	return t == other || t != nil && other != nil && *t == *other
-}
-
-// mayTimeOut reports whether the name may become stale because its host is silent.
-func (e *entry) mayTimeOut() bool { return e.timeout != nil && e.stale == nil }
-
-func (w watcher) compare(other watcher) int {
-	return cmp.Or(strings.Compare(w.host, other.host), strings.Compare(w.bootID, other.bootID), cmp.Compare(w.namespace, other.namespace))
-}
-
-// next returns the one that comes next in order.
-func (w watcher) next() watcher {
-	if w.namespace < math.MaxUint64 {
-		return watcher{w.host, w.bootID, w.namespace + 1}
-	}
-	return watcher{w.host, w.bootID + "\x00", 0}
-}
-
-// lessByTimeout orders by processes, timeout and name.
-func lessByTimeout(a, b *entry) bool {
-	return cmp.Or(a.timeout.compare(b.timeout.watcher), cmp.Compare(a.timeout.after, b.timeout.after), compareByName(a, b)) < 0
 }
 
 // eachTimedOut visits the locks whose rule does not wait any longer for their silent host, until visit returns false. All locks of processes that

@@ -255,3 +255,16 @@ func xattrBytes(xattrs []*storepb.Xattr) int {
 	}
 	return total
 }
+
+// bytesByName is what an inode counts in the quota of a directory for each of its names. A file with many names counts the same whatever its
+// content is, so that a write need not visit them. All names together count no less than the largest content.
+func (in *inode) bytesByName() int64 {
+	if in.manyNames {
+		return leastInode
+	}
+	return in.bytes()
+}
+
+// mostLockNames is how many names a file may have that is a lock under any of them. Programs that lock by link(2) need two. It is not less
+// than MaxContent/leastInode, see bytesByName.
+const mostLockNames = 256

@@ -67,11 +67,6 @@ func (ns *Namespace) LockCounts(visit func(format lockfact.Format, stale bool, c
 	}
 }
 
-// isLockDir reports whether a directory of this name is a lock while it is empty. Rules do not count.
-func (e *entry) isLockDir() bool {
-	return e.exclusive && lockfact.Evidence{Name: lockfact.NameSays(e.says.name), Directory: lockfact.NameSays(e.says.directory)}.IsEnough()
-}
-
 // LockDirectories is the number of empty directories that are locks by their names, such as those of scripts that lock with mkdir.
 func (ns *Namespace) LockDirectories() int { return ns.tree.lockCounts.dirs }
 

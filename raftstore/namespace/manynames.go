@@ -11,10 +11,6 @@ import (
 // may have many ([MaxLinks]), and no command visits them: a file that has more names than a lock may have is data for good, whatever its
 // content becomes.
 
-// mostLockNames is how many names a file may have that is a lock under any of them. Programs that lock by link(2) need two. It is not less
-// than MaxContent/leastInode, see bytesByName.
-const mostLockNames = 256
-
 // mayHaveMore refuses one more name of a lock that has all that it may have. Half of these are for its owner and root alone.
 func (j *judge) mayHaveMore(by *storepb.Caller, in *inode) *storepb.Result {
 	most := uint32(mostLockNames)
@@ -46,21 +42,4 @@ func (k *keeper) prepareForMore(in *inode) *inode {
 		k.putJudged(&named, &data)
 	}
 	return &data
-}
-
-// judgedNames lists the names of an inode that are judged anew when the inode changes: none of a file with many.
-func (t *tree) judgedNames(in *inode) []*entry {
-	if in.manyNames {
-		return nil
-	}
-	return t.namesOf(in.ino)
-}
-
-// bytesByName is what an inode counts in the quota of a directory for each of its names. A file with many names counts the same whatever its
-// content is, so that a write need not visit them. All names together count no less than the largest content.
-func (in *inode) bytesByName() int64 {
-	if in.manyNames {
-		return leastInode
-	}
-	return in.bytes()
 }

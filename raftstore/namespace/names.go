@@ -108,3 +108,11 @@ func (t *tree) isUnlisted(ino ids.Inode) bool {
 	in, found := t.inode(ino)
 	return found && in.unlisted
 }
+
+// judgedNames lists the names of an inode that are judged anew when the inode changes: none of a file with many.
+func (t *tree) judgedNames(in *inode) []*entry {
+	if in.manyNames {
+		return nil
+	}
+	return t.namesOf(in.ino)
+}

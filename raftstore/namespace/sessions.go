@@ -79,12 +79,6 @@ type reply struct {
 	undo    *storepb.Undo // nil unless the command made a name
 }
 
-// watcher is a pid namespace of a host in one boot. The mounts there see the ends of its processes.
-type watcher struct {
-	host, bootID string
-	namespace    uint64 // 0: it is not known, and any counts
-}
-
 // watches returns the namespace that a session watches; ok is false if the session has ended.
 func (s *session) watches() (w watcher, ok bool) {
 	return watcher{s.host, s.bootID, s.namespace}, s.endedIndex == 0
