@@ -8,17 +8,19 @@ import (
 )
 
 const (
-	// collectorInterval is the time between two looks at the size of the heap.
-	collectorInterval = 10 * time.Second
+	// collectorInterval is the time between two looks at the size of the heap. In it a heap grows by what may be left uncollected at most.
+	collectorInterval = time.Second
 	// leastGarbage may always be left uncollected, in bytes: with few locks the collector would run many times a second.
 	leastGarbage = 32 << 20
 	// A heap of many locks lives long, and is not to be doubled by what is left uncollected.
 	leastPercent = 25
-	mostPercent  = 400
+	// The most percent of a heap of a server, and of a mount. A heap of a mount is small until thousands of programs wait for locks.
+	serverPercent = 400
+	mountPercent  = 100
 )
 
 // tuneCollector goes on for as long as the process runs. The environment variable GOGC keeps it from doing anything.
-func tuneCollector() {
+func tuneCollector(most int) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
@@ -26,7 +28,7 @@ func tuneCollector() {
 	percent := 0
 	for range time.Tick(collectorInterval) {
 		metrics.Read(live)
-		if next := collectorPercent(live[0].Value.Uint64()); next != percent {
+		if next := collectorPercent(live[0].Value.Uint64(), most); next != percent {
 			percent = next
 			debug.SetGCPercent(percent)
 		}
@@ -34,8 +36,8 @@ func tuneCollector() {
 }
 
 // collectorPercent is what may be left uncollected of a heap with so many bytes in use, in steps that seldom change.
-func collectorPercent(live uint64) int {
-	percent := mostPercent
+func collectorPercent(live uint64, most int) int {
+	percent := most
 	for percent > leastPercent && live*uint64(percent)/100 > leastGarbage {
 		percent /= 2
 	}

@@ -85,6 +85,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
+	go tuneCollector(mountPercent)
 	looking, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
 	asked := hangups()

@@ -41,7 +41,7 @@ var errNoProgram = errors.New("the mount has ended, for no program could go on w
 
 // run starts everything, waits until it is told to end or cannot go on, and stops everything in reverse.
 func (s *service) run(ctx context.Context) error {
-	go tuneCollector()
+	go tuneCollector(serverPercent)
 	failure := s.start(ctx)
 	s.inherited.sayFarewell(ctx)
 	supervisor.Stopping()
