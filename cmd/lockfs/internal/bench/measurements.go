@@ -35,12 +35,6 @@ func names() (names []string) {
 	return names
 }
 
-// job is what one worker does again and again.
-type job struct {
-	once func() error
-	end  func() // when it was done for the last time; nil: nothing
-}
-
 func cycle(p place) (job, error) {
 	return job{once: func() error {
 		if err := p.take(); err != nil {

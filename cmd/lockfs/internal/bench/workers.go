@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+// job is what one worker does again and again.
+type job struct {
+	once func() error
+	end  func() // when it was done for the last time; nil: nothing
+}
+
 // byWorkers makes a measurement of a job. Each worker does it once before the time counts, and then until the time is over, at least once. All
 // end soon after one has failed.
 func byWorkers(start func(place) (job, error)) func(context.Context, folder, Plan) ([]time.Duration, time.Duration, error) {
