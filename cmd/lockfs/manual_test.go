@@ -83,6 +83,29 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	require.Greater(t, calls, 50)
 }
 
+// TestTheProgramNamesChaptersThatThereAre checks each `lockfs help WORD` in the sources.
+func TestTheProgramNamesChaptersThatThereAre(t *testing.T) {
+	named := regexp.MustCompile(`lockfs help ([a-z]+)`)
+	count := 0
+	for _, folder := range []string{"cmd", "cluster", "fusefs", "raftstore", "formats"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join("..", "..", folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			for _, found := range named.FindAllSubmatch(source, -1) {
+				count++
+				word := string(found[1])
+				_, isChapter := manual.Find(word)
+				cmd, _, unknown := rootCommand().Find([]string{word})
+				require.True(t, isChapter || unknown == nil && cmd.HasParent(), "%s: lockfs help %s", path, word)
+			}
+			return err
+		}))
+	}
+	require.Greater(t, count, 50)
+}
+
 // TestDocumentsLinkToFiles checks that each relative link and picture of a document leads to a file.
 func TestDocumentsLinkToFiles(t *testing.T) {
 	root := filepath.Join("..", "..")

@@ -38,7 +38,7 @@ func lookAtServers(ctx context.Context, h *host) []Finding {
 	}
 	var found []Finding
 	if !status.Health.Confirmed {
-		found = append(found, failed("start the servers that do not answer, or mend the links to them; if they are lost for good: `lockfs help operation`",
+		found = append(found, failed("start the servers that do not answer, or mend the links to them; if they are lost for good: `lockfs help backup`, \"A lost majority\"",
 			"%s", cli.Text(status.Health.String())))
 	}
 	versions, voters, silent := map[string][]string{}, 0, 0
