@@ -12,26 +12,25 @@ import (
 )
 
 const (
-	// Validity is how long a leaf is valid, from when it is issued.
+	// Validity is how long a leaf is valid after its issue.
 	Validity = 30 * 24 * time.Hour
-	// backdate is by how much a leaf begins before it was issued.
+	// backdate is how much earlier a leaf's validity begins.
 	backdate = time.Hour
 )
 
-// An authority's certificate is as good at any time: clocks that are wrong must not matter, those of hosts that begin in 1970 either, and
-// what ends it is rotation.
+// A CA's certificate is valid at any time: wrong clocks must not matter, even those of hosts that begin in 1970. A rotation ends it.
 var (
 	always  = time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC)
 	forever = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) // RFC 5280, section 4.1.2.5: no well-defined end
 )
 
-// Authority signs the certificates of a cluster's hosts.
+// Authority is a CA: it signs the certificates of a cluster's hosts.
 type Authority struct {
 	certificate *x509.Certificate
 	private     *ecdsa.PrivateKey
 }
 
-// NewAuthority draws a key and signs a certificate for it with itself. The time only goes into its name.
+// NewAuthority creates a key and its self-signed certificate. The time only goes into the name.
 func NewAuthority(now time.Time) (*Authority, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -62,7 +61,7 @@ func authorityTemplate(subject pkix.Name) *x509.Certificate {
 	}
 }
 
-// newSerial is positive and of at most 20 bytes (RFC 5280, section 4.1.2.2).
+// newSerial is positive and has at most 20 bytes (RFC 5280, section 4.1.2.2).
 func newSerial() *big.Int {
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // never fails (crypto/rand)
@@ -78,17 +77,17 @@ func sign(template, parent *x509.Certificate, public *ecdsa.PublicKey, private *
 	return x509.ParseCertificate(der)
 }
 
-// Certificate is what others trust.
+// Certificate returns the CA's certificate.
 func (a *Authority) Certificate() *x509.Certificate { return a.certificate }
 
-// Fingerprint is that of its certificate.
+// Fingerprint returns the fingerprint of the CA's certificate.
 func (a *Authority) Fingerprint() Fingerprint { return FingerprintOf(a.certificate) }
 
-// String says which authority it is, and nothing of its key.
+// String identifies the CA, without its key.
 func (a *Authority) String() string { return "authority " + a.Fingerprint().Short() }
 
-// Issue signs a leaf (DER) for who asks. It is valid from an hour before now; validity counts from now, and is [Validity] but in tests.
-// Whether that name may be his is for the caller to know.
+// Issue signs a leaf (DER) for a request. It is valid from an hour before now; validity counts from now, and differs from [Validity] only
+// in tests. The caller decides whether the host may have that name.
 func (a *Authority) Issue(request *Request, now time.Time, validity time.Duration) ([]byte, error) {
 	usages := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	if request.Name.Role == Server {
@@ -113,7 +112,7 @@ func (a *Authority) Issue(request *Request, now time.Time, validity time.Duratio
 	return leaf.Raw, nil
 }
 
-// CrossSign signs the certificate of the authority that comes after this one, so that whoever trusts this one trusts that too.
+// CrossSign signs the certificate of the next CA: hosts that trust this CA then trust that one too.
 func (a *Authority) CrossSign(newer *x509.Certificate) ([]byte, error) {
 	public, ok := newer.PublicKey.(*ecdsa.PublicKey)
 	if !ok || !newer.IsCA {

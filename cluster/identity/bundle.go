@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// bundle does not change.
+// bundle is immutable.
 type bundle struct {
 	name        Name
 	key         *Key
@@ -17,12 +17,12 @@ type bundle struct {
 	servers     []string
 	roster      *Roster // never nil
 	statuses    map[KeyHash]Status
-	signer      Fingerprint      // of which authority the leaf is; zero if none that is known
+	signer      Fingerprint      // CA of the leaf; zero: not among the known ones
 	presented   *tls.Certificate // leaf and chain
-	withRoots   *tls.Certificate // and the authorities: who comes with a token finds its own among them
+	withRoots   *tls.Certificate // the same and the CAs: a token names one of these
 }
 
-// parseIssuedCert lacks the key.
+// parseIssuedCert returns a bundle without the key.
 func parseIssuedCert(grant IssuedCert) (*bundle, error) {
 	leaf, err := parseCertificates("the certificate that was issued", [][]byte{grant.Leaf})
 	if err != nil {
@@ -46,8 +46,7 @@ func parseIssuedCert(grant IssuedCert) (*bundle, error) {
 	return m, err
 }
 
-// newBundle lacks the key. It does not demand that the leaf is from one of the authorities: what is in a directory may be on
-// its way from one to the next.
+// newBundle returns a bundle without the key. The leaf may be from another CA: a directory may be on its way from one CA to the next.
 func newBundle(leaf *x509.Certificate, chain, authorities []*x509.Certificate, servers []string) (*bundle, error) {
 	name, err := NameOf(leaf)
 	if err != nil {
@@ -62,7 +61,7 @@ func newBundle(leaf *x509.Certificate, chain, authorities []*x509.Certificate, s
 	return m, nil
 }
 
-// with is the same with the key of the leaf.
+// with returns the bundle with the leaf's key.
 func (b *bundle) with(key *Key) *bundle {
 	whole := *b
 	whole.key, whole.statuses = key, b.roster.statuses()
@@ -78,13 +77,13 @@ func (b *bundle) sameHost(next *bundle) error {
 	return nil
 }
 
-// IssuedCert is what a cluster gives to a host that enrols or renews. Certificates are DER.
+// IssuedCert is the cluster's answer to an enrolment or renewal. Certificates are DER.
 type IssuedCert struct {
 	Leaf        []byte
-	Chain       [][]byte // what leads from the leaf to older authorities: cross-signed certificates
-	Authorities [][]byte // whom to trust, all that are trusted now
-	Servers     []string // addresses; none: those known before stay
-	Roster      *Roster  // nil: that known before stays
+	Chain       [][]byte // cross-signed certificates, from the leaf to older CAs
+	Authorities [][]byte // all trusted CAs
+	Servers     []string // addresses; none: unchanged
+	Roster      *Roster  // nil: unchanged
 }
 
 func certificateOf(key *Key, leaf *x509.Certificate, more ...[]*x509.Certificate) *tls.Certificate {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Verifier is that of a host without the cluster's state. It goes by the [Roster] that the host was told. The time is at least when its own
-// certificate was issued; now may say more, and may be nil.
+// Verifier returns the verifier of a host without the cluster's state, based on its [Roster]. Its time is at least that of the own
+// certificate's issue; now, which may be nil, may return a later one.
 func (c *Credentials) Verifier(now func() time.Time) Verifier {
 	return &clientVerifier{credentials: c, now: now}
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Credentials is what a host shows, and whom it trusts. It is safe for concurrent use. A renewal takes effect with the next handshake of each
-// config made of it; connections stay.
+// Credentials has a host's certificate and its trusted CAs. It is safe for concurrent use. A renewal takes effect with the next handshake
+// of each config made from it; connections stay.
 type Credentials struct {
 	dir string // empty: in memory only
 
@@ -18,7 +18,7 @@ type Credentials struct {
 	current atomic.Pointer[bundle]
 }
 
-// NewCredentials are kept in memory only. The leaf must be for the key, and from one of the authorities.
+// NewCredentials keeps the credentials in memory only. The leaf must be for the key, and from one of the CAs.
 func NewCredentials(key *Key, grant IssuedCert) (*Credentials, error) {
 	granted, err := parseIssuedCert(grant)
 	if err != nil {
@@ -34,46 +34,46 @@ func NewCredentials(key *Key, grant IssuedCert) (*Credentials, error) {
 
 var errOtherKey = errors.New("the certificate that was issued is for another key")
 
-// Name is who this host is.
+// Name returns the name of this host.
 func (c *Credentials) Name() Name { return c.current.Load().name }
 
-// Key is what its leaf is for, and what a request for a renewal is signed with.
+// Key returns the key of the leaf, which also signs requests for renewals.
 func (c *Credentials) Key() *Key { return c.current.Load().key }
 
-// Leaf is its certificate.
+// Leaf returns the host's certificate.
 func (c *Credentials) Leaf() *x509.Certificate { return c.current.Load().leaf }
 
-// Authorities are whom it trusts.
+// Authorities returns the trusted CAs.
 func (c *Credentials) Authorities() []*x509.Certificate { return c.current.Load().authorities }
 
-// Signer is the fingerprint of the authority that signed the leaf; zero if that is none of those trusted.
+// Signer returns the fingerprint of the leaf's CA; zero: it is not trusted.
 func (c *Credentials) Signer() Fingerprint { return c.current.Load().signer }
 
-// Servers are the addresses known last.
+// Servers returns the last known addresses.
 func (c *Credentials) Servers() []string { return slices.Clone(c.current.Load().servers) }
 
-// Issued is when the leaf was issued, by the cluster's clock: it is not earlier now.
+// Issued returns when the leaf was issued, by the cluster's clock: now is later.
 func (c *Credentials) Issued() time.Time { return issued(c.Leaf()) }
 
 func issued(leaf *x509.Certificate) time.Time { return leaf.NotBefore.Add(backdate) }
 
-// NeedsRenewal tells whether two thirds of the leaf's validity are over.
+// NeedsRenewal reports whether two thirds of the leaf's validity are over.
 func (c *Credentials) NeedsRenewal(now time.Time) bool {
 	return !now.Before(c.RenewAt())
 }
 
-// RenewAt is when two thirds of the leaf's validity are over.
+// RenewAt returns the time at two thirds of the leaf's validity.
 func (c *Credentials) RenewAt() time.Time {
 	leaf := c.Leaf()
 	begin := issued(leaf)
 	return begin.Add(leaf.NotAfter.Sub(begin) / 3 * 2)
 }
 
-// Expired tells whether the leaf has ended.
+// Expired reports whether the leaf has expired.
 func (c *Credentials) Expired(now time.Time) bool { return now.After(c.Leaf().NotAfter) }
 
-// Renew takes up what the cluster granted for the key that the credentials have, and keeps it in their directory first. If that
-// fails, what was stays in use. Where another process has enrolled this host with another key meanwhile, that is taken up instead.
+// Renew takes a new certificate for the present key, and saves it first. After an error the previous one stays in use. If another process
+// has enrolled this host with another key meanwhile, that identity is taken instead.
 func (c *Credentials) Renew(grant IssuedCert) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -103,7 +103,7 @@ func (c *Credentials) Renew(grant IssuedCert) error {
 	return c.replace(granted)
 }
 
-// replace goes on with other material of the same host.
+// replace switches to another bundle of the same host.
 func (c *Credentials) replace(m *bundle) error {
 	if err := c.current.Load().sameHost(m); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (c *Credentials) replace(m *bundle) error {
 	return nil
 }
 
-// SetServers keeps other addresses.
+// SetServers saves other addresses.
 func (c *Credentials) SetServers(servers []string) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -130,8 +130,7 @@ func (c *Credentials) SetServers(servers []string) error {
 	return nil
 }
 
-// Reload takes up what is in the directory, where another process of this host may have renewed, or enrolled it with another key. It is
-// an error if that is for another name.
+// Reload reads the directory again: another process of this host may have renewed or enrolled it. It returns an error for another name.
 func (c *Credentials) Reload() error {
 	c.writing.Lock()
 	defer c.writing.Unlock()

@@ -10,7 +10,7 @@ import (
 	"lockfs/cluster/durable"
 )
 
-// Load reads the identity in a directory. [ErrNone] if there is none; an [*ExposedError] if others can read its key.
+// Load reads the identity in a directory. The error is [ErrNone] without one, and an [*ExposedError] if others can read its key.
 func Load(dir string) (*Credentials, error) {
 	loaded, err := loadDir(dir)
 	if err != nil {
@@ -21,9 +21,9 @@ func Load(dir string) (*Credentials, error) {
 	return c, nil
 }
 
-// Stage is the key to enrol with: a new one, or that of an enrolment which was cut short, so that it can be asked for again. It is on
-// disk when Prepare returns, and takes the place of the key that is in use only when [Commit] has its leaf. The
-// directory is made if it is not there, and for its owner only; it is an error if it has other things in it and others may enter it.
+// Stage returns the key to enrol with: a new one, or that of an interrupted enrolment. The key is on disk when Stage returns, and replaces
+// the one in use only at [Commit]. Stage creates the directory for its owner only. It returns an error if the directory has other files and
+// others may enter it.
 func Stage(dir string) (*Key, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, err
@@ -50,8 +50,8 @@ func Stage(dir string) (*Key, error) {
 	return key, err
 }
 
-// Rollback gives up an enrolment that was cut short, so that [Stage] draws another key: a cluster that has revoked the key never takes
-// it again. The identity that is in use stays.
+// Rollback abandons an interrupted enrolment, so that [Stage] creates another key: a revoked key is never accepted again. The identity in
+// use stays.
 func Rollback(dir string) error {
 	err := locked(dir, func() error {
 		if err := promoteKey(dir); err != nil {
@@ -68,8 +68,7 @@ func Rollback(dir string) error {
 	return err
 }
 
-// Commit keeps what the cluster granted for the key that [Stage] gave, in place of the identity that was there. To do it twice does
-// no harm.
+// Commit replaces the identity by a certificate for the key of [Stage]. It may be repeated.
 func Commit(dir string, grant IssuedCert) (*Credentials, error) {
 	c := &Credentials{dir: dir}
 	err := locked(dir, func() error {
@@ -91,7 +90,7 @@ func Commit(dir string, grant IssuedCert) (*Credentials, error) {
 	return c, nil
 }
 
-// Remove deletes an identity and its directory. Cut short, it leaves what is no identity any more. No error if there is none.
+// Remove deletes an identity and its directory. An interrupted Remove leaves no usable identity. Without one it returns nil.
 func Remove(dir string) error {
 	err := locked(dir, func() error {
 		for _, name := range allFiles {

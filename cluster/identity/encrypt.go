@@ -16,17 +16,17 @@ import (
 
 const sealKeyBlock = "LOCKFS SEAL KEY"
 
-// SealKey seals the authority's key in the cluster's state: an AES-256 key that each server keeps beside its data.
+// SealKey encrypts the CA's key in the cluster's state: an AES-256 key that each server keeps beside its data.
 type SealKey [32]byte
 
-// NewSealKey draws one.
+// NewSealKey creates a random key.
 func NewSealKey() SealKey {
 	var key SealKey
 	_, _ = rand.Read(key[:]) // never fails (crypto/rand)
 	return key
 }
 
-// SealKeyOf is the key of these bytes, as a server is told it when it joins.
+// SealKeyOf decodes a key that a server received when it joined.
 func SealKeyOf(content []byte) (SealKey, error) {
 	var key SealKey
 	if len(content) != len(key) {
@@ -36,14 +36,14 @@ func SealKeyOf(content []byte) (SealKey, error) {
 	return key, nil
 }
 
-// String tells nothing of the key.
+// String hides the key.
 func (SealKey) String() string { return "(seal key)" }
 
-// GoString tells nothing of the key.
+// GoString hides the key.
 func (SealKey) GoString() string { return "(seal key)" }
 
-// LoadSealKey reads a file that Save wrote. It refuses one that others than its owner may read, with an [*ExposedError].
-// Without one the error is fs.ErrNotExist.
+// LoadSealKey reads a file of Save. It refuses a file that others may read, with an [*ExposedError]. Without a file the error is
+// fs.ErrNotExist.
 func LoadSealKey(path string) (SealKey, error) {
 	content, err := readSecret(path)
 	if err != nil {
@@ -60,12 +60,12 @@ func LoadSealKey(path string) (SealKey, error) {
 	return key, nil
 }
 
-// Save writes the key to a file that only its owner may read, durably.
+// Save writes the key durably to a file for its owner only.
 func (k SealKey) Save(path string) error {
 	return durable.Replace(path, pem.EncodeToMemory(&pem.Block{Type: sealKeyBlock, Bytes: k[:]}))
 }
 
-// ExposedError says that others than its owner may read a file with a key. What is in it was not used.
+// ExposedError reports a key file that others may read. Its content was not used.
 type ExposedError struct {
 	Path string
 	Mode fs.FileMode
@@ -87,8 +87,7 @@ func readSecret(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// ErrWrongSealKey is said of a sealed key that does not open: it was sealed with another seal key, belongs to another certificate, or is
-// damaged.
+// ErrWrongSealKey reports that a sealed key cannot be decrypted: the seal key or the certificate is another one, or the data is damaged.
 var ErrWrongSealKey = errors.New("the key of the authority does not open with this seal key")
 
 func (k SealKey) cipher() (cipher.AEAD, error) {
@@ -99,7 +98,7 @@ func (k SealKey) cipher() (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// Encrypt is the authority's key as the state keeps it: bound to its certificate, and different each time.
+// Encrypt returns the CA's key for the state, bound to its certificate. Each result is different.
 func (a *Authority) Encrypt(key SealKey) ([]byte, error) {
 	private, err := x509.MarshalPKCS8PrivateKey(a.private)
 	if err != nil {
@@ -113,7 +112,7 @@ func (a *Authority) Encrypt(key SealKey) ([]byte, error) {
 	return aead.Seal(nil, nil, private, fingerprint[:]), nil
 }
 
-// Decrypt opens what Seal made for the authority with this certificate. [ErrWrongSealKey] if the key does not fit.
+// Decrypt inverts Encrypt for the CA with this certificate. The error is [ErrWrongSealKey] for another key.
 func Decrypt(certificate *x509.Certificate, sealed []byte, key SealKey) (*Authority, error) {
 	aead, err := key.cipher()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"lockfs/cluster/durable"
 )
 
-// The files of an identity directory. A cut between any two steps of writing leaves what can be loaded: the leaf decides which
-// key is meant, and its key is there before it.
+// The files of an identity directory. An interruption between two writes leaves a loadable identity: the leaf selects the key, and the key
+// is written before it.
 const (
 	keyFile         = "host.key"
 	nextKeyFile     = "next.key" // of an enrolment under way
@@ -27,7 +27,8 @@ const (
 
 var allFiles = []string{leafFile, keyFile, nextKeyFile, authoritiesFile, serversFile, rosterFile}
 
-// makeDir is for the owner only: others could hold its lock. It leaves a directory alone that is also somebody else's, such as a home.
+// makeDir creates a directory for the owner only, because others could hold its lock. It does not change a directory with other files, such
+// as a home.
 func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -57,7 +58,7 @@ func isNotOurs(entry os.DirEntry) bool {
 	return !slices.Contains(allFiles, strings.TrimSuffix(entry.Name(), ".tmp"))
 }
 
-// locked keeps other processes out: several mounts of a host have one identity.
+// locked runs a function under the lock of a directory, which several mounts of a host may share.
 func locked(dir string, do func() error) error {
 	file, err := os.Open(dir)
 	if err != nil {
@@ -75,7 +76,7 @@ func locked(dir string, do func() error) error {
 	}
 }
 
-// loadDir is [ErrNone] without a directory, or without a leaf in it.
+// loadDir returns [ErrNone] for a missing directory, or one without a leaf.
 func loadDir(dir string) (loaded *bundle, err error) {
 	var damage error
 	err = locked(dir, func() error {
@@ -118,7 +119,7 @@ func readDir(dir string) (*bundle, error) {
 	return m.with(key), nil
 }
 
-// keyOfLeaf finds which of the keys a leaf is for.
+// keyOfLeaf returns the key of a leaf.
 func keyOfLeaf(dir string, leaf *x509.Certificate) (*Key, error) {
 	for _, name := range []string{keyFile, nextKeyFile} {
 		key, err := readKey(filepath.Join(dir, name))
@@ -135,7 +136,7 @@ func keyOfLeaf(dir string, leaf *x509.Certificate) (*Key, error) {
 	return nil, fmt.Errorf("there is no key for the certificate of %q", leaf.DNSNames)
 }
 
-// promoteKey makes the next key the key where its leaf is there already.
+// promoteKey makes the next key the key if its leaf is there.
 func promoteKey(dir string) error {
 	certificates, err := readCertificates(filepath.Join(dir, leafFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -158,8 +159,7 @@ func promoteKey(dir string) error {
 	return durable.SyncDir(dir)
 }
 
-// writeSteps write what was granted. It is in force after the step that writes the leaf; each of those before leaves the identity that
-// was there in force.
+// writeSteps returns the writes of an identity. It takes effect with the leaf; until then the previous one does.
 func writeSteps(dir string, m *bundle) []func() error {
 	leaf := append([]*x509.Certificate{m.leaf}, m.chain...)
 	return []func() error{
@@ -181,8 +181,8 @@ func run(steps []func() error) error {
 	return nil
 }
 
-// renewDir writes what was granted for the key in use, and answers what is in the directory now: another process may have enrolled
-// with a new key meanwhile, and that stays.
+// renewDir writes a renewal for the present key, and returns the identity in the directory: another process may have enrolled with a new
+// key, which stays.
 func renewDir(dir string, m *bundle) (*bundle, error) {
 	err := locked(dir, func() error {
 		there, err := readDir(dir)
@@ -242,5 +242,5 @@ func writeServers(dir string, servers []string) error {
 	return durable.Replace(filepath.Join(dir, serversFile), out.Bytes())
 }
 
-// ErrNone says that a directory has no identity: no enrolment was finished there.
+// ErrNone reports a directory without an identity: no enrolment was finished there.
 var ErrNone = errors.New("this host belongs to no cluster yet: lockfs up TOKEN makes it one of a cluster")

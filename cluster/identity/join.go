@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Discover asks the server at an address for the certificate of the authority with this fingerprint, and finds its leaf to be signed by
-// that one. Nothing that is secret is sent, and nothing but that certificate is believed: all else is asked over connections
-// with [JoinConfig]. A server whose certificate had ended by the floor, the time at which the token was made, is refused.
+// Discover fetches the CA's certificate with a fingerprint from a server, and verifies that it signed the server's leaf. It sends no secret
+// and trusts nothing else: other requests use connections of [JoinConfig]. It refuses a server whose certificate had expired at floor, the
+// time at which the token was made.
 //
-// Errors are [*Refused] where the server is not one of that cluster: it is another one, or somebody is in between.
+// The error is a [*Refused] if the server is not one of that cluster: it is another one, or an attacker in between.
 func Discover(ctx context.Context, address string, fingerprint Fingerprint, floor time.Time) (*x509.Certificate, error) {
 	var authority *x509.Certificate
 	config := baseConfig(ProtocolJoin)
 	config.ServerName = ServerName
-	config.InsecureSkipVerify = true // the fingerprint says whom to trust
+	config.InsecureSkipVerify = true // the fingerprint decides about trust
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		for _, certificate := range state.PeerCertificates {
 			if FingerprintOf(certificate) == fingerprint {
@@ -62,13 +62,12 @@ func explainDial(address string, err error) error {
 	return fmt.Errorf("%s: %w", address, err)
 }
 
-// JoinConfig is for connections of a host that has no certificate yet to servers that the authority, found by [Discover], vouches for. The
-// floor is as there.
+// JoinConfig is for connections of a host without a certificate to servers verified by the CA of [Discover]. floor is as there.
 func JoinConfig(authority *x509.Certificate, floor time.Time) *tls.Config {
 	return clientConfig(&joinVerifier{authority: authority, floor: floor}, ProtocolJoin)
 }
 
-// joinVerifier is what a token tells.
+// joinVerifier verifies with the data of a token.
 type joinVerifier struct {
 	authority *x509.Certificate
 	floor     time.Time

@@ -19,7 +19,7 @@ type Key struct {
 	public  []byte // SubjectPublicKeyInfo
 }
 
-// NewKey draws one.
+// NewKey creates a random key.
 func NewKey() (*Key, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -36,18 +36,18 @@ func keyOf(private *ecdsa.PrivateKey) (*Key, error) {
 	return &Key{private: private, public: public}, nil
 }
 
-// String tells nothing of the key but which it is.
+// String identifies the key without revealing it.
 func (k *Key) String() string { return "key " + k.Hash().String()[:16] }
 
-// Hash is that of its public half.
+// Hash returns the hash of the public key.
 func (k *Key) Hash() KeyHash { return sha256.Sum256(k.public) }
 
-// isOf tells whether a certificate is for this key.
+// isOf reports whether a certificate is for this key.
 func (k *Key) isOf(certificate *x509.Certificate) bool {
 	return slices.Equal(k.public, certificate.RawSubjectPublicKeyInfo)
 }
 
-// Request is a certificate signing request (PKCS #10, DER) for a name, signed with the key.
+// Request returns a certificate signing request (PKCS #10, DER) for a name, signed with the key.
 func (k *Key) Request(name Name) ([]byte, error) {
 	return x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{DNSNames: name.dnsNames()}, k.private)
 }
@@ -72,7 +72,7 @@ func parseKey(content []byte) (*Key, error) {
 	return keyOf(private)
 }
 
-// parsePrivate reads PKCS #8.
+// parsePrivate parses PKCS #8.
 func parsePrivate(der []byte) (*ecdsa.PrivateKey, error) {
 	parsed, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"fmt"
 )
 
-// shareContext binds a share to its use, besides the authority.
+// shareContext binds a share to its use, in addition to the CA.
 const shareContext = "lockfs seal key\x00"
 
-// ShareWith encrypts the seal key of an authority to the server with a certificate (HPKE, RFC 9180). So the cluster's state can hold it: a server
-// that was removed before cannot read it, and neither can a reader of a backup.
+// ShareWith encrypts the seal key of a CA for the server with a certificate (HPKE, RFC 9180). So the cluster's state can hold it: neither a
+// server removed earlier nor a reader of a backup can decrypt it.
 func (k SealKey) ShareWith(certificate *x509.Certificate, authority Fingerprint) ([]byte, error) {
 	public, ok := certificate.PublicKey.(*ecdsa.PublicKey)
 	if !ok {
@@ -29,7 +29,7 @@ func (k SealKey) ShareWith(certificate *x509.Certificate, authority Fingerprint)
 	return hpke.Seal(to, hpke.HKDFSHA256(), hpke.AES256GCM(), shareInfo(authority), k[:])
 }
 
-// OpenShare decrypts a share that [SealKey.ShareWith] has made for this key.
+// OpenShare decrypts a share of [SealKey.ShareWith] for this key.
 func (k *Key) OpenShare(share []byte, authority Fingerprint) (SealKey, error) {
 	exchanged, err := k.private.ECDH()
 	if err != nil {

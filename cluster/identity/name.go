@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Role is what a host may be for others.
+// Role is the role of a host.
 type Role uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	Client
 )
 
-// String is "server" or "client".
+// String returns "server" or "client".
 func (r Role) String() string {
 	switch r {
 	case Server:
@@ -30,7 +30,7 @@ func (r Role) String() string {
 	}
 }
 
-// ParseRole knows "server" and "client".
+// ParseRole parses "server" and "client".
 func ParseRole(text string) (Role, error) {
 	for _, role := range []Role{Server, Client} {
 		if text == role.String() {
@@ -40,23 +40,23 @@ func ParseRole(text string) (Role, error) {
 	return 0, fmt.Errorf("%q is no role: it is server or client", text)
 }
 
-// ServerName is what the certificates of all servers are for.
+// ServerName is a name in the certificates of all servers.
 const ServerName = "server.lockfs"
 
 const clientSuffix = ".client.lockfs"
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 
-// ValidHost tells whether a host may be called so: 1 to 63 letters, digits, '.', '_' and '-', at both ends a letter or digit.
+// ValidHost reports whether a name has 1 to 63 letters, digits, '.', '_' and '-', with a letter or digit at both ends.
 func ValidHost(host string) bool { return hostName.MatchString(host) }
 
-// Name is who a certificate says that its holder is. Hosts' names are compared as they are, with upper and lower case.
+// Name is the name in a certificate. Host names are case-sensitive.
 type Name struct {
 	Role Role
 	Host string
 }
 
-// ParseName makes a name of a role and a host that [ValidHost] allows.
+// ParseName makes a name of a role and a valid host ([ValidHost]).
 func ParseName(role Role, host string) (Name, error) {
 	if role != Server && role != Client {
 		return Name{}, fmt.Errorf("%v is no role: it is server or client", role)
@@ -67,7 +67,7 @@ func ParseName(role Role, host string) (Name, error) {
 	return Name{Role: role, Host: host}, nil
 }
 
-// String is the name as certificates have it: HOST.server.lockfs or HOST.client.lockfs.
+// String returns the name as in certificates: HOST.server.lockfs or HOST.client.lockfs.
 func (n Name) String() string {
 	if n.Role == Server {
 		return n.Host + "." + ServerName
@@ -75,7 +75,7 @@ func (n Name) String() string {
 	return n.Host + clientSuffix
 }
 
-// dnsNames is what a leaf of that name is for.
+// dnsNames returns the DNS names of a leaf.
 func (n Name) dnsNames() []string {
 	if n.Role == Server {
 		return []string{ServerName, n.String()}
@@ -83,7 +83,7 @@ func (n Name) dnsNames() []string {
 	return []string{n.String()}
 }
 
-// NameOf is whose certificate it is. It refuses one that is for anything besides, and looks at nothing else.
+// NameOf returns the name in a certificate. It refuses a certificate with other names, and checks nothing else.
 func NameOf(certificate *x509.Certificate) (Name, error) {
 	name, err := nameOf(certificate.DNSNames)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 const certificateBlock = "CERTIFICATE"
 
-// EncodeCertificates makes PEM of certificates, one after the other.
+// EncodeCertificates returns certificates as PEM.
 func EncodeCertificates(certificates ...*x509.Certificate) []byte {
 	var out bytes.Buffer
 	for _, certificate := range certificates {
@@ -19,7 +19,7 @@ func EncodeCertificates(certificates ...*x509.Certificate) []byte {
 	return out.Bytes()
 }
 
-// DecodeCertificates reads what EncodeCertificates wrote: at least one, and nothing else.
+// DecodeCertificates decodes the result of EncodeCertificates: at least one certificate, and nothing else.
 func DecodeCertificates(content []byte) ([]*x509.Certificate, error) {
 	var certificates []*x509.Certificate
 	for len(bytes.TrimSpace(content)) > 0 {
@@ -39,7 +39,7 @@ func DecodeCertificates(content []byte) ([]*x509.Certificate, error) {
 	return certificates, nil
 }
 
-// parseCertificates reads certificates as messages have them, DER each.
+// parseCertificates parses DER certificates of a message.
 func parseCertificates(what string, ders [][]byte) ([]*x509.Certificate, error) {
 	certificates := make([]*x509.Certificate, 0, len(ders))
 	for _, der := range ders {

@@ -10,16 +10,16 @@ import (
 	"fmt"
 )
 
-// Nonce makes a proof fresh: only an answer to this question has it.
+// Nonce makes a proof fresh: it is in the reply to one request only.
 type Nonce [32]byte
 
-// NewNonce draws one.
+// NewNonce creates a random nonce.
 func NewNonce() (nonce Nonce) {
 	_, _ = rand.Read(nonce[:]) // never fails (crypto/rand)
 	return nonce
 }
 
-// proofContext keeps the signature of a proof from being taken for that of a certificate, which begins with another byte.
+// proofContext distinguishes the signature of a proof from that of a certificate, which begins with another byte.
 const proofContext = "lockfs proof of a server\x00"
 
 func proofDigest(nonce Nonce, server KeyHash) []byte {
@@ -30,19 +30,19 @@ func proofDigest(nonce Nonce, server KeyHash) []byte {
 	return digest.Sum(nil)
 }
 
-// Proof shows that a leader knew a key as that of a server after a host had drawn a nonce.
+// Proof shows that a leader knew a key as a server's, after a host had created a nonce.
 type Proof struct {
 	Signature []byte
-	Signer    [][]byte // certificates of the authority that has signed: its own first, then cross certificates; DER
+	Signer    [][]byte // certificates of the signing CA: its own first, then cross certificates; DER
 }
 
-// Prove signs that a key is a server's now. The caller is the leader, and a majority has confirmed that it leads.
+// Prove signs that a key is a server's now. The caller is the leader, confirmed by a majority.
 func (a *Authority) Prove(nonce Nonce, server KeyHash) ([]byte, error) {
 	return ecdsa.SignASN1(rand.Reader, a.private, proofDigest(nonce, server))
 }
 
-// Check returns an error unless an authority has signed the proof, or one that it vouches for. An older one does not count. Otherwise it returns a
-// certificate of the authority that has signed, which is the newest that is known then.
+// Check returns an error unless the trusted CA, or one that it vouches for, has signed the proof. An older CA does not count. Otherwise it
+// returns the certificate of the signing CA, the newest one known then.
 func (p *Proof) Check(trusted *x509.Certificate, nonce Nonce, server KeyHash) (newest *x509.Certificate, err error) {
 	signer, err := parseCertificates("the signer of a proof", p.Signer)
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *Proof) Check(trusted *x509.Certificate, nonce Nonce, server KeyHash) (n
 	return nil, err
 }
 
-// vouchesFor returns nil if a certificate is a trusted authority's, or if that has signed it, itself or through others.
+// vouchesFor returns nil if a certificate is that of a trusted CA, or signed by it, directly or through others.
 func vouchesFor(trusted, certificate *x509.Certificate, others []*x509.Certificate) error {
 	if bytes.Equal(certificate.RawSubjectPublicKeyInfo, trusted.RawSubjectPublicKeyInfo) {
 		return nil

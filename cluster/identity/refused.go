@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// Reason is why a peer was not let in.
+// Reason is why a peer was refused.
 type Reason uint8
 
 const (
-	// NoCertificate is for who shows none.
+	// NoCertificate: the peer sent none.
 	NoCertificate Reason = iota + 1
-	// BadCertificate is for one that no authority of a cluster makes.
+	// BadCertificate: no CA of a cluster issues such a certificate.
 	BadCertificate
-	// OtherCluster is for one whose authority is not trusted.
+	// OtherCluster: its CA is not trusted.
 	OtherCluster
-	// Expired is for one that has ended.
+	// Expired: its validity has ended.
 	Expired
-	// KeyRevoked is for a host that was revoked.
+	// KeyRevoked: the host was revoked.
 	KeyRevoked
-	// NotAdmitted is for a host that the state does not have, or has with another key.
+	// NotAdmitted: the state lacks the host, or has another key.
 	NotAdmitted
-	// WrongRole is for a client where a server is needed.
+	// WrongRole: a client instead of a server.
 	WrongRole
 )
 
-// String is a word for figures.
+// String returns a label for metrics.
 func (r Reason) String() string {
 	if word, known := reasonWords[r]; known {
 		return word
@@ -43,15 +43,15 @@ var reasonWords = map[Reason]string{
 	WrongRole:      "wrong_role",
 }
 
-// Refused says why a peer was not let in. What of it the peer said itself (its name, its authority) may be a lie, unless the reason is Expired,
-// KeyRevoked, NotAdmitted or WrongRole: then an authority of the cluster has signed it. That the peer has the key as well is only
-// known when the handshake is done.
+// Refused says why a peer was refused. Name and authority are the peer's own claims, possibly false, unless the reason is Expired,
+// KeyRevoked, NotAdmitted or WrongRole: then a CA of the cluster has signed them. Only a finished handshake proves that the peer has the
+// key.
 type Refused struct {
 	Reason    Reason
-	Name      Name      // zero if not known
-	NotAfter  time.Time // when the certificate ended: Expired
-	Authority string    // what the certificate says of its authority, at most 64 bytes: OtherCluster
-	Err       error     // what was found: BadCertificate
+	Name      Name      // zero: unknown
+	NotAfter  time.Time // end of the certificate: Expired
+	Authority string    // of the certificate, at most 64 bytes: OtherCluster
+	Err       error     // the fault: BadCertificate
 }
 
 // Error says what to do.
@@ -78,5 +78,5 @@ func (e *Refused) Error() string {
 	}
 }
 
-// Unwrap is what was found, if there is more.
+// Unwrap returns the fault, if any.
 func (e *Refused) Unwrap() error { return e.Err }

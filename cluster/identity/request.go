@@ -7,14 +7,14 @@ import (
 	"fmt"
 )
 
-// Request is a certificate signing request whose signature was found right: whoever made it has the key and asks for that name.
+// Request is a certificate signing request with a valid signature by its key.
 type Request struct {
 	Name    Name
 	KeyHash KeyHash
 	public  *ecdsa.PublicKey
 }
 
-// ParseRequest reads what [Key.Request] made. It refuses one that its key did not sign, and any key that is not ECDSA P-256.
+// ParseRequest parses the result of [Key.Request]. It refuses a request not signed by its key, and keys other than ECDSA P-256.
 func ParseRequest(der []byte) (*Request, error) {
 	parsed, err := x509.ParseCertificateRequest(der)
 	if err != nil {

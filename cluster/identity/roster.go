@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// Roster lists servers and revoked keys for a host without the cluster's state, as a leader told it.
+// Roster lists servers and revoked keys, from a leader, for a host without the cluster's state.
 type Roster struct {
-	Version uint64 // of the leader; 0: the host was told none
+	Version uint64 // of the leader; 0: no roster yet
 	Members []Member
 	Revoked []KeyHash
 }
@@ -26,7 +26,7 @@ type Member struct {
 	Key  KeyHash
 }
 
-// statuses returns the standing of each key in the roster.
+// statuses returns the status of each key in the roster.
 func (r *Roster) statuses() map[KeyHash]Status {
 	judged := make(map[KeyHash]Status, len(r.Members)+len(r.Revoked))
 	for _, member := range r.Members {
@@ -41,7 +41,7 @@ func (r *Roster) statuses() map[KeyHash]Status {
 // rosterFile is part of an identity directory.
 const rosterFile = "roster"
 
-// The lines of a file with a roster.
+// The lines of a roster file.
 const (
 	versionWord = "version"
 	memberWord  = "member"

@@ -11,10 +11,10 @@ import (
 	"fmt"
 )
 
-// TokenID is which token it is. It may be shown.
+// TokenID identifies a token. It is not secret.
 type TokenID [8]byte
 
-// ParseTokenID reads what String wrote.
+// ParseTokenID parses the result of String.
 func ParseTokenID(text string) (TokenID, error) {
 	var id TokenID
 	if decoded, err := hex.DecodeString(text); err != nil || copy(id[:], decoded) != len(id) || len(decoded) != len(id) {
@@ -23,25 +23,25 @@ func ParseTokenID(text string) (TokenID, error) {
 	return id, nil
 }
 
-// String is all of it, hexadecimal.
+// String returns all hexadecimal digits.
 func (id TokenID) String() string { return hex.EncodeToString(id[:]) }
 
-// Secret is what a token proves. It is never shown, but in [Token.Text].
+// Secret is the secret of a token. Only [Token.Text] shows it.
 type Secret [16]byte
 
-// String tells nothing of it.
+// String hides it.
 func (Secret) String() string { return "(secret)" }
 
-// GoString tells nothing of it.
+// GoString hides it.
 func (Secret) GoString() string { return "(secret)" }
 
-// Hash is the part of a secret that the cluster stores.
+// Hash returns the hash for the cluster's state.
 func (s Secret) Hash() SecretHash { return sha256.Sum256(s.publicKey()) }
 
-// SecretHash is the SHA-256 of the public key that [Secret.Sign] signs with. The secret has 128 random bits, so it needs no salt.
+// SecretHash is the SHA-256 of the public key behind [Secret.Sign]. The secret has 128 random bits, so it needs no salt.
 type SecretHash [sha256.Size]byte
 
-// Contexts keep a signature or a code from being taken for another one.
+// Contexts distinguish signatures and codes of different uses.
 const (
 	seedContext      = "lockfs join token: seed\x00"
 	enrollContext    = "lockfs join token: certificate request\x00"
@@ -57,13 +57,13 @@ func (s Secret) publicKey() ed25519.PublicKey {
 	return s.privateKey().Public().(ed25519.PublicKey)
 }
 
-// Sign signs a certificate request with the key that is made of the secret. The secret itself never leaves the host, so no server can use a
-// token that a host has joined with: a receiver of the signature can only pass on this request, which is for the key of that host.
+// Sign signs a certificate request with a key derived from the secret. The secret never leaves the host. A receiver of the signature can
+// only pass on this request, which is for the host's key.
 func (s Secret) Sign(request []byte) (publicKey, signature []byte) {
 	return s.publicKey(), ed25519.Sign(s.privateKey(), append([]byte(enrollContext), request...))
 }
 
-// CheckTokenSignature returns the hash of the secret that a certificate request was signed with. The error is that it was not.
+// CheckTokenSignature returns the hash of the secret that has signed a request.
 func CheckTokenSignature(request, publicKey, signature []byte) (SecretHash, error) {
 	if len(publicKey) != ed25519.PublicKeySize || !ed25519.Verify(publicKey, append([]byte(enrollContext), request...), signature) {
 		return SecretHash{}, errors.New("the request is not signed with the secret of a join token: copy the whole token")
@@ -71,12 +71,12 @@ func CheckTokenSignature(request, publicKey, signature []byte) (SecretHash, erro
 	return sha256.Sum256(publicKey), nil
 }
 
-// Proves reports whether a code is that of [SecretHash.Prove].
+// Proves reports whether a code is the result of [SecretHash.Prove].
 func (h SecretHash) Proves(nonce Nonce, server KeyHash, code []byte) bool {
 	return hmac.Equal(code, h.Prove(nonce, server))
 }
 
-// Prove returns a code that only a server with the token in its state can make. A server that was removed before the token was made does not.
+// Prove returns a code that takes the token's record in the state. A server removed before the token was made cannot compute it.
 func (h SecretHash) Prove(nonce Nonce, server KeyHash) []byte {
 	code := hmac.New(sha256.New, h[:])
 	code.Write([]byte(knowTokenContext))
@@ -85,12 +85,12 @@ func (h SecretHash) Prove(nonce Nonce, server KeyHash) []byte {
 	return code.Sum(nil)
 }
 
-// Equal compares in a time that does not depend on where they differ.
+// Equal compares in constant time.
 func (h SecretHash) Equal(other SecretHash) bool {
 	return subtle.ConstantTimeCompare(h[:], other[:]) == 1
 }
 
-// drawToken is an id and a secret that nobody else has.
+// drawToken returns a random id and secret.
 func drawToken() (TokenID, Secret) {
 	var id TokenID
 	var secret Secret

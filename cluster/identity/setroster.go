@@ -6,11 +6,11 @@ import (
 	"lockfs/cluster/durable"
 )
 
-// RosterVersion is the version of the roster that the host has; 0: it has none.
+// RosterVersion returns the version of the host's roster; 0: none.
 func (c *Credentials) RosterVersion() uint64 { return c.current.Load().roster.Version }
 
-// SetRoster keeps a roster, and the authorities that came with it (DER, the one that signs first) in place of those that were trusted. It is on disk
-// when SetRoster returns, and in force also if that fails. Authorities that are dropped are not trusted any more.
+// SetRoster saves a roster and its CAs (DER, the signing one first), which replace the trusted ones. It is on disk when SetRoster returns.
+// It takes effect even after an error. CAs left out are not trusted any more.
 func (c *Credentials) SetRoster(roster *Roster, authorities [][]byte) error {
 	trusted, err := parseCertificates("an authority", authorities)
 	if err != nil {
@@ -27,14 +27,14 @@ func (c *Credentials) SetRoster(roster *Roster, authorities [][]byte) error {
 	if c.dir != "" {
 		err = c.writeRoster(next)
 	}
-	if err != nil { // it is told again, and written then
+	if err != nil { // the leader sends it again, and it is written then
 		next.roster = &Roster{Members: roster.Members, Revoked: roster.Revoked}
 	}
 	c.current.Store(next.with(was.key))
 	return err
 }
 
-// writeRoster writes the authorities first: a host that has them without the roster is told it once more.
+// writeRoster writes the CAs first: a host without the roster gets it again.
 func (c *Credentials) writeRoster(m *bundle) error {
 	return locked(c.dir, func() error {
 		there, err := readDir(c.dir)

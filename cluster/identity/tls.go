@@ -31,7 +31,7 @@ func (c *Credentials) ServerConfig(judge Verifier, protocols ...string) *tls.Con
 
 var errProtocol = errors.New("what the other side speaks is not served here")
 
-// baseConfig has what all have in common. Tickets are off so that every connection is verified as of now.
+// baseConfig has the common settings. Tickets are off, so that each connection is verified as of now.
 func baseConfig(protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -49,7 +49,7 @@ func (c *Credentials) serverConfig(judge Verifier, protocol string) *tls.Config 
 		return c.current.Load().presented, nil
 	}
 	if protocol != ProtocolJoin {
-		config.ClientAuth = tls.RequestClientCert // and VerifyConnection refuses none, with words
+		config.ClientAuth = tls.RequestClientCert // VerifyConnection refuses a missing one, with a reason
 		config.VerifyConnection = func(state tls.ConnectionState) error {
 			needed := anyHost
 			if protocol == ProtocolRaft {
@@ -61,8 +61,8 @@ func (c *Credentials) serverConfig(judge Verifier, protocol string) *tls.Config 
 	return config
 }
 
-// ClientConfig is for the side that dials a server. The handshake fails with a [*Refused] if that is none of the cluster. It shows the certificate
-// of that moment, but with [ProtocolJoin] none.
+// ClientConfig is for the dialing side. The handshake fails with a [*Refused] for a server of another cluster. It presents the present
+// certificate, except with [ProtocolJoin].
 func (c *Credentials) ClientConfig(judge Verifier, protocol string) *tls.Config {
 	config := clientConfig(judge, protocol)
 	if protocol != ProtocolJoin {
@@ -76,9 +76,9 @@ func (c *Credentials) ClientConfig(judge Verifier, protocol string) *tls.Config 
 func clientConfig(judge Verifier, protocol string) *tls.Config {
 	config := baseConfig(protocol)
 	config.ServerName = ServerName
-	config.InsecureSkipVerify = true // verifyPeer does it, with the cluster's time
+	config.InsecureSkipVerify = true // verifyPeer verifies, with the cluster's time
 	config.VerifyConnection = func(state tls.ConnectionState) error {
-		// A server that knows no protocols of connections would be another service with the same certificate.
+		// A server without these protocols would be another service with the same certificate.
 		if state.NegotiatedProtocol != protocol {
 			return fmt.Errorf("%w: it was asked for %q", errProtocol, protocol)
 		}
@@ -87,7 +87,7 @@ func clientConfig(judge Verifier, protocol string) *tls.Config {
 	return config
 }
 
-// Peer is who is at the other end of a connection that one of our configs let in.
+// Peer returns the verified peer of a connection.
 func Peer(state *tls.ConnectionState) (Name, KeyHash, error) {
 	if len(state.PeerCertificates) == 0 {
 		return Name{}, KeyHash{}, &Refused{Reason: NoCertificate}

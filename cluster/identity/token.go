@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// Token lets a host into a cluster: it says where that is, how to know that it is that one, and why to be let in.
+// Token lets a host join a cluster: it has the addresses, the CA's fingerprint, and a secret.
 type Token struct {
 	Role      Role
 	Addresses []string    // of servers, HOST:PORT, 1 to 16 of at most 255 bytes
-	Authority Fingerprint // of an authority of the cluster
-	Made      time.Time   // by the cluster's clock, to the second: servers' certificates that had ended by then are not believed
+	Authority Fingerprint // of a CA of the cluster
+	Made      time.Time   // by the cluster's clock, in seconds: server certificates that had expired by then are refused
 	ID        TokenID
 	Secret    Secret
 }
 
-// NewToken draws an id and a secret.
+// NewToken creates a random id and secret.
 func NewToken(role Role, addresses []string, authority Fingerprint, made time.Time) *Token {
 	id, secret := drawToken()
 	return &Token{
@@ -30,10 +30,10 @@ func NewToken(role Role, addresses []string, authority Fingerprint, made time.Ti
 	}
 }
 
-// String says which token it is, and nothing of its secret.
+// String identifies the token, without its secret.
 func (t *Token) String() string { return fmt.Sprintf("token %v for a %v", t.ID, t.Role) }
 
-// What is wrong with a token. ParseToken wraps them.
+// Faults of a token, wrapped by ParseToken.
 var (
 	ErrNotToken     = errors.New("this is no token: it begins with lockfs-server- or lockfs-client-")
 	ErrTokenCut     = errors.New("the end of the token is missing: copy all of it, it is one line")
@@ -46,9 +46,9 @@ const (
 	tokenAddresses = 16
 	tokenAddress   = 255
 	tokenChecksum  = 4
-	// tokenFixed is what stands before the addresses: version, authority, made, id, secret, number of addresses.
+	// tokenFixed is the size before the addresses: version, authority, made, id, secret, number of addresses.
 	tokenFixed = 1 + sha256.Size + 8 + 8 + 16 + 1
-	// tokenText is how long a token can be, with its prefix.
+	// tokenText is the largest length of a token with its prefix.
 	tokenText = len("lockfs-server-") + (tokenFixed+tokenAddresses*(1+tokenAddress)+tokenChecksum+2)/3*4
 )
 
@@ -57,7 +57,7 @@ var tokenEncoding = base64.RawURLEncoding.Strict()
 
 func tokenPrefix(role Role) string { return "lockfs-" + role.String() + "-" }
 
-// Text is the token as people hand it on: one line without spaces. It has the secret in it: whoever reads it can join.
+// Text returns the token as one line without spaces, with its secret: a reader of it can join.
 func (t *Token) Text() (string, error) {
 	if err := t.check(); err != nil {
 		return "", err
@@ -76,7 +76,7 @@ func (t *Token) Text() (string, error) {
 	return tokenPrefix(t.Role) + tokenEncoding.EncodeToString(out), nil
 }
 
-// checksum is also of the role, which is not in the content.
+// checksum includes the role, which is not in the content.
 func checksum(role Role, content []byte) []byte {
 	sum := sha256.Sum256(append([]byte(tokenPrefix(role)), content...))
 	return sum[:tokenChecksum]
@@ -116,8 +116,7 @@ func IsToken(text string) bool {
 	return strings.HasPrefix(text, tokenPrefix(Server)) || strings.HasPrefix(text, tokenPrefix(Client))
 }
 
-// ParseToken reads what Text wrote; white space around it does not matter. The error says what is wrong ([ErrNotToken] and so
-// on), and has nothing of the secret in it.
+// ParseToken parses the result of Text, with white space around it. The error ([ErrNotToken] and so on) does not contain the secret.
 func ParseToken(text string) (*Token, error) {
 	text = strings.TrimSpace(text)
 	token := new(Token)
@@ -145,7 +144,7 @@ func ParseToken(text string) (*Token, error) {
 	return token, nil
 }
 
-// decodeToken also says that a text is cut where its last character stands alone.
+// decodeToken also detects a text cut inside a base64 group.
 func decodeToken(encoded string) ([]byte, error) {
 	if len(encoded) == 0 {
 		return nil, ErrTokenCut
@@ -154,7 +153,7 @@ func decodeToken(encoded string) ([]byte, error) {
 	if err == nil {
 		return content, nil
 	}
-	// Where only the last group is wrong, what follows it is missing.
+	// If only the last group is wrong, the rest is missing.
 	whole := len(encoded) - len(encoded)%4
 	content, before := tokenEncoding.DecodeString(encoded[:whole])
 	if before != nil || whole == len(encoded) || strings.Trim(encoded[whole:], tokenAlphabet) != "" {

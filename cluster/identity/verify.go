@@ -15,16 +15,16 @@ const (
 	learnPause = 20 * time.Millisecond
 )
 
-// need is the kind of host that a side of a connection requires at the other end.
+// need is the required role of the peer.
 type need uint8
 
 const (
 	anyHost      need = iota
-	anyServer         // in a connection that the other side has made
-	serverDialed      // which can still be asked for a proof
+	anyServer         // on an accepted connection
+	serverDialed      // it can be asked for a proof
 )
 
-// verifyPeer is the one place that says which hosts are let in.
+// verifyPeer is the only place that decides about peers.
 func verifyPeer(judge Verifier, state *tls.ConnectionState, needed need) error {
 	if len(state.PeerCertificates) == 0 {
 		return &Refused{Reason: NoCertificate}
@@ -66,10 +66,10 @@ func verifyPeer(judge Verifier, state *tls.ConnectionState, needed need) error {
 	return nil
 }
 
-// maxExtra is how many certificates besides the leaf are looked at. With the kinds of keys it bounds what a stranger's handshake costs.
+// maxExtra limits the certificates besides the leaf. With the kinds of keys it limits the cost of a stranger's handshake.
 const maxExtra = 16
 
-// verifyChain says whose leaf it is, if an authority signed it, itself or through one that it cross-signed.
+// verifyChain returns the name in a leaf, if a CA has signed it, directly or through a cross-signed one.
 func verifyChain(authorities []*x509.Certificate, leaf *x509.Certificate, extra []*x509.Certificate) (Name, error) {
 	options := x509.VerifyOptions{
 		Roots:         x509.NewCertPool(),
@@ -102,7 +102,7 @@ func verifyChain(authorities []*x509.Certificate, leaf *x509.Certificate, extra 
 	return name, nil
 }
 
-// claimedAuthority is what a leaf says of who signed it: the fingerprint, as Issue wrote it.
+// claimedAuthority returns the CA's fingerprint in a leaf, as written by Issue.
 func claimedAuthority(leaf *x509.Certificate) string {
 	said := strings.Join(leaf.Subject.OrganizationalUnit, ",")
 	return said[:min(len(said), 64)]

@@ -93,8 +93,8 @@ func (f *full) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 	return f.server.Execute(ctx, req)
 }
 
-// TestAFullCacheIsAnError, as whoever has to say something says it again after one, and takes a result for an answer.
-func TestAFullCacheIsAnError(t *testing.T) {
+// TestAFullClusterIsAnError, as whoever has to say something says it again after one, and takes a result for an answer.
+func TestAFullClusterIsAnError(t *testing.T) {
 	node := &full{server: startServers(t, 1)[0]}
 	client, err := session.Open(t.Context(), node, rpc.NewPeers(nil), session.Config{Host: "h", OpTimeout: testWait, Logger: quietLogger()})
 	require.NoError(t, err)
