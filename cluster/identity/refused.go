@@ -9,19 +9,19 @@ import (
 type Reason uint8
 
 const (
-	// NoCertificate: the peer sent none.
+	// NoCertificate means: the peer sent none.
 	NoCertificate Reason = iota + 1
-	// BadCertificate: no CA of a cluster issues such a certificate.
+	// BadCertificate means: no CA of a cluster issues such a certificate.
 	BadCertificate
-	// OtherCluster: its CA is not trusted.
+	// OtherCluster means: its CA is not trusted.
 	OtherCluster
-	// Expired: its validity has ended.
+	// Expired means: its validity has ended.
 	Expired
-	// KeyRevoked: the host was revoked.
+	// KeyRevoked means: the host was revoked.
 	KeyRevoked
-	// NotAdmitted: the state lacks the host, or has another key.
+	// NotAdmitted means: the state lacks the host, or has another key.
 	NotAdmitted
-	// WrongRole: a client instead of a server.
+	// WrongRole means: a client instead of a server.
 	WrongRole
 )
 

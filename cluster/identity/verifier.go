@@ -9,15 +9,15 @@ import (
 type Status uint8
 
 const (
-	// Unknown: the state lacks the host with that role and key.
+	// Unknown means: the state lacks the host with that role and key.
 	Unknown Status = iota
-	// Admitted: the state has it.
+	// Admitted means: the state has it.
 	Admitted
-	// Revoked: the key is never accepted again.
+	// Revoked means: the key is never accepted again.
 	Revoked
-	// CertificateOnly: there is no state, and the certificate alone counts.
+	// CertificateOnly means: there is no state, and the certificate alone counts.
 	CertificateOnly
-	// Unproven: a server not in the roster of a host without the state. Its certificate has to be of the newest CA, and it has to prove its
+	// Unproven means: a server not in the roster of a host without the state. Its certificate has to be of the newest CA, and it has to prove its
 	// membership (see [Vetting]).
 	Unproven
 )
