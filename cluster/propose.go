@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -84,4 +85,29 @@ func notBeforeItsVersion(result *storepb.Result, err error) (*storepb.Result, er
 
 func setMember(m *storepb.Member) *storepb.Op {
 	return &storepb.Op{Op: &storepb.Op_SetMember{SetMember: &storepb.SetMember{Member: m}}}
+}
+
+// errDraining is of the removal of a member whose mount may still end pending calls.
+var errDraining = fmt.Errorf("%w: its mount has not ended yet", raftstore.ErrNotDone)
+
+// outcomeOf returns the outcome for the caller.
+func outcomeOf(err error) clusterpb.Outcome {
+	switch {
+	case err == nil:
+		return clusterpb.Outcome_DONE
+	case errors.Is(err, raftstore.ErrNotLeader):
+		return clusterpb.Outcome_NOT_LEADER
+	case errors.Is(err, raftstore.ErrNotDone):
+		return clusterpb.Outcome_NOT_DONE
+	default:
+		return clusterpb.Outcome_UNKNOWN
+	}
+}
+
+// notAnswered marks an error, if any, as one of a query without an answer.
+func notAnswered(err error) error {
+	if err != nil {
+		err = errors.Join(raftstore.ErrNotDone, err)
+	}
+	return err
 }

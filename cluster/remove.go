@@ -35,8 +35,6 @@ type remover struct {
 // two or three seconds, and nothing else completes the pending calls of its mount.
 const drainTimeout = 5 * time.Second
 
-var errDraining = fmt.Errorf("%w: its mount has not ended yet", raftstore.ErrNotDone)
-
 // removeByName removes a member by name or raft id, and revokes its host. A replacement becomes a voter first, so that the number of voters
 // never drops. It also completes a removal that another leader began.
 func (r *remover) removeByName(ctx context.Context, req *clusterpb.RemoveRequest) *clusterpb.AdminReply {

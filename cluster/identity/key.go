@@ -6,8 +6,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -94,3 +96,58 @@ func checkPublic(public any) error {
 	}
 	return nil
 }
+
+// Request is a certificate signing request with a valid signature by its key.
+type Request struct {
+	Name    Name
+	KeyHash KeyHash
+	public  *ecdsa.PublicKey
+}
+
+// ParseRequest parses the result of [Key.Request]. It refuses a request not signed by its key, and keys other than ECDSA P-256.
+func ParseRequest(der []byte) (*Request, error) {
+	parsed, err := x509.ParseCertificateRequest(der)
+	if err != nil {
+		return nil, fmt.Errorf("a certificate signing request: %w", err)
+	}
+	if err := checkPublic(parsed.PublicKey); err != nil {
+		return nil, fmt.Errorf("the key of a certificate signing request: %w", err)
+	}
+	if err := parsed.CheckSignature(); err != nil {
+		return nil, fmt.Errorf("a certificate signing request is not signed by its key: %w", err)
+	}
+	name, err := nameOf(parsed.DNSNames)
+	if err != nil {
+		return nil, fmt.Errorf("a certificate signing request for %q: %w", parsed.DNSNames, err)
+	}
+	return &Request{
+		Name:    name,
+		KeyHash: sha256.Sum256(parsed.RawSubjectPublicKeyInfo),
+		public:  parsed.PublicKey.(*ecdsa.PublicKey),
+	}, nil
+}
+
+// Fingerprint is the SHA-256 of a CA's certificate.
+type Fingerprint [sha256.Size]byte
+
+// FingerprintOf returns the fingerprint of a certificate.
+func FingerprintOf(certificate *x509.Certificate) Fingerprint {
+	return sha256.Sum256(certificate.Raw)
+}
+
+// String returns all hexadecimal digits.
+func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
+
+// Short returns the first 16 digits, for people to compare.
+func (f Fingerprint) Short() string { return hex.EncodeToString(f[:8]) }
+
+// KeyHash is the SHA-256 of a public key (its SubjectPublicKeyInfo). It stands for the key in the cluster's state.
+type KeyHash [sha256.Size]byte
+
+// KeyHashOf returns the hash of a certificate's key.
+func KeyHashOf(certificate *x509.Certificate) KeyHash {
+	return sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
+}
+
+// String returns all hexadecimal digits.
+func (h KeyHash) String() string { return hex.EncodeToString(h[:]) }

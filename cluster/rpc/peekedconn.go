@@ -57,3 +57,17 @@ type halfCloser interface{ CloseWrite() error }
 
 // abort closes a connection without waiting for the peer.
 func abort(conn net.Conn) { _ = socketOf(conn).Close() }
+
+// wrapped is a connection over another one, like those of crypto/tls.
+type wrapped interface{ NetConn() net.Conn }
+
+// socketOf returns the innermost connection.
+func socketOf(conn net.Conn) net.Conn {
+	for {
+		over, is := conn.(wrapped)
+		if !is {
+			return conn
+		}
+		conn = over.NetConn()
+	}
+}

@@ -260,3 +260,35 @@ func (p *Port) turnAway(conn net.Conn) {
 
 // alert is a TLS record with a fatal internal_error, the alert for a lack of resources.
 var alert = []byte{21, 3, 3, 0, 2, 2, 80}
+
+// Limits for reading from refused connections.
+const (
+	maxDraining = 64
+	drainTime   = time.Second
+	drainBytes  = 64 << 10
+)
+
+// refuseConnection sends a refusal for all calls of a connection.
+func refuseConnection(conn net.Conn, why Refusal) {
+	_ = conn.SetWriteDeadline(time.Now().Add(drainTime))
+	if _, err := conn.Write(encodeBare(head{number: ofConnection, kind: byte(why)})); err != nil {
+		return
+	}
+	if half, can := conn.(halfCloser); can {
+		_ = half.CloseWrite()
+	}
+	drainClose(conn)
+}
+
+// drainClose reads from the peer for a while: a connection closed with unread data is reset, and the refusal would be lost.
+func drainClose(conn net.Conn) {
+	_ = conn.SetReadDeadline(time.Now().Add(drainTime))
+	buffer := make([]byte, 4<<10)
+	for left := drainBytes; left > 0; {
+		n, err := conn.Read(buffer)
+		if err != nil {
+			return
+		}
+		left -= n
+	}
+}
