@@ -12,7 +12,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// addressBook follows members to new addresses: each server remembers the addresses it has learned, and the leader commits them.
+// addressBook follows members to new addresses: each server remembers the addresses it has learned, and
+// the leader commits them.
 type addressBook struct {
 	raft    *consensus.Raft
 	members *members
@@ -20,7 +21,8 @@ type addressBook struct {
 	logger  *slog.Logger
 }
 
-// learn remembers a server's new address, on any node: it may need the address to lead, or to vote, before the address can be committed.
+// learn remembers a server's new address, on any node: it may need the address to lead, or to vote,
+// before the address can be committed.
 func (b *addressBook) learn(ctx context.Context, member *storepb.Member) {
 	known := b.raft.Server(member.GetId())
 	address := raft.ServerAddress(member.GetAddress())
@@ -63,8 +65,9 @@ func (b *addressBook) conflict(address raft.ServerAddress, but raft.ServerID) st
 		address, b.members.get(string(holder.ID)).GetName())
 }
 
-// commit changes a server's address in raft's configuration; its vote stays. A previous holder of the address gets a placeholder first, and
-// its own new address next: two servers may have exchanged addresses. The caller holds proposer.exclusive.
+// commit changes a server's address in raft's configuration; its vote stays. A previous holder of the
+// address gets a placeholder first, and its own new address next: two servers may have exchanged
+// addresses. The caller holds proposer.exclusive.
 func (b *addressBook) commit(ctx context.Context, id string, to raft.ServerAddress) error {
 	known := b.raft.Server(id)
 	if known == nil || known.Address == to {

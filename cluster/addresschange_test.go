@@ -1,7 +1,8 @@
 //go:build !race
 
-// When a server's address changes, hashicorp/raft writes its id anew, the same one, while others read it (updateLastAppended of version
-// 1.8 reads without peerLock). That does no harm, but the race detector ends these tests for it. test/run runs them without.
+// When a server's address changes, hashicorp/raft writes its id anew, the same one, while others read it
+// (updateLastAppended of version 1.8 reads without peerLock). That does no harm, but the race detector
+// ends these tests for it. test/run runs them without.
 
 package cluster
 
@@ -20,7 +21,8 @@ import (
 	"lockfs/test/loopback"
 )
 
-// TestAddressChangesOfServers starts each with another address, one after the other, then two and then all at a time.
+// TestAddressChangesOfServers starts each with another address, one after the other, then two and then
+// all at a time.
 func TestAddressChangesOfServers(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
@@ -57,8 +59,8 @@ func TestAddressChangesOfServers(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, create(t, openTestClient(t, nodes[0], ""), "lock"))
 }
 
-// TestServerFindsALeaderWhoseAddressChangedToo has a server start elsewhere that knows no address at which the leader is now: it hears of it
-// from a server that does not lead.
+// TestServerFindsALeaderWhoseAddressChangedToo has a server start elsewhere that knows no address at
+// which the leader is now: it hears of it from a server that does not lead.
 func TestServerFindsALeaderWhoseAddressChangedToo(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
@@ -85,7 +87,8 @@ func TestServerFindsALeaderWhoseAddressChangedToo(t *testing.T) {
 	requireAddresses(t, a, b, c)
 }
 
-// TestLeaderLearnsOfAnAddressChangeFromAnotherServer has a follower know where a server is that the leader does not find.
+// TestLeaderLearnsOfAnAddressChangeFromAnotherServer has a follower know where a server is that the
+// leader does not find.
 func TestLeaderLearnsOfAnAddressChangeFromAnotherServer(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
@@ -188,7 +191,8 @@ func TestAddressChangeToATakenAddress(t *testing.T) {
 	requireAddresses(t, leader, moved, back)
 }
 
-// TestAddressChangeThatWasNotCommitted has a leader take it away and write down no other, as one that is cut off between the two.
+// TestAddressChangeThatWasNotCommitted has a leader take it away and write down no other, as one that is
+// cut off between the two.
 func TestAddressChangeThatWasNotCommitted(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)

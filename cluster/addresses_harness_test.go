@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// requireAddresses waits until all nodes know all by their addresses, in raft's configuration and in the state.
+// requireAddresses waits until all nodes know all by their addresses, in raft's configuration and in the
+// state.
 func requireAddresses(t testing.TB, nodes ...*Node) {
 	t.Helper()
 	require.Eventually(t, func() bool {

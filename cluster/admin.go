@@ -64,8 +64,8 @@ func (a *Admin) Status(ctx context.Context, withHash bool) ([]NodeStatus, error)
 	return nodes, nil
 }
 
-// Health returns which voters answer and whether a quorum confirms a read, and the status of each member, within health.Timeout. An error
-// means that no server was found that could name the members.
+// Health returns which voters answer and whether a quorum confirms a read, and the status of each member,
+// within health.Timeout. An error means that no server was found that could name the members.
 func (a *Admin) Health(ctx context.Context, withHash bool) (health.Health, []NodeStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, health.Timeout)
 	defer cancel()
@@ -194,7 +194,8 @@ func (a *Admin) Query(ctx context.Context, query *storepb.Query) (*storepb.Resul
 	return result, err
 }
 
-// maySend returns an error for a request unknown at the cluster's version. It asks for the version only if necessary.
+// maySend returns an error for a request unknown at the cluster's version. It asks for the version only
+// if necessary.
 func (a *Admin) maySend(ctx context.Context, request codec.Request) error {
 	if codec.CheckMaySend(request, version.Oldest) == nil {
 		return nil
@@ -210,8 +211,8 @@ func (a *Admin) maySend(ctx context.Context, request codec.Request) error {
 	return codec.CheckMaySend(request, at)
 }
 
-// Change does an operation outside of mounts, one of a ChangeRequest. caller is for the audit trail, unless the server knows better. A
-// repetition after a lost reply does it again.
+// Change does an operation outside of mounts, one of a ChangeRequest. caller is for the audit trail,
+// unless the server knows better. A repetition after a lost reply does it again.
 func (a *Admin) Change(ctx context.Context, caller *storepb.Caller, op *storepb.Op) error {
 	if err := a.maySend(ctx, op); err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 	"lockfs/raftstore/codec"
 )
 
-// explainApplyFailure says why this node stops at an entry, and what to do: after a restart it would reach the same entry.
+// explainApplyFailure says why this node stops at an entry, and what to do: after a restart it would
+// reach the same entry.
 func explainApplyFailure(err error, dataDir string, logger *slog.Logger) error {
 	if distrusted := new(raftstore.DistrustedError); errors.As(err, &distrusted) {
 		return distrusted

@@ -55,8 +55,8 @@ func newerCommand(session, seq uint64) *storepb.Command {
 	return cmd
 }
 
-// TestNodeStopsAtANewerCommand has one in the log, where a newer leader has put it: the node stops there, and again when it is
-// started.
+// TestNodeStopsAtANewerCommand has one in the log, where a newer leader has put it: the node stops there,
+// and again when it is started.
 func TestNodeStopsAtANewerCommand(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t, "a")
@@ -79,8 +79,8 @@ func TestNodeStopsAtANewerCommand(t *testing.T) {
 	requireStopsAt(t, node, future.Index(), codec.ErrNewer)
 }
 
-// TestNewerMountsAreNotServed has a mount ask for what its leader does not know: nothing of that is in the log, and another
-// leader may know it.
+// TestNewerMountsAreNotServed has a mount ask for what its leader does not know: nothing of that is in
+// the log, and another leader may know it.
 func TestNewerMountsAreNotServed(t *testing.T) {
 	t.Parallel()
 	node := startNode(t, testConfig(t, "a"))
@@ -108,7 +108,8 @@ func TestALeaderThatCannotApplyIsSucceeded(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, create(t, client, "a"))
 }
 
-// TestANodeThatCannotGoOnWaitsForNoSession has one without a majority fail while its first session is to be opened.
+// TestANodeThatCannotGoOnWaitsForNoSession has one without a majority fail while its first session is to
+// be opened.
 func TestANodeThatCannotGoOnWaitsForNoSession(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 2)

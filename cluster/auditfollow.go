@@ -24,12 +24,14 @@ const (
 	auditKept  = 4
 	auditBatch = 1000
 	auditRetry = time.Second // after an error, such as a full disk
-	// auditDelay is a wait for more events: single writes would wake a thread on every server for each lock.
+	// auditDelay is a wait for more events: single writes would wake a thread on every server for each
+	// lock.
 	auditDelay = 20 * time.Millisecond
 )
 
-// auditFollower appends applied events to audit files: all of them to one, and those of administrators and of refusals to one more each. So
-// lock events, which any user can cause, rotate out only lock events.
+// auditFollower appends applied events to audit files: all of them to one, and those of administrators
+// and of refusals to one more each. So lock events, which any user can cause, rotate out only lock
+// events.
 type auditFollower struct {
 	fsm     *raftstore.FSM
 	logger  *slog.Logger
@@ -37,8 +39,8 @@ type auditFollower struct {
 	writing sync.WaitGroup
 }
 
-// openAuditFollower continues the audit files of a data directory until ctx ends. The state keeps the last events, so a new process writes
-// those missed by the previous one.
+// openAuditFollower continues the audit files of a data directory until ctx ends. The state keeps the
+// last events, so a new process writes those missed by the previous one.
 func openAuditFollower(ctx context.Context, dir string, fsm *raftstore.FSM, logger *slog.Logger) (*auditFollower, error) {
 	t := &auditFollower{fsm: fsm, logger: logger}
 	ofClass := func(class namespace.EventClass) eventSource {
@@ -108,8 +110,8 @@ func (f *auditFollower) write(ctx context.Context, file *auditFile) {
 	}
 }
 
-// next waits for events, and a little longer for more. It returns events along with an error: after a failure of the state nothing could
-// fetch them again.
+// next waits for events, and a little longer for more. It returns events along with an error: after a
+// failure of the state nothing could fetch them again.
 func (f *auditFollower) next(ctx context.Context, file *auditFile) (events []*storepb.Event, err error) {
 	last := file.log.Last()
 	take := func(ns *namespace.Namespace) int {

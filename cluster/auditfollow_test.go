@@ -11,7 +11,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestTheWholeTrailHasNoOldEventsBetweenGaps, of which only those of administrators are kept still. A server without a file begins where all are kept.
+// TestTheWholeTrailHasNoOldEventsBetweenGaps, of which only those of administrators are kept still. A
+// server without a file begins where all are kept.
 func TestTheWholeTrailHasNoOldEventsBetweenGaps(t *testing.T) {
 	ns, index := namespace.New(), uint64(0)
 	apply := func(op *storepb.Op) {

@@ -16,7 +16,8 @@ import (
 
 var _ rpc.LeaseKeeper = (*authorizer)(nil)
 
-// authorizer checks the permissions of callers in front of a node. All calls from outside the process pass one.
+// authorizer checks the permissions of callers in front of a node. All calls from outside the process
+// pass one.
 type authorizer struct {
 	node      rpc.Node
 	grant     func(rpc.Caller) permission

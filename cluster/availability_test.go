@@ -84,7 +84,8 @@ func TestCallsFailAtOnceWhileTheClusterIsSilent(t *testing.T) {
 	require.Len(t, result.GetAdvisoryLocks(), 1, "whose owner asked again in vain")
 }
 
-// TestAWaitForALockOutlastsASilence has a request wait in the queue, and one more that is interrupted meanwhile.
+// TestAWaitForALockOutlastsASilence has a request wait in the queue, and one more that is interrupted
+// meanwhile.
 func TestAWaitForALockOutlastsASilence(t *testing.T) {
 	nodes := startNodes(t, 2)
 	client := openImpatientClient(t, nodes[0])
@@ -208,8 +209,8 @@ func TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, create(t, client, "first"), "the call that failed left its name")
 }
 
-// TestWhatAGivenUpCallMayChangeIsNotTold has a removal fail that may still come: whether its name is there is told when that is known, also by
-// a lease. All else is answered meanwhile.
+// TestWhatAGivenUpCallMayChangeIsNotTold has a removal fail that may still come: whether its name is
+// there is told when that is known, also by a lease. All else is answered meanwhile.
 func TestWhatAGivenUpCallMayChangeIsNotTold(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	ctx, disk := t.Context(), &noDisk{Node: node}
@@ -375,7 +376,8 @@ func (n *noRoom) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*c
 	return n.Node.Execute(ctx, req)
 }
 
-// TestCommandsFailAtOnceWhileThereIsNoSession for them: the cluster answers everything, but not what they need.
+// TestCommandsFailAtOnceWhileThereIsNoSession for them: the cluster answers everything, but not what they
+// need.
 func TestCommandsFailAtOnceWhileThereIsNoSession(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)

@@ -12,18 +12,20 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// close(2) returns before the kernel tells a mount about the close of a file. A program elsewhere that learns of the close and tries the
-// lock without waiting would be refused. So its mount asks the leader, which asks the holder's mount whether a release is in progress. Then
-// the mount repeats the request under another number. The leader asks only about a lock in the way of the request. The holder's mount
-// delays one request for each close (fusefs). No lock depends on this: if a message is lost or late, the program gets the refusal as
-// before.
+// close(2) returns before the kernel tells a mount about the close of a file. A program elsewhere that
+// learns of the close and tries the lock without waiting would be refused. So its mount asks the leader,
+// which asks the holder's mount whether a release is in progress. Then the mount repeats the request
+// under another number. The leader asks only about a lock in the way of the request. The holder's mount
+// delays one request for each close (fusefs). No lock depends on this: if a message is lost or late, the
+// program gets the refusal as before.
 
 const (
 	// questionsWait is how long the leader keeps a request for questions. It is below rpc.AttemptTimeout.
 	questionsWait = time.Second
 	// silentFor is the pause for a mount that did not fetch its last question in time.
 	silentFor = time.Second
-	// fewAskedSessions is the number of sessions after which idle ones are forgotten, unless more were active the last time.
+	// fewAskedSessions is the number of sessions after which idle ones are forgotten, unless more were
+	// active the last time.
 	fewAskedSessions = 1024
 )
 

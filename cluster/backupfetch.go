@@ -17,9 +17,9 @@ const (
 	backupPieceTries = 3
 )
 
-// Backup writes a backup with everything acknowledged before the call. It comes from the first server that begins one; patience limits the
-// wait for each. progress, which may be nil, gets the bytes so far, and in all. Without an error the output is complete and ends with its
-// checksum.
+// Backup writes a backup with everything acknowledged before the call. It comes from the first server
+// that begins one; patience limits the wait for each. progress, which may be nil, gets the bytes so far,
+// and in all. Without an error the output is complete and ends with its checksum.
 func (a *Admin) Backup(ctx context.Context, patience time.Duration, w io.Writer, progress func(done, all int64)) error {
 	node, id, err := a.beginBackup(ctx, patience)
 	if err != nil {

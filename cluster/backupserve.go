@@ -17,7 +17,8 @@ const (
 	backupIdle  = 30 * time.Second // after which an abandoned backup is dropped
 )
 
-// backups are being fetched in pieces. Each keeps its snapshot, which shares unchanged parts with the state.
+// backups are being fetched in pieces. Each keeps its snapshot, which shares unchanged parts with the
+// state.
 type backups struct {
 	ctx   context.Context // ends when the node is closed
 	begin func(context.Context) (func(io.Writer) error, error)

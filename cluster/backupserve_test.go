@@ -38,7 +38,8 @@ func stateHash(node *Node) (index uint64, hash string) {
 	return uint64(state.Index()), state.Hash()
 }
 
-// TestABackupHasAllThatWasAcknowledged takes one from each node, while others write, right after a creation.
+// TestABackupHasAllThatWasAcknowledged takes one from each node, while others write, right after a
+// creation.
 func TestABackupHasAllThatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
@@ -73,7 +74,8 @@ func TestABackupHasAllThatWasAcknowledged(t *testing.T) {
 	<-ended
 }
 
-// TestABackupIsRestoredElsewhere: the state is that of the cluster at that index, and goes on with other numbers.
+// TestABackupIsRestoredElsewhere: the state is that of the cluster at that index, and goes on with other
+// numbers.
 func TestABackupIsRestoredElsewhere(t *testing.T) {
 	t.Parallel()
 	node := startNode(t, testConfig(t, "a"))
@@ -108,7 +110,8 @@ func TestABackupIsRestoredElsewhere(t *testing.T) {
 	require.Len(t, members, 2, "the old ones are forgotten")
 }
 
-// TestBackupsAreBounded: as many as there may be, until somebody has all of his, or does not come for it any more.
+// TestBackupsAreBounded: as many as there may be, until somebody has all of his, or does not come for it
+// any more.
 func TestBackupsAreBounded(t *testing.T) {
 	t.Parallel()
 	content := bytes.Repeat([]byte("0123456789abcdef"), backupPiece/8)

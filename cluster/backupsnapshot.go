@@ -24,7 +24,8 @@ type backupSource struct {
 // backupConfirm limits the wait for a quorum.
 const backupConfirm = 15 * time.Second
 
-// begin takes a snapshot with everything acknowledged before the call, and returns the function that writes it.
+// begin takes a snapshot with everything acknowledged before the call, and returns the function that
+// writes it.
 func (s *backupSource) begin(ctx context.Context) (func(io.Writer) error, error) {
 	ctx, cancel := context.WithTimeout(ctx, backupConfirm)
 	defer cancel()

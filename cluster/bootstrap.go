@@ -16,11 +16,12 @@ func (e *InClusterError) Error() string {
 	return fmt.Sprintf("data directory %s belongs to cluster %s already, and %s is a server of that: start it with `lockfs server`", e.Dir, e.Cluster, e.Node)
 }
 
-// Bootstrap makes a data directory that of the first server of a new cluster, and returns the cluster's id. It does not start the server:
-// [Open] does, without Config.Bootstrap. After an interruption call it again with the same Config. The error is an [InClusterError] if
-// nothing is left to do.
+// Bootstrap makes a data directory that of the first server of a new cluster, and returns the cluster's
+// id. It does not start the server: [Open] does, without Config.Bootstrap. After an interruption call it
+// again with the same Config. The error is an [InClusterError] if nothing is left to do.
 //
-// Bootstrap is a separate step, because a server started on an empty disk cannot know whether its cluster is new, or its disk.
+// Bootstrap is a separate step, because a server started on an empty disk cannot know whether its cluster
+// is new, or its disk.
 func Bootstrap(cfg Config) (cluster string, err error) {
 	cfg.Bootstrap = true
 	if err := cfg.validate(); err != nil {

@@ -14,7 +14,8 @@ import (
 	"lockfs/cluster/identity"
 )
 
-// bootstrapCA is the first CA of a cluster until the state has it. Its key is encrypted on disk, as in the state.
+// bootstrapCA is the first CA of a cluster until the state has it. Its key is encrypted on disk, as in
+// the state.
 type bootstrapCA struct {
 	path      string
 	authority *identity.Authority

@@ -8,8 +8,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// recordCluster records the cluster's id in the state, and at the beginning its CA and first server. It runs whenever this node begins to
-// lead, and again after failures.
+// recordCluster records the cluster's id in the state, and at the beginning its CA and first server. It
+// runs whenever this node begins to lead, and again after failures.
 func (n *Node) recordCluster() {
 	known := ""
 	authorities := 0

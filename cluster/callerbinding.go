@@ -11,8 +11,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// identityCheck ties requests to the certificate of the caller: a host acts in its own sessions and under its own name. The leader checks
-// this with a state that has everything acknowledged.
+// identityCheck ties requests to the certificate of the caller: a host acts in its own sessions and under
+// its own name. The leader checks this with a state that has everything acknowledged.
 type identityCheck struct {
 	fsm        *raftstore.FSM
 	openLimits *rateLimits // of sessions
@@ -85,14 +85,14 @@ func otherHost(caller rpc.Caller, host string) error {
 	return refuse(storepb.Code_NOT_PERMITTED, fmt.Sprintf("%s may not act for the host %q", caller, host))
 }
 
-// squashRoot turns root into nobody.
+// squashRoot turns root into uid 65534.
 func squashRoot(by *storepb.Caller) {
 	if by.GetUid() == 0 {
 		by.Uid, by.Gid, by.Squashed = namespace.Nobody, namespace.Nobody, true
 	}
 }
 
-// restrictViewer limits a query to the caller's view: root of a squashed host is nobody.
+// restrictViewer limits a query to the caller's view: root of a squashed host is an ordinary user.
 func (c *identityCheck) restrictViewer(caller rpc.Caller, query *storepb.Query) {
 	viewer := viewerOf(query)
 	if viewer == nil || caller.Role != rpc.RoleClient || viewer.GetUid() != 0 {

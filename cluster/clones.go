@@ -13,8 +13,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// clones detects two machines that mount under one name. The state machine refuses the second one (namespace.OpenSession). It may also be
-// the same machine after a crash, until the earlier session ends. If that session is renewed after the refusal, both machines are alive.
+// clones detects two machines that mount under one name. The state machine refuses the second one
+// (namespace.OpenSession). It may also be the same machine after a crash, until the earlier session ends.
+// If that session is renewed after the refusal, both machines are alive.
 type clones struct {
 	fsm      *raftstore.FSM
 	proposer *proposer

@@ -45,7 +45,8 @@ func TestCrashedHostRaisesNoAlarm(t *testing.T) {
 	node.fsm.View(func(ns *namespace.Namespace) { require.Empty(t, ns.Alarms()) })
 }
 
-// TestBootAfterAGoodbyeWaitsForTheTerm has the leader say for how long a machine has to be silent, whatever the mount says.
+// TestBootAfterAGoodbyeWaitsForTheTerm has the leader say for how long a machine has to be silent,
+// whatever the mount says.
 func TestBootAfterAGoodbyeWaitsForTheTerm(t *testing.T) {
 	t.Parallel()
 	node := startNodes(t, 1)[0]

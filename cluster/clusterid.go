@@ -5,8 +5,9 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// acceptsClusterID returns DONE for a mount of this cluster, of one that this cluster replaced, or without an id. Otherwise it returns
-// OTHER_CLUSTER, or NOT_LEADER if this node has not caught up enough to know the replaced clusters.
+// acceptsClusterID returns DONE for a mount of this cluster, of one that this cluster replaced, or
+// without an id. Otherwise it returns OTHER_CLUSTER, or NOT_LEADER if this node has not caught up enough
+// to know the replaced clusters.
 func (n *Node) acceptsClusterID(cluster string) clusterpb.Outcome {
 	ours := n.dir.ClusterID()
 	if cluster == "" || cluster == ours {

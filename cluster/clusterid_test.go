@@ -16,8 +16,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestAMountStaysWithTheClusterThatGoesOn has one that was with a cluster and goes to the one that was recovered from it. From then on the
-// majority that is left of the lost one does nothing for it, nor for the next process of that mount.
+// TestAMountStaysWithTheClusterThatGoesOn has one that was with a cluster and goes to the one that was
+// recovered from it. From then on the majority that is left of the lost one does nothing for it, nor for
+// the next process of that mount.
 func TestAMountStaysWithTheClusterThatGoesOn(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
@@ -86,7 +87,8 @@ func TestAMountStaysWithTheClusterThatGoesOn(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, create(t, next, "of the lost cluster"))
 }
 
-// TestClusterIDsThatANodeAccepts: one that has not caught up does not know for which clusters its own goes on, and sends nobody away for good.
+// TestClusterIDsThatANodeAccepts: one that has not caught up does not know for which clusters its own
+// goes on, and sends nobody away for good.
 func TestClusterIDsThatANodeAccepts(t *testing.T) {
 	t.Parallel()
 	node := startNodes(t, 1)[0]

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// clock is cluster time on the leader. It never goes back while this node leads, nor behind the last stamp in the log.
+// clock is cluster time on the leader. It never goes back while this node leads, nor behind the last
+// stamp in the log.
 type clock struct {
 	now func() reading
 
@@ -17,8 +18,8 @@ type clock struct {
 	peers  map[string]int64
 }
 
-// reading has this host's clocks at one moment. Differences are taken on the monotonic clock, so a step of the wall clock is an ordinary
-// error of one voter's clock.
+// reading has this host's clocks at one moment. Differences are taken on the monotonic clock, so a step
+// of the wall clock is an ordinary error of one voter's clock.
 type reading struct {
 	wall int64         // nanoseconds since the Unix epoch
 	mono time.Duration // since some fixed moment
@@ -127,7 +128,8 @@ func (c *clock) median(now reading, clusterTime int64) int64 {
 	return int64(now.mono) + lower
 }
 
-// reachedWithin is how recent the last contact of a reachable voter is: a leader probes all of them every 2 s.
+// reachedWithin is how recent the last contact of a reachable voter is: a leader probes all of them every
+// 2 s.
 const reachedWithin = 5 * clockInterval
 
 // clockInterval is how often the leader reads the voters' clocks, besides quorum rounds.

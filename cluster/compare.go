@@ -13,8 +13,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// comparison is how a leader finds a voter with a wrong state, because of a memory fault or a bug. Nothing that such a voter says about
-// locks is reliable, so a command takes it out of service, together with its data directory.
+// comparison is how a leader finds a voter with a wrong state, because of a memory fault or a bug.
+// Nothing that such a voter says about locks is reliable, so a command takes it out of service, together
+// with its data directory.
 type comparison struct {
 	ctx        context.Context // ends when the node is closed
 	interval   time.Duration

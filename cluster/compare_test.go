@@ -56,7 +56,8 @@ func compareNow(t *testing.T, nodes []*Node) (leader *Node) {
 	return leader
 }
 
-// TestFlippedBitTakesVoterOut of service, a follower and then, in another cluster, the leader; and whenever it is started again.
+// TestFlippedBitTakesVoterOut of service, a follower and then, in another cluster, the leader; and
+// whenever it is started again.
 func TestFlippedBitTakesVoterOut(t *testing.T) {
 	t.Parallel()
 	for name, leads := range map[string]bool{"follower": false, "leader": true} {

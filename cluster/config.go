@@ -28,53 +28,59 @@ type Config struct {
 	Advertise string // host:port at which others reach it; empty: Address
 	Insecure  bool   // plain connections; every caller at the port is trusted
 	Bootstrap bool   // bootstrap a new cluster ([Bootstrap]); ignored once the data directory belongs to one
-	// Join lists addresses of members: to enter an insecure cluster, or to find members whose addresses have changed.
+	// Join lists addresses of members: to enter an insecure cluster, or to find members whose addresses
+	// have changed.
 	Join    []string
 	Version string // of the program, for the status
 	Logger  *slog.Logger
 	Metrics *Metrics // may be nil
 
-	// MaxInodes, MaxBytes, the shares of each user but root, and MaxSessions change the limits of the cluster when this node leads; 0
-	// leaves them unchanged. If the cluster never had a limit of bytes, it gets a quarter of this node's memory.
+	// MaxInodes, MaxBytes, the shares of each user but root, and MaxSessions change the limits of the
+	// cluster when this node leads; 0 leaves them unchanged. If the cluster never had a limit of bytes,
+	// it gets a quarter of this node's memory.
 	MaxInodes        uint64
 	MaxBytes         uint64
 	MaxInodesPerUser uint64
 	MaxBytesPerUser  uint64
 	MaxSessions      uint64
-	// MaxLocksPerUser and MaxLocksPerFile limit the flock and fcntl locks of a user on a host, and of a file. MaxSessionsPerHost limits the
-	// sessions of a host. When this node leads it changes them in the cluster; 0 leaves them unchanged.
+	// MaxLocksPerUser and MaxLocksPerFile limit the flock and fcntl locks of a user on a host, and of a
+	// file. MaxSessionsPerHost limits the sessions of a host. When this node leads it changes them in the
+	// cluster; 0 leaves them unchanged.
 	MaxLocksPerUser    uint64
 	MaxLocksPerFile    uint64
 	MaxSessionsPerHost uint64
-	// LockDelay changes how long the advisory locks of an expired mount stay blocked, when this node leads; nil leaves it unchanged
-	// (namespace.DefaultLockDelay).
+	// LockDelay changes how long the advisory locks of an expired mount stay blocked, when this node
+	// leads; nil leaves it unchanged (namespace.DefaultLockDelay).
 	LockDelay *time.Duration
 	// Leases makes this node grant leases when it leads (package lease).
 	Leases bool
-	// ExpiredLeaseTerm is a term in which this node led before its start, and whose leases have all expired (Node.TransferLeadership); 0:
-	// none.
+	// ExpiredLeaseTerm is a term in which this node led before its start, and whose leases have all
+	// expired (Node.TransferLeadership); 0: none.
 	ExpiredLeaseTerm ids.Term
-	// SessionTTL is how long a session lasts without a keepalive; 0: DefaultSessionTTL. Use the same value on all nodes.
+	// SessionTTL is how long a session lasts without a keepalive; 0: DefaultSessionTTL. Use the same
+	// value on all nodes.
 	SessionTTL time.Duration
-	// Nonvoter makes the node join without a vote, until an administrator promotes it. It has no effect on a member.
+	// Nonvoter makes the node join without a vote, until an administrator promotes it. It has no effect
+	// on a member.
 	Nonvoter bool
-	// RemoveDead makes this node, when it leads, remove a server after this time without an answer, if at least two voters are left and a
-	// majority of them answers; 0: never.
+	// RemoveDead makes this node, when it leads, remove a server after this time without an answer, if at
+	// least two voters are left and a majority of them answers; 0: never.
 	RemoveDead time.Duration
 	// SnapshotEntries is the minimum number of log entries between two snapshots; 0: 8192.
 	SnapshotEntries uint64
 
-	// MinFree is the space in bytes to keep free on the disk of the data directory; with less, the cluster allows no growth. A part of it
-	// is a reserve file. 0: not checked.
+	// MinFree is the space in bytes to keep free on the disk of the data directory; with less, the
+	// cluster allows no growth. A part of it is a reserve file. 0: not checked.
 	MinFree uint64
 
-	// BackupDir is the directory of this node's scheduled backups; empty: none. BackupKeep is how many to keep.
+	// BackupDir is the directory of this node's scheduled backups; empty: none. BackupKeep is how many to
+	// keep.
 	BackupDir   string
 	BackupEvery time.Duration
 	BackupKeep  int
 
-	// A simulation replaces parts of the host. Network connects the nodes; nil: TCP. Clock is the wall clock; nil: the kernel's. Writing
-	// does each write of the log and of votes, as in consensus.Config.
+	// A simulation replaces parts of the host. Network connects the nodes; nil: TCP. Clock is the wall
+	// clock; nil: the kernel's. Writing does each write of the log and of votes, as in consensus.Config.
 	Network rpc.Network
 	Clock   func() time.Time
 	Writing func(write func() error) error

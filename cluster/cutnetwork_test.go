@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// cutNetwork is TCP as one process uses it, with ways to some addresses that are cut: what is sent there vanishes, and so does what comes
-// from there.
+// cutNetwork is TCP as one process uses it, with ways to some addresses that are cut: what is sent there
+// vanishes, and so does what comes from there.
 type cutNetwork struct {
 	mu  sync.Mutex
 	cut map[string]bool

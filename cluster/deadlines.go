@@ -12,8 +12,8 @@ import (
 // DefaultSessionTTL is how long a session lasts without a keepalive.
 const DefaultSessionTTL = 15 * time.Second
 
-// sessionDeadlines are the times until which the leader has promised to keep sessions. They are in memory only; a new leader gives every
-// session a full TTL.
+// sessionDeadlines are the times until which the leader has promised to keep sessions. They are in memory
+// only; a new leader gives every session a full TTL.
 type sessionDeadlines struct {
 	ttl time.Duration
 
@@ -70,12 +70,12 @@ func (d *sessionDeadlines) known(id ids.Session, now time.Duration) *sessionDead
 // sessionInterval is how often the leader looks for expired sessions.
 const sessionInterval = 500 * time.Millisecond
 
-// pauseLimit is the longest time between two ticks in which missing keepalives count. After a longer pause of the process, unread
-// keepalives may wait.
+// pauseLimit is the longest time between two ticks in which missing keepalives count. After a longer
+// pause of the process, unread keepalives may wait.
 const pauseLimit = 3 * sessionInterval
 
-// watch ticks while leads reports true. It has a goroutine of its own, because a slow disk blocks the leader loop without delaying
-// keepalives.
+// watch ticks while leads reports true. It has a goroutine of its own, because a slow disk blocks the
+// leader loop without delaying keepalives.
 func (d *sessionDeadlines) watch(ctx context.Context, leads func() bool) {
 	ticks := time.NewTicker(sessionInterval)
 	defer ticks.Stop()
@@ -102,7 +102,8 @@ func (d *sessionDeadlines) tick(now time.Duration) {
 	d.ticked = max(d.ticked, now)
 }
 
-// expired returns the live sessions whose TTL is over and marks them as ending. It forgets all other sessions.
+// expired returns the live sessions whose TTL is over and marks them as ending. It forgets all other
+// sessions.
 func (d *sessionDeadlines) expired(now time.Duration, live []namespace.LiveSession) (over []namespace.LiveSession) {
 	d.tick(now) // before watch notices a pause
 	d.mu.Lock()

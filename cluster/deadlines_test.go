@@ -61,7 +61,8 @@ func TestALeaderThatWasStoppedGivesFullTTLs(t *testing.T) {
 	require.NotEmpty(t, lookUntil(leases, &now, now+2*time.Second, 1))
 }
 
-// TestSilentSessionsExpireOnASlowDisk has the leader loop wait two seconds for the disk between two looks, while the process runs.
+// TestSilentSessionsExpireOnASlowDisk has the leader loop wait two seconds for the disk between two
+// looks, while the process runs.
 func TestSilentSessionsExpireOnASlowDisk(t *testing.T) {
 	t.Parallel()
 	leases, now := newSessionDeadlines(10*time.Second), time.Duration(0)

@@ -20,9 +20,9 @@ import (
 // failureProbeInterval is how often a leader probes all members.
 const failureProbeInterval = 2 * time.Second
 
-// failureDetector tracks members that do not answer the leader's probes, voters or not, and removes those dead for too long.
-// hashicorp/raft-autopilot would do that on its own: it knows neither member records nor certificates, and counts the pauses of the
-// leader's process against the others.
+// failureDetector tracks members that do not answer the leader's probes, voters or not, and removes those
+// dead for too long. hashicorp/raft-autopilot would do that on its own: it knows neither member records
+// nor certificates, and counts the pauses of the leader's process against the others.
 type failureDetector struct {
 	ctx         context.Context // ends when the node is closed
 	removeAfter time.Duration   // a dead member is removed after this; 0: never
@@ -44,8 +44,8 @@ type failureDetector struct {
 // forwardedCallTTL is how long a server counts as alive after another server forwarded its call.
 const forwardedCallTTL = time.Minute
 
-// noteForwardedCall records a call that another server forwarded: its sender runs, and only the link to this leader is broken. It is not
-// removed as dead.
+// noteForwardedCall records a call that another server forwarded: its sender runs, and only the link to
+// this leader is broken. It is not removed as dead.
 func (d *failureDetector) noteForwardedCall(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,8 +108,9 @@ func (d *failureDetector) probeAll() (answered, able map[string]bool) {
 	return answered, able
 }
 
-// probe reports whether a member answers, and whether its disk is full. A server of another cluster with the same id, made by a restore or
-// recovery, does not count. A new member may not know the cluster's id yet.
+// probe reports whether a member answers, and whether its disk is full. A server of another cluster with
+// the same id, made by a restore or recovery, does not count. A new member may not know the cluster's id
+// yet.
 func (d *failureDetector) probe(id string) (there, full bool) {
 	address := d.members.address(id)
 	if address == "" {
@@ -124,7 +125,8 @@ func (d *failureDetector) probe(id string) (there, full bool) {
 	return d.instances.follows(id, address, reply.GetInstance()), reply.GetFull()
 }
 
-// record adds up how long each member has not answered, without pauses of this process. It returns a member that is dead, or "".
+// record adds up how long each member has not answered, without pauses of this process. It returns a
+// member that is dead, or "".
 func (d *failureDetector) record(now time.Duration, answered map[string]bool) (dead string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,7 +181,8 @@ func (d *failureDetector) removeDead(id string, able map[string]bool) {
 	}
 }
 
-// isDispensable reports whether at least two voters are left without a member, and a majority of them can decide.
+// isDispensable reports whether at least two voters are left without a member, and a majority of them can
+// decide.
 func isDispensable(id string, voters []string, able map[string]bool) bool {
 	left, there := 0, 0
 	for _, voter := range voters {

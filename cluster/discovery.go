@@ -26,8 +26,8 @@ func (n *Node) hasMoved() bool {
 		(string(known.Address) != n.dir.Address || n.members.get(n.dir.ID).GetAddress() != n.dir.Address)
 }
 
-// discoverPeers announces this node's address to the others and looks for theirs until ctx ends. The leader commits addresses. Without a
-// leader each server remembers the addresses that it has learned.
+// discoverPeers announces this node's address to the others and looks for theirs until ctx ends. The
+// leader commits addresses. Without a leader each server remembers the addresses that it has learned.
 func (n *Node) discoverPeers(ctx context.Context) {
 	for {
 		there := n.probeAddresses(ctx)
@@ -41,15 +41,15 @@ func (n *Node) discoverPeers(ctx context.Context) {
 	}
 }
 
-// hasNoLeader reports whether this server knows no leader, is recorded at another address, or leads while a member does not answer: that
-// member may have a new address, known to another server.
+// hasNoLeader reports whether this server knows no leader, is recorded at another address, or leads while
+// a member does not answer: that member may have a new address, known to another server.
 func (n *Node) hasNoLeader() bool {
 	leader, _ := n.members.leader()
 	return leader == "" || n.hasMoved() || len(n.failureDetector.unreachable()) > 0
 }
 
-// rediscover searches for the others whenever hasNoLeader reports true, until ctx ends: a leader may have taken this server's address away
-// and failed before it committed the new one (addressBook.commit).
+// rediscover searches for the others whenever hasNoLeader reports true, until ctx ends: a leader may have
+// taken this server's address away and failed before it committed the new one (addressBook.commit).
 func (n *Node) rediscover(ctx context.Context) {
 	for pause.For(ctx, rediscoveryInterval) == nil {
 		if n.dir.HasJoined() && n.cfg.Address != "" && n.hasNoLeader() {
@@ -73,8 +73,8 @@ func (n *Node) announceAll(ctx context.Context, there map[string]raft.ServerID) 
 // maxProbedPerServer limits the addresses of one search, for each server of the cluster.
 const maxProbedPerServer = 8
 
-// search asks servers for the addresses of the others, and then asks there. A stale address does no harm: only a server that answers
-// counts.
+// search asks servers for the addresses of the others, and then asks there. A stale address does no harm:
+// only a server that answers counts.
 type search struct {
 	ask  func(address string) (*clusterpb.ProbeReply, error)
 	most int
@@ -148,7 +148,8 @@ func (n *Node) knownAddresses() map[string]bool {
 	return addresses
 }
 
-// learnAddresses records servers found only elsewhere than raft's configuration has them: a server may have several addresses.
+// learnAddresses records servers found only elsewhere than raft's configuration has them: a server may
+// have several addresses.
 func (n *Node) learnAddresses(there map[string]raft.ServerID) {
 	for address, id := range there {
 		if known := n.raft.Server(string(id)); known != nil && there[string(known.Address)] != id {

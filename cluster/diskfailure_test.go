@@ -29,8 +29,8 @@ func (l hangingLog) StoreLogs(entries []*raft.Log) error {
 	return l.LogStore.StoreLogs(entries)
 }
 
-// TestALeaderWhoseDiskHangsIsSucceeded has an operation under way when the leader's disk hangs. It is done within its time, and
-// nobody hears of the old leader any more.
+// TestALeaderWhoseDiskHangsIsSucceeded has an operation under way when the leader's disk hangs. It is
+// done within its time, and nobody hears of the old leader any more.
 func TestALeaderWhoseDiskHangsIsSucceeded(t *testing.T) {
 	t.Parallel()
 	require.Less(t, consensus.LeaderDiskLimit, session.DefaultOpTimeout/2, "an operation has time to be done by another leader")

@@ -10,8 +10,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// diskSpace is the leader's knowledge of the voters' disks. If one is short of space it raises an alarm, and nothing grows: a voter with a
-// full disk is lost. This protects all voters, because any other may fail next.
+// diskSpace is the leader's knowledge of the voters' disks. If one is short of space it raises an alarm,
+// and nothing grows: a voter with a full disk is lost. This protects all voters, because any other may
+// fail next.
 type diskSpace struct {
 	own      func() (free, minFree uint64)
 	members  *members
@@ -49,7 +50,8 @@ func (d *diskSpace) lastReport(voter string) (spaceReport, bool) {
 func (s spaceReport) isShort() bool   { return s.free < s.min }
 func (s spaceReport) hasEnough() bool { return s.free >= s.min+s.min/4 }
 
-// updateAlarms raises and clears alarms. The leader calls it periodically. The alarm of an unreachable voter stays.
+// updateAlarms raises and clears alarms. The leader calls it periodically. The alarm of an unreachable
+// voter stays.
 func (d *diskSpace) updateAlarms() {
 	free, minFree := d.own()
 	d.note(d.members.dir.ID, free, minFree)

@@ -17,7 +17,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestAVoterWithoutSpaceRaisesAnAlarm has one of three voters want more than any disk has, and be removed in the end.
+// TestAVoterWithoutSpaceRaisesAnAlarm has one of three voters want more than any disk has, and be removed
+// in the end.
 func TestAVoterWithoutSpaceRaisesAnAlarm(t *testing.T) {
 	t.Parallel()
 	first := startNode(t, testConfig(t, "n0"))
@@ -58,8 +59,8 @@ func TestAnAlarmIsNotClearedForAMoment(t *testing.T) {
 	require.True(t, spaceReport{}.hasEnough())
 }
 
-// TestTheMountOfAFullServerGoesOn fills the disk of the leader, and then that of whoever leads then: those who mount through it go on
-// by others.
+// TestTheMountOfAFullServerGoesOn fills the disk of the leader, and then that of whoever leads then:
+// those who mount through it go on by others.
 func TestTheMountOfAFullServerGoesOn(t *testing.T) {
 	t.Parallel()
 	full := make(map[*Node]*atomic.Bool)

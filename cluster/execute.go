@@ -178,8 +178,9 @@ func mayCommand(cmd *storepb.Command) string {
 // changeWait is how long a query waits for a change. It is below rpc.AttemptTimeout.
 const changeWait = time.Second
 
-// awaitLock returns the state of a lock request. A lock is committed; any other answer needs a quorum round: a mount that knows of an end
-// from a newer leader would wait for ever if a deposed one said "waiting".
+// awaitLock returns the state of a lock request. A lock is committed; any other answer needs a quorum
+// round: a mount that knows of an end from a newer leader would wait for ever if a deposed one said
+// "waiting".
 func (n *Node) awaitLock(ctx context.Context, term ids.Term, request *storepb.AwaitLock) (*storepb.Result, error) {
 	result, err := n.fsm.AwaitLock(request)
 	if err == nil && result.GetCode() != storepb.Code_OK {

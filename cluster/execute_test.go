@@ -20,7 +20,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestALeaderCountsItsOwnTermReport: a node that has given its word in a later term leads no more, whatever it has heard of that.
+// TestALeaderCountsItsOwnTermReport: a node that has given its word in a later term leads no more,
+// whatever it has heard of that.
 func TestALeaderCountsItsOwnTermReport(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	term := leaderOf(t, []*Node{node}).leadership.term()
@@ -48,7 +49,8 @@ func TestALeaderHasAppliedWhatItHas(t *testing.T) {
 	require.False(t, node.hasApplied(applied+1_000_000))
 }
 
-// TestNoPrefetchWithACommandThatIsNotCommitted: a leader that has just lost the others tells nothing of what the mount asks next.
+// TestNoPrefetchWithACommandThatIsNotCommitted: a leader that has just lost the others tells nothing of
+// what the mount asks next.
 func TestNoPrefetchWithACommandThatIsNotCommitted(t *testing.T) {
 	nodes := leasingNodes(t, 3)
 	leader := leaderOf(t, nodes)
@@ -74,8 +76,9 @@ func TestNoPrefetchWithACommandThatIsNotCommitted(t *testing.T) {
 	}
 }
 
-// TestACommandOfALaterTermIsNotAcknowledged by a node that was elected again between the decision to propose the command and its entry, and
-// is not ready in its new term: leases of the leader in between may last. The retry has the result.
+// TestACommandOfALaterTermIsNotAcknowledged by a node that was elected again between the decision to
+// propose the command and its entry, and is not ready in its new term: leases of the leader in between
+// may last. The retry has the result.
 func TestACommandOfALaterTermIsNotAcknowledged(t *testing.T) {
 	node, here, _ := leasing(t)
 	create := &clusterpb.ExecuteRequest{}
@@ -153,7 +156,8 @@ func TestALeaseEndsWithItsLock(t *testing.T) {
 	require.Zero(t, given(overdue).generation)
 }
 
-// TestNoLeaseThatASuccessorCouldForget: not before all servers know of leases, nor to a session that is over.
+// TestNoLeaseThatASuccessorCouldForget: not before all servers know of leases, nor to a session that is
+// over.
 func TestNoLeaseThatASuccessorCouldForget(t *testing.T) {
 	give := func(node *Node, to lease.Request) (given grantedLease) {
 		question := getAttrOf(namespace.RootIno)
@@ -189,7 +193,8 @@ func TestALeaderWaitsForItsOwnLeases(t *testing.T) {
 	require.True(t, l.awaitLeases(term+1, now, now+2*time.Hour), "there are none")
 }
 
-// TestALeaseTakesAQuorumRound, also where an answer would not: a leader that has just lost the others gives none.
+// TestALeaseTakesAQuorumRound, also where an answer would not: a leader that has just lost the others
+// gives none.
 func TestALeaseTakesAQuorumRound(t *testing.T) {
 	nodes := leasingNodes(t, 3)
 	leader := leaderOf(t, nodes)

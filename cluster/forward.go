@@ -16,8 +16,8 @@ import (
 
 var _ rpc.LeaseKeeper = (*forwarding)(nil)
 
-// forwarding forwards requests to the leader for callers that cannot reach it. A request is forwarded once: only the leader does a
-// forwarded one, and other nodes name the leader.
+// forwarding forwards requests to the leader for callers that cannot reach it. A request is forwarded
+// once: only the leader does a forwarded one, and other nodes name the leader.
 type forwarding struct {
 	rpc.LeaseKeeper // this node
 	to              *rpc.Forwarder
@@ -111,7 +111,8 @@ func (f *forwarding) Lease(ctx context.Context, req *clusterpb.LeaseRequest) (*c
 	return forwardable(ctx, f, req, rpc.Node.Lease)
 }
 
-// KeepLease is part of rpc.LeaseKeeper. A goroutine waits with each forwarded request; only on the leader there are very many.
+// KeepLease is part of rpc.LeaseKeeper. A goroutine waits with each forwarded request; only on the leader
+// there are very many.
 func (f *forwarding) KeepLease(ctx context.Context, req *clusterpb.LeaseRequest, answer func(*clusterpb.LeaseReply, error)) {
 	if f.isOfAnother(ctx) {
 		answer(nil, rpc.NotForwarded)
@@ -176,9 +177,9 @@ func (f *forwarding) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (
 	return forwardable(ctx, f, req, rpc.Node.Enroll)
 }
 
-// authorizeForwarded checks a forwarded request: the forwarding server has to be a voter, and the caller one that could call this node
-// itself. Authorizer and identityCheck then treat the caller as usual. A follower may not know yet that a host was admitted, and only
-// refuses to take the request.
+// authorizeForwarded checks a forwarded request: the forwarding server has to be a voter, and the caller
+// one that could call this node itself. Authorizer and identityCheck then treat the caller as usual. A
+// follower may not know yet that a host was admitted, and only refuses to take the request.
 func (n *Node) authorizeForwarded(by, caller rpc.Caller) error {
 	if n.cfg.insecure() {
 		if by.Role != rpc.RoleInsecure || caller.Role != rpc.RoleInsecure {

@@ -59,7 +59,8 @@ func (c *cutCluster) others(leader *Node) (followers []*Node) {
 
 func forwardedBy(node *Node) int { return int(testutil.ToFloat64(node.cfg.Metrics.forwarded)) }
 
-// TestAHostThatReachesAQuorumButNotTheLeaderKeepsItsLocks cuts a mount and a server from the leader, for longer than a session lasts.
+// TestAHostThatReachesAQuorumButNotTheLeaderKeepsItsLocks cuts a mount and a server from the leader, for
+// longer than a session lasts.
 func TestAHostThatReachesAQuorumButNotTheLeaderKeepsItsLocks(t *testing.T) {
 	t.Parallel()
 	c := startCutCluster(t, 3)
@@ -109,7 +110,8 @@ func TestAHostThatReachesAQuorumButNotTheLeaderKeepsItsLocks(t *testing.T) {
 	require.Eventually(t, direct(onServer), testWait, 100*time.Millisecond, "and so does the server")
 }
 
-// TestALeaseOfAMountOnADetourIsRevoked has a mount cache what it reads although it cannot reach the leader, and another host change it.
+// TestALeaseOfAMountOnADetourIsRevoked has a mount cache what it reads although it cannot reach the
+// leader, and another host change it.
 func TestALeaseOfAMountOnADetourIsRevoked(t *testing.T) {
 	t.Parallel()
 	c := startCutCluster(t, 3)
@@ -167,7 +169,8 @@ func openSessionOf(host string) *storepb.Op {
 	return &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{Host: host, BootId: "b", Started: 1}}}
 }
 
-// TestAForwardedCallHasTheRightsOfItsCaller: the leader judges the host that called, not the server that forwards.
+// TestAForwardedCallHasTheRightsOfItsCaller: the leader judges the host that called, not the server that
+// forwards.
 func TestAForwardedCallHasTheRightsOfItsCaller(t *testing.T) {
 	t.Parallel()
 	nodes := startSecureNodes(t, 2)
@@ -245,7 +248,8 @@ func TestRootOfASquashedHostIsNobodyOnADetourToo(t *testing.T) {
 	require.Equal(t, uint32(namespace.Nobody), result.GetAttr().GetUid())
 }
 
-// TestOnlyAVoterMayForward: nothing of what others claim to forward is done, and the callers are not blamed for it.
+// TestOnlyAVoterMayForward: nothing of what others claim to forward is done, and the callers are not
+// blamed for it.
 func TestOnlyAVoterMayForward(t *testing.T) {
 	t.Parallel()
 	nodes := startSecureNodes(t, 3)
@@ -277,7 +281,8 @@ func TestOnlyAVoterMayForward(t *testing.T) {
 	require.ErrorIs(t, err, rpc.NotForwarded, "a server that was removed")
 }
 
-// TestACallIsForwardedOnce: a server that gets a forwarded call and does not lead names the leader, and goes no further.
+// TestACallIsForwardedOnce: a server that gets a forwarded call and does not lead names the leader, and
+// goes no further.
 func TestACallIsForwardedOnce(t *testing.T) {
 	t.Parallel()
 	nodes := startSecureNodes(t, 3)

@@ -34,8 +34,8 @@ func segmentsOf(t testing.TB, dataDir string) []string {
 	return paths
 }
 
-// TestGoldenDataIsOpened has the data directory of a server of each version, with a snapshot, a log that goes on from it, and votes; and a
-// backup. It goes on from both.
+// TestGoldenDataIsOpened has the data directory of a server of each version, with a snapshot, a log that
+// goes on from it, and votes; and a backup. It goes on from both.
 func TestGoldenDataIsOpened(t *testing.T) {
 	kept.Each(t, func(dir string) { writeGolden(t, dir) }, func(t *testing.T, of uint32, dir string) {
 		cfg := goldenConfig(t)

@@ -13,8 +13,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// leaseGate grants leases, and holds back a change and its acknowledgement while mounts may still answer from leases granted before it
-// (package lease).
+// leaseGate grants leases, and holds back a change and its acknowledgement while mounts may still answer
+// from leases granted before it (package lease).
 type leaseGate struct {
 	table  *lease.Table
 	fsm    *raftstore.FSM
@@ -83,8 +83,9 @@ func (g *leaseGate) revokeAhead(op *storepb.Op) (over func()) {
 	return g.table.RevokeAhead(inodes)
 }
 
-// onApply asks mounts to drop what a command has changed, and records the revocations that its reply waits for. A command without a change
-// of its own may have been refused because of any change, or repeat one.
+// onApply asks mounts to drop what a command has changed, and records the revocations that its reply
+// waits for. A command without a change of its own may have been refused because of any change, or repeat
+// one.
 func (g *leaseGate) onApply(ns *namespace.Namespace) {
 	if g.table.IsIdle() {
 		return
@@ -111,9 +112,10 @@ func (g *leaseGate) onApply(ns *namespace.Namespace) {
 	g.order = append(g.order, ns.Index())
 }
 
-// waitRevoked waits until the result of a command may be acknowledged. A node may have been deposed and elected again since it proposed the
-// command. Until it is ready in the new term, the leader in between may have granted leases unknown to this table. Then the outcome is
-// unknown, and the caller's retry waits for a ready leader.
+// waitRevoked waits until the result of a command may be acknowledged. A node may have been deposed and
+// elected again since it proposed the command. Until it is ready in the new term, the leader in between
+// may have granted leases unknown to this table. Then the outcome is unknown, and the caller's retry
+// waits for a ready leader.
 func (g *leaseGate) waitRevoked(ctx context.Context, index ids.Index) error {
 	if g.table.Term() != g.term() {
 		return errNotReady
@@ -138,8 +140,9 @@ type grantedLease struct {
 	lasts      time.Duration // at most; 0: as long as the mount's lease
 }
 
-// query answers once the answer may be shown, with a lease if wanted names a session and one can be granted. The leadership was confirmed
-// after the query arrived. leads is checked after the read: while a node leads, it has applied nothing that another leader holds back.
+// query answers once the answer may be shown, with a lease if wanted names a session and one can be
+// granted. The leadership was confirmed after the query arrived. leads is checked after the read: while a
+// node leads, it has applied nothing that another leader holds back.
 func (g *leaseGate) query(ctx context.Context, leads func() bool, query *storepb.Query, wanted lease.Request) (*storepb.Result, grantedLease, error) {
 	var pending lease.Pending
 	var given grantedLease
@@ -163,7 +166,8 @@ func (g *leaseGate) query(ctx context.Context, leads func() bool, query *storepb
 	return result, given, err
 }
 
-// quietPeriod returns how long inodes must not have changed before a lease on them: a short time for a mount that reads all of them often.
+// quietPeriod returns how long inodes must not have changed before a lease on them: a short time for a
+// mount that reads all of them often.
 func (g *leaseGate) quietPeriod(ns *namespace.Namespace, of lease.Holder, inodes []ids.Inode, now int64) time.Duration {
 	unchanged := lease.MinAge
 	for _, ino := range inodes {
@@ -181,8 +185,8 @@ type leasableAnswer struct {
 	inodes []ids.Inode
 }
 
-// grant grants a lease on a small answer whose inodes have not changed for some time, unless a successor could forget a change. The lease
-// ends before lockfs itself changes a name of an inode.
+// grant grants a lease on a small answer whose inodes have not changed for some time, unless a successor
+// could forget a change. The lease ends before lockfs itself changes a name of an inode.
 func (g *leaseGate) grant(ns *namespace.Namespace, to lease.Request, a *leasableAnswer, unchanged, from time.Duration) grantedLease {
 	if !ns.MayLease() || !ns.SessionLive(to.Session) || !isLeased(a.query, a.result) {
 		return grantedLease{}

@@ -103,7 +103,8 @@ func TestLeasedAnswersAskNobody(t *testing.T) {
 	require.Less(t, counts.asked.Load()-before, int64(20))
 }
 
-// TestChangesAreSeenByThoseWhoHoldLeases changes what others hold from every mount: none of them ever sees what was before.
+// TestChangesAreSeenByThoseWhoHoldLeases changes what others hold from every mount: none of them ever
+// sees what was before.
 func TestChangesAreSeenByThoseWhoHoldLeases(t *testing.T) {
 	nodes := leasingNodes(t, 3)
 	clients := []*session.Client{openTestClient(t, nodes[0], ""), openTestClient(t, nodes[1], ""), dialNode(t, nodes)}
@@ -125,7 +126,8 @@ func TestChangesAreSeenByThoseWhoHoldLeases(t *testing.T) {
 
 var _ session.Voter = (*deafNode)(nil)
 
-// deafNode is a voter for a client that hears nothing of what it has to drop while deaf is set, and counts what it asks.
+// deafNode is a voter for a client that hears nothing of what it has to drop while deaf is set, and
+// counts what it asks.
 type deafNode struct {
 	*Node
 	deaf  atomic.Bool
@@ -165,8 +167,8 @@ func openDeaf(t testing.TB, node *Node) (*deafNode, *session.Client) {
 	return deaf, client
 }
 
-// TestAChangeWaitsForAMountThatDoesNotAnswer has one mount hear nothing: a change is told, and seen by others, only when its lease is over; the
-// next one waits for nobody.
+// TestAChangeWaitsForAMountThatDoesNotAnswer has one mount hear nothing: a change is told, and seen by
+// others, only when its lease is over; the next one waits for nobody.
 func TestAChangeWaitsForAMountThatDoesNotAnswer(t *testing.T) {
 	nodes := leasingNodes(t, 3)
 	deaf, holder := openDeaf(t, nodes[0])
@@ -217,7 +219,8 @@ func awaitMayLease(t testing.TB, node *Node) {
 	require.NoError(t, node.fsm.WaitFor(t.Context(), (*namespace.Namespace).MayLease))
 }
 
-// TestOnlyTheLeaderAnswersFromItsState asks for any state that is new enough: a follower does not know which changes wait for somebody.
+// TestOnlyTheLeaderAnswersFromItsState asks for any state that is new enough: a follower does not know
+// which changes wait for somebody.
 func TestOnlyTheLeaderAnswersFromItsState(t *testing.T) {
 	nodes := leasingNodes(t, 2)
 	for i, node := range nodes {
@@ -229,7 +232,8 @@ func TestOnlyTheLeaderAnswersFromItsState(t *testing.T) {
 	}
 }
 
-// awaitReportsCount waits until a new leader goes by what voters say: it waits for a whole lease after a change of the configuration.
+// awaitReportsCount waits until a new leader goes by what voters say: it waits for a whole lease after a
+// change of the configuration.
 func awaitReportsCount(t testing.TB, nodes []*Node) {
 	t.Helper()
 	for _, node := range nodes {
@@ -237,7 +241,8 @@ func awaitReportsCount(t testing.TB, nodes []*Node) {
 	}
 }
 
-// TestAllKnowThatTheConfigurationHasChanged requires of each node that it would wait for a whole lease then.
+// TestAllKnowThatTheConfigurationHasChanged requires of each node that it would wait for a whole lease
+// then.
 func TestAllKnowThatTheConfigurationHasChanged(t *testing.T) {
 	nodes := leasingNodes(t, 3)
 	awaitReportsCount(t, nodes)
@@ -254,8 +259,8 @@ func TestAllKnowThatTheConfigurationHasChanged(t *testing.T) {
 	known.Wait()
 }
 
-// TestANewLeaderWaitsForLeases deposes a leader whose mount does not know of that, by somebody else's will and by its own. The leader is
-// asked for how long its leases last; in the end it has none.
+// TestANewLeaderWaitsForLeases deposes a leader whose mount does not know of that, by somebody else's
+// will and by its own. The leader is asked for how long its leases last; in the end it has none.
 func TestANewLeaderWaitsForLeases(t *testing.T) {
 	nodes := leasingNodes(t, 3)
 	awaitMayLease(t, nodes[1])
@@ -308,7 +313,8 @@ func lead(t testing.TB, node *Node, nodes []*Node) {
 	}, testWait, 10*time.Millisecond)
 }
 
-// TestALeadershipTransferIsTakenBack by a node that has nobody to lead in its place, and counts for its next start if it is not.
+// TestALeadershipTransferIsTakenBack by a node that has nobody to lead in its place, and counts for its
+// next start if it is not.
 func TestALeadershipTransferIsTakenBack(t *testing.T) {
 	cfg := testConfig(t, "n0")
 	cfg.SessionTTL = testWait // the mount's, while there is no server
@@ -338,7 +344,8 @@ func TestALeadershipTransferIsTakenBack(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, lookup(t, mount, "lock"))
 }
 
-// TestLeadershipIsNotTransferredForNothing while somebody else changes the cluster, in the name of another cluster, or if leases last for too long.
+// TestLeadershipIsNotTransferredForNothing while somebody else changes the cluster, in the name of
+// another cluster, or if leases last for too long.
 func TestLeadershipIsNotTransferredForNothing(t *testing.T) {
 	nodes := leasingNodes(t, 2)
 	awaitMayLease(t, nodes[0])
@@ -428,7 +435,8 @@ func TestASessionIsResumedWithoutLeases(t *testing.T) {
 	require.Zero(t, held(node))
 }
 
-// TestAFileThatOthersChangeIsLeasedToAFrequentReader does not wait until it is quiet, but for a moment, and only for who has asked since the change.
+// TestAFileThatOthersChangeIsLeasedToAFrequentReader does not wait until it is quiet, but for a moment,
+// and only for who has asked since the change.
 func TestAFileThatOthersChangeIsLeasedToAFrequentReader(t *testing.T) {
 	node, here, there := leasing(t)
 	root := []ids.Inode{namespace.RootIno}

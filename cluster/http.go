@@ -20,8 +20,8 @@ const healthTimeout = 2 * time.Second
 // protocolHTTP is the ALPN protocol of the endpoints.
 const protocolHTTP = "http/1.1"
 
-// Protect limits a listener to hosts of the cluster, by their certificates. A loopback listener, or one without certificates, stays as it
-// is.
+// Protect limits a listener to hosts of the cluster, by their certificates. A loopback listener, or one
+// without certificates, stays as it is.
 func (n *Node) Protect(listener net.Listener) net.Listener {
 	address, isTCP := listener.Addr().(*net.TCPAddr)
 	if n.security == nil || isTCP && address.IP.IsLoopback() {
@@ -38,8 +38,8 @@ func (n *Node) Handler() http.Handler {
 	return mux
 }
 
-// healthz answers 200 if a linearizable read from this node succeeds, else 503 with the reason. Alarms and failed backups are only
-// mentioned.
+// healthz answers 200 if a linearizable read from this node succeeds, else 503 with the reason. Alarms
+// and failed backups are only mentioned.
 func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()

@@ -20,25 +20,27 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// instances tracks which process of each server this node follows. Two processes can have one identity: a data directory was copied, or a
-// virtual machine was cloned or resumed after its clone started. Raft would count the votes and log copies of both as those of one server,
-// so entries could be lost and two leaders elected.
+// instances tracks which process of each server this node follows. Two processes can have one identity: a
+// data directory was copied, or a virtual machine was cloned or resumed after its clone started. Raft
+// would count the votes and log copies of both as those of one server, so entries could be lost and two
+// leaders elected.
 //
-// Each start of a server draws an instance number. This node follows another instance of a server only under two conditions:
+// Each start of a server draws an instance number. This node follows another instance of a server only
+// under two conditions:
 //
-//   - The data directory of the new process was that of the followed process (consensus.Directory.Before). A copy taken earlier lacks the
-//     promises made since.
-//   - The followed process is silent: it answers neither this node nor any other server. A process at the recorded address needs no such
-//     check, so a restart in place takes one probe.
+//   - The data directory of the new process was that of the followed process
+//     (consensus.Directory.Before). A copy taken earlier lacks the promises made since.
+//   - The followed process is silent: it answers neither this node nor any other server. A process at the
+//     recorded address needs no such check, so a restart in place takes one probe.
 //
 // A server far behind knows an early instance. So a data directory remembers many of its processes.
 //
-// The leader records the followed instance in the log (storepb.Member). The record counts on all servers. A process that learns of another
-// one in its place ends.
+// The leader records the followed instance in the log (storepb.Member). The record counts on all servers.
+// A process that learns of another one in its place ends.
 //
-// Limits: silence is no proof. If the old process is cut off from all servers, two processes run until one hears of the other. And if a
-// server must be followed before any leader can be elected, two servers may each follow another process of a third one, unless they reach
-// each other's.
+// Limits: silence is no proof. If the old process is cut off from all servers, two processes run until
+// one hears of the other. And if a server must be followed before any leader can be elected, two servers
+// may each follow another process of a third one, unless they reach each other's.
 type instances struct {
 	ctx    context.Context // ends when the node is closed
 	dir    *consensus.Directory
@@ -301,7 +303,8 @@ func (i *instances) evaluate(ctx context.Context, key checkKey) error {
 	return i.take(key, base, before)
 }
 
-// continues reports whether a data directory with these earlier processes was that of an instance. A very long list may have lost it.
+// continues reports whether a data directory with these earlier processes was that of an instance. A very
+// long list may have lost it.
 func continues(before []ids.Instance, instance ids.Instance) bool {
 	return slices.Contains(before, instance) || len(before) >= consensus.MaxStarts-1
 }

@@ -22,7 +22,8 @@ import (
 	"lockfs/test/loopback"
 )
 
-// paused is TCP for a server that can be paused: it neither hears nor says anything then. Links to single addresses can be cut, too.
+// paused is TCP for a server that can be paused: it neither hears nor says anything then. Links to single
+// addresses can be cut, too.
 type paused struct {
 	mu    sync.Mutex
 	is    bool
@@ -124,7 +125,8 @@ func requireInstances(t *testing.T, at []*Node, of []*Node) {
 	}, testWait, 10*time.Millisecond)
 }
 
-// copyOf is the configuration of a server that starts on a copy of another one's data directory, at another address.
+// copyOf is the configuration of a server that starts on a copy of another one's data directory, at
+// another address.
 func copyOf(t *testing.T, node *Node) Config {
 	cfg := node.cfg
 	cfg.DataDir = filepath.Join(t.TempDir(), "copy")
@@ -205,7 +207,8 @@ func TestSecondProcessOfALiveServerIsRefused(t *testing.T) {
 	}
 }
 
-// TestOldCopyOfADataDirectoryIsRefused starts one whose original has stopped, after that had another process.
+// TestOldCopyOfADataDirectoryIsRefused starts one whose original has stopped, after that had another
+// process.
 func TestOldCopyOfADataDirectoryIsRefused(t *testing.T) {
 	t.Parallel()
 	nodes, _ := startPausable(t)
@@ -225,8 +228,8 @@ func TestOldCopyOfADataDirectoryIsRefused(t *testing.T) {
 	requireInstances(t, nodes, nodes)
 }
 
-// TestServerThatIsFarBehindFollowsTheOthers has the others start again, and forget their logs, while it is stopped: it knows the instances
-// that they had before.
+// TestServerThatIsFarBehindFollowsTheOthers has the others start again, and forget their logs, while it
+// is stopped: it knows the instances that they had before.
 func TestServerThatIsFarBehindFollowsTheOthers(t *testing.T) {
 	t.Parallel()
 	nodes, _ := startPausable(t)
@@ -324,7 +327,8 @@ func TestResumedServerWhoseCopyIsFollowedDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestCopyIsNotFollowedWhileAnotherServerReachesTheOriginal cuts the link between the leader and a server, and starts a copy of that.
+// TestCopyIsNotFollowedWhileAnotherServerReachesTheOriginal cuts the link between the leader and a
+// server, and starts a copy of that.
 func TestCopyIsNotFollowedWhileAnotherServerReachesTheOriginal(t *testing.T) {
 	t.Parallel()
 	nodes, networks := startPausable(t)

@@ -60,7 +60,8 @@ func (i *certIssuer) enroll(ctx context.Context, req *clusterpb.EnrollRequest) (
 	return reply, nil
 }
 
-// rateKey returns the key for rate limits: the host of a certificate, or else the address, which strangers may share.
+// rateKey returns the key for rate limits: the host of a certificate, or else the address, which
+// strangers may share.
 func rateKey(caller rpc.Caller) string {
 	if hasCertificate(caller) {
 		return "host " + caller.Host
@@ -164,14 +165,16 @@ func (i *certIssuer) checkAdmission(admit *storepb.AdmitHost) (known *storepb.Ad
 	return known, refused
 }
 
-// isFresh reports whether the last certificate of a host will do for a repeated request: the reply may have been lost.
+// isFresh reports whether the last certificate of a host will do for a repeated request: the reply may
+// have been lost.
 func (i *certIssuer) isFresh(known *storepb.Admission, authority *identity.Authority) bool {
 	fingerprint := authority.Fingerprint()
 	left := time.Duration(known.GetNotAfter() - i.clock.Now())
 	return bytes.Equal(known.GetAuthority(), fingerprint[:]) && left > i.validity*3/4
 }
 
-// replyTo returns the reply to an admitted host. A server that proves a token's secret also gets the seal key, again after a lost reply.
+// replyTo returns the reply to an admitted host. A server that proves a token's secret also gets the seal
+// key, again after a lost reply.
 func (i *certIssuer) replyTo(host *storepb.Admission, admit *storepb.AdmitHost) *clusterpb.EnrollReply {
 	reply := &clusterpb.EnrollReply{
 		Result: new(storepb.Result), Certificate: host.GetCertificate(), SquashRoot: host.GetSquashRoot(), Servers: i.members.addresses(),

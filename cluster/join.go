@@ -16,8 +16,9 @@ import (
 // joinReport is the interval between two log messages about a wait.
 const joinReport = 5 * time.Second
 
-// WaitReady returns once this node belongs to a cluster, knows the leader and has caught up with it. It waits until ctx ends or the node
-// fails, and logs the reason of the wait. Afterwards the node makes its scheduled backups.
+// WaitReady returns once this node belongs to a cluster, knows the leader and has caught up with it. It
+// waits until ctx ends or the node fails, and logs the reason of the wait. Afterwards the node makes its
+// scheduled backups.
 func (n *Node) WaitReady(ctx context.Context) error {
 	err := n.unlessFailed(ctx, n.becomeReady)
 	if err == nil {
@@ -26,7 +27,8 @@ func (n *Node) WaitReady(ctx context.Context) error {
 	return err
 }
 
-// unlessFailed runs a function that waits for the cluster, until this node fails. The error is then the failure.
+// unlessFailed runs a function that waits for the cluster, until this node fails. The error is then the
+// failure.
 func (n *Node) unlessFailed(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -73,8 +75,8 @@ func (n *Node) isRecorded() bool {
 		recorded.GetOldestVersion() == own.GetOldestVersion() && recorded.GetNewestVersion() == own.GetNewestVersion()
 }
 
-// hearOfCluster asks the servers for the id of the cluster to join. Before, the node accepts no messages of others. Once it has asked to
-// join it stays with that cluster, because it may have entries of it.
+// hearOfCluster asks the servers for the id of the cluster to join. Before, the node accepts no messages
+// of others. Once it has asked to join it stays with that cluster, because it may have entries of it.
 func (n *Node) hearOfCluster(ctx context.Context) error {
 	if n.dir.ClusterID() != "" {
 		return nil

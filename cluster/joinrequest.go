@@ -34,8 +34,8 @@ type joiner struct {
 	logger      *slog.Logger
 }
 
-// join adds a node as a learner and waits until it is promoted. NOT_DONE means: ask again; the message says why. A node that joins again
-// was a member before, and is not added anew.
+// join adds a node as a learner and waits until it is promoted. NOT_DONE means: ask again; the message
+// says why. A node that joins again was a member before, and is not added anew.
 func (j *joiner) join(ctx context.Context, member *storepb.Member, again bool) *clusterpb.AdminReply {
 	if err := checkMember(member); err != nil {
 		return rejectJoin(storepb.Code_INVALID, err.Error())
@@ -113,7 +113,8 @@ func retryJoin(message string) *clusterpb.AdminReply {
 	return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_DONE, Result: &storepb.Result{Message: message}}
 }
 
-// rejoin records the name and address of a member. Its vote stays as it is. Its address changes only if it answers there.
+// rejoin records the name and address of a member. Its vote stays as it is. Its address changes only if
+// it answers there.
 func (j *joiner) rejoin(ctx context.Context, known *raft.Server, member *storepb.Member) *clusterpb.AdminReply {
 	address := raft.ServerAddress(member.GetAddress())
 	if string(known.ID) == j.members.dir.ID {
@@ -154,8 +155,8 @@ func (j *joiner) recordOf(member *storepb.Member) *storepb.Member {
 	return recorded
 }
 
-// addLearner adds a node to raft's configuration as a learner. Its member record comes first, because a voter without a known address could
-// not confirm a leader.
+// addLearner adds a node to raft's configuration as a learner. Its member record comes first, because a
+// voter without a known address could not confirm a leader.
 func (j *joiner) addLearner(ctx context.Context, member *storepb.Member) (*storepb.Result, error) {
 	if reason := j.learners.rejected(member.GetId(), readClocks().mono); reason != "" { // since the last check
 		return &storepb.Result{Code: storepb.Code_NOT_PERMITTED, Message: reason}, nil
@@ -258,8 +259,8 @@ func (j *joiner) check(server raft.Server) {
 
 var errChangeUnderWay = errors.New("other changes of the members are under way")
 
-// accept gives a vote to a learner that answered at a monotonic time: with another voter gone, the cluster may depend on it. If other
-// changes delayed this too long, the learner is checked again.
+// accept gives a vote to a learner that answered at a monotonic time: with another voter gone, the
+// cluster may depend on it. If other changes delayed this too long, the learner is checked again.
 func (j *joiner) accept(server raft.Server, answered time.Duration) error {
 	ctx, cancel := context.WithTimeout(j.ctx, changeTimeout)
 	defer cancel()

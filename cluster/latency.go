@@ -44,7 +44,8 @@ func (d *durations) note(took time.Duration) {
 	}
 }
 
-// percentiles returns the median and the 99th percentile in nanoseconds, 0 without data, and resets the sample.
+// percentiles returns the median and the 99th percentile in nanoseconds, 0 without data, and resets the
+// sample.
 func (d *durations) percentiles() (count uint64, p50, p99 int64) {
 	if count = d.count; count > 0 {
 		slices.Sort(d.kept)

@@ -14,8 +14,8 @@ const (
 	hintLasts = time.Second
 )
 
-// leaderHint finds a server with contact to the leader, for a node without: only the link to the leader may be broken. That server names
-// the leader to callers, and forwards for those that cannot reach it.
+// leaderHint finds a server with contact to the leader, for a node without: only the link to the leader
+// may be broken. That server names the leader to callers, and forwards for those that cannot reach it.
 type leaderHint struct {
 	members *members
 	peers   *rpc.Peers

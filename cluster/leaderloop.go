@@ -15,8 +15,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// leaderLoop is the goroutine in which a node leads. After an election it gets the node ready, and then runs the periodic work of a leader
-// until the next election.
+// leaderLoop is the goroutine in which a node leads. After an election it gets the node ready, and then
+// runs the periodic work of a leader until the next election.
 type leaderLoop struct {
 	ctx              context.Context // ends when the node is closed
 	raft             *consensus.Raft
@@ -140,7 +140,8 @@ func (l *leaderLoop) nextDeadline() (wait time.Duration) {
 	return max(wait, minDueInterval)
 }
 
-// proposeTick makes the state machine apply time: locks become stale. The time of the command decides, not this check.
+// proposeTick makes the state machine apply time: locks become stale. The time of the command decides,
+// not this check.
 func (l *leaderLoop) proposeTick() {
 	due := false
 	now := l.clock.Now()
@@ -150,7 +151,8 @@ func (l *leaderLoop) proposeTick() {
 	}
 }
 
-// becomeReady waits until this node has applied everything ever acknowledged, knows the clocks of a majority, and no earlier lease lasts.
+// becomeReady waits until this node has applied everything ever acknowledged, knows the clocks of a
+// majority, and no earlier lease lasts.
 func (l *leaderLoop) becomeReady() {
 	for l.raft.State() == raft.Leader && l.ctx.Err() == nil {
 		l.kickWatchdog()
@@ -183,15 +185,16 @@ func (l *leaderLoop) becomeReady() {
 	}
 }
 
-// applyAll waits until this node has applied its whole log. The wait has a limit, because the disk may be full.
+// applyAll waits until this node has applied its whole log. The wait has a limit, because the disk may be
+// full.
 func (l *leaderLoop) applyAll() error {
 	ctx, cancel := context.WithTimeout(l.ctx, changeTimeout)
 	defer cancel()
 	return l.proposer.confirmConfiguration(ctx)
 }
 
-// awaitLeases waits until all leases granted before this election have expired (see termReports). It returns false once this node does not
-// lead.
+// awaitLeases waits until all leases granted before this election have expired (see termReports). It
+// returns false once this node does not lead.
 func (l *leaderLoop) awaitLeases(term ids.Term, elected, silent time.Duration) bool {
 	mayLease := false
 	l.raft.FSM.View(func(ns *namespace.Namespace) { mayLease = ns.MayLease() })
@@ -246,11 +249,12 @@ func (l *leaderLoop) retryBootstrapRecord() {
 	l.cluster()
 }
 
-// recordTimeout is how long a new leader waits for the mutex of member changes before it records its own data: clients may know already
-// that it is ready.
+// recordTimeout is how long a new leader waits for the mutex of member changes before it records its own
+// data: clients may know already that it is ready.
 const recordTimeout = time.Second
 
-// recordOwn records this node's member record and limits once in each term: at its start, or as soon as no other change is under way.
+// recordOwn records this node's member record and limits once in each term: at its start, or as soon as
+// no other change is under way.
 func (l *leaderLoop) recordOwn(patience time.Duration) {
 	if l.recorded {
 		return

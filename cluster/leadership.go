@@ -12,8 +12,8 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// leadership follows raft's leader. This node leads for its callers only once it is ready: raft may elect it long before it knows
-// everything its predecessor acknowledged.
+// leadership follows raft's leader. This node leads for its callers only once it is ready: raft may elect
+// it long before it knows everything its predecessor acknowledged.
 type leadership struct {
 	raft     *raft.Raft
 	self     raft.ServerID
@@ -42,8 +42,8 @@ func newLeadership(self raft.ServerID, silence *consensus.StepDown) *leadership 
 	}
 }
 
-// follow drains raft's notifications until stop is closed. It never proposes and never blocks, because raft's main loop waits for the
-// reader of NotifyCh.
+// follow drains raft's notifications until stop is closed. It never proposes and never blocks, because
+// raft's main loop waits for the reader of NotifyCh.
 func (l *leadership) follow(r *raft.Raft, m *members, stop <-chan struct{}) {
 	l.raft, l.members = r, m
 	observer := raft.NewObserver(l.observed, false, func(o *raft.Observation) bool {
@@ -104,10 +104,11 @@ func (l *leadership) setReady(term ids.Term) {
 // leaderWait is how long a request waits on a node without a known leader.
 const leaderWait = time.Second
 
-// await returns the term if this node leads and is ready. Otherwise it returns the address of the leader, or of a server that may know it.
+// await returns the term if this node leads and is ready. Otherwise it returns the address of the leader,
+// or of a server that may know it.
 func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
-	// While this node's disk is full, raft waits for it, so this node does not learn about elections. The mount on its host relies on this
-	// answer.
+	// While this node's disk is full, raft waits for it, so this node does not learn about elections. The
+	// mount on its host relies on this answer.
 	if l.members.raft.IsFull() {
 		if other := l.anotherVoter(); other != "" {
 			return 0, other

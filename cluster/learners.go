@@ -11,7 +11,8 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// An unreachable voter can cost the cluster its quorum, so a joining node first has to answer and to catch up.
+// An unreachable voter can cost the cluster its quorum, so a joining node first has to answer and to
+// catch up.
 const (
 	dialBackTimeout = 1500 * time.Millisecond // below rpc.AttemptTimeout
 	joinWait        = time.Second             // of one join request, below rpc.AttemptTimeout
@@ -28,7 +29,8 @@ type probationLimits struct {
 	progress time.Duration // without a newly applied entry: a large snapshot takes a while
 }
 
-// learners is the leader's memory of joining nodes. Raft's configuration has them as nonvoters, so another leader continues with them.
+// learners is the leader's memory of joining nodes. Raft's configuration has them as nonvoters, so
+// another leader continues with them.
 type learners struct {
 	mu         sync.Mutex
 	limits     probationLimits
@@ -46,7 +48,8 @@ type rejection struct {
 	at     time.Duration // monotonic time
 }
 
-// probation is of one learner. Its durations are sums of the times between checks, without pauses of the leader's process.
+// probation is of one learner. Its durations are sums of the times between checks, without pauses of the
+// leader's process.
 type probation struct {
 	address raft.ServerAddress
 	checked time.Duration // last check, monotonic time
@@ -74,8 +77,8 @@ func (l *learners) reset() {
 	l.probations, l.failures, l.rejections = make(map[string]*probation), make(map[string]*failures), make(map[string]rejection)
 }
 
-// noteUnreachable records a failed dial, and reports whether the failures have lasted too long. Attempts far apart belong to two starts of
-// the node.
+// noteUnreachable records a failed dial, and reports whether the failures have lasted too long. Attempts
+// far apart belong to two starts of the node.
 func (l *learners) noteUnreachable(id string, now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +133,8 @@ func (l *learners) begin(server raft.Server, now time.Duration, committed ids.In
 	}
 }
 
-// evaluate records the applied index of a learner, or its error. The learner is ready for promotion, or the reason says why it is rejected.
+// evaluate records the applied index of a learner, or its error. The learner is ready for promotion, or
+// the reason says why it is rejected.
 func (l *learners) evaluate(id string, now time.Duration, applied, committed ids.Index, err error) (ready bool, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,7 +33,8 @@ func impatient(node *Node, p probationLimits) {
 	node.joiner.learners.limits = p
 }
 
-// addNewcomer puts a node into the configuration, without a vote, as a leader does that is deposed right after.
+// addNewcomer puts a node into the configuration, without a vote, as a leader does that is deposed right
+// after.
 func addNewcomer(t testing.TB, leader *Node, member *storepb.Member) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
@@ -47,8 +48,8 @@ func addNewcomer(t testing.TB, leader *Node, member *storepb.Member) {
 
 func (n *Node) knows(id string) bool { return n.raft.Server(id) != nil || n.members.get(id) != nil }
 
-// TestAStrayJoinLeavesTheClusterAlone asks a single server to take in somebody whom it does not reach, or who is not whom he
-// says.
+// TestAStrayJoinLeavesTheClusterAlone asks a single server to take in somebody whom it does not reach, or
+// who is not whom he says.
 func TestAStrayJoinLeavesTheClusterAlone(t *testing.T) {
 	t.Parallel()
 	node := startNodes(t, 1)[0]
@@ -107,8 +108,8 @@ func TestARejectedNodeSaysWhy(t *testing.T) {
 	require.Equal(t, raft.ServerAddress(cfg.Address), leader.raft.Server(node.dir.ID).Address, "with another address it may come")
 }
 
-// TestALearnerThatDoesNotAnswerIsDropped has one in the configuration that is gone. Meanwhile the only voter goes on, and the
-// newcomer is shown.
+// TestALearnerThatDoesNotAnswerIsDropped has one in the configuration that is gone. Meanwhile the only
+// voter goes on, and the newcomer is shown.
 func TestALearnerThatDoesNotAnswerIsDropped(t *testing.T) {
 	t.Parallel()
 	leader := startNodes(t, 1)[0]
@@ -137,7 +138,8 @@ func TestALearnerThatDoesNotAnswerIsDropped(t *testing.T) {
 	require.Contains(t, reply.GetResult().GetMessage(), stray.GetAddress())
 }
 
-// TestANewLeaderContinuesWithALearner has the leader that began with it, and that is the only one it was told of, go.
+// TestANewLeaderContinuesWithALearner has the leader that began with it, and that is the only one it was
+// told of, go.
 func TestANewLeaderContinuesWithALearner(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
@@ -161,7 +163,8 @@ func TestANewLeaderContinuesWithALearner(t *testing.T) {
 	require.Contains(t, leaderOf(t, others).raft.VoterIDs(), newcomer.dir.ID)
 }
 
-// TestABusyClusterAcceptsLearners has commands committed all the time, so that a newcomer is always some behind.
+// TestABusyClusterAcceptsLearners has commands committed all the time, so that a newcomer is always some
+// behind.
 func TestABusyClusterAcceptsLearners(t *testing.T) {
 	t.Parallel()
 	leader := startNodes(t, 1)[0]
@@ -208,7 +211,8 @@ func TestWhatIsLeftOfAMemberCanBeRemoved(t *testing.T) {
 	require.Eventually(t, func() bool { return !leader.knows(left.GetId()) }, testWait, 10*time.Millisecond, "it is tidied up")
 }
 
-// TestAVoterStaysOneWhateverItsJoinSays asks again as a voter that is known, from which nothing can be reached.
+// TestAVoterStaysOneWhateverItsJoinSays asks again as a voter that is known, from which nothing can be
+// reached.
 func TestAVoterStaysOneWhateverItsJoinSays(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)

@@ -15,8 +15,8 @@ import (
 	"lockfs/test/loopback"
 )
 
-// TestANodeTellsOfEachLeader has the leader go. Of the others each tells of the same one after it: that one of itself, and the
-// other one by its address.
+// TestANodeTellsOfEachLeader has the leader go. Of the others each tells of the same one after it: that
+// one of itself, and the other one by its address.
 func TestANodeTellsOfEachLeader(t *testing.T) {
 	nodes := startNodes(t, 3)
 	others := nodes[1:]
@@ -42,7 +42,8 @@ func TestANodeTellsOfEachLeader(t *testing.T) {
 	}, testWait, time.Millisecond)
 }
 
-// TestALeaderIsWhereItSaysItIs has a follower have met it elsewhere, before it came back to where the configuration has it.
+// TestALeaderIsWhereItSaysItIs has a follower have met it elsewhere, before it came back to where the
+// configuration has it.
 func TestALeaderIsWhereItSaysItIs(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 2)

@@ -16,8 +16,8 @@ type comparisonResult struct {
 	undecided bool            // states differ or are unsound, and no majority agrees
 }
 
-// compareStates compares the replies of the voters; some may be missing. More than half of all voters, with one version of the program, are
-// a majority. It says nothing about voters of another version.
+// compareStates compares the replies of the voters; some may be missing. More than half of all voters,
+// with one version of the program, are a majority. It says nothing about voters of another version.
 func compareStates(voters int, answers map[string]stateReply) comparisonResult {
 	having := make(map[stateReply]int)
 	for _, answer := range answers {

@@ -10,7 +10,8 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// members are the members of the cluster. Raft's configuration has their ids and votes, the state their addresses.
+// members are the members of the cluster. Raft's configuration has their ids and votes, the state their
+// addresses.
 type members struct {
 	dir              *consensus.Directory // of this node
 	raft             *consensus.Raft
@@ -38,7 +39,8 @@ func (m *members) get(id string) (member *storepb.Member) {
 	return member
 }
 
-// leader returns the leader known to this node, at the address of its own messages; "": none. An address learned from others may be older.
+// leader returns the leader known to this node, at the address of its own messages; "": none. An address
+// learned from others may be older.
 func (m *members) leader() (id, address string) {
 	at, leader := m.raft.LeaderWithID()
 	if string(leader) == m.dir.ID {
@@ -112,8 +114,8 @@ func (m *members) isVoter(name string) bool {
 	return slices.ContainsFunc(m.voters(), func(voter *storepb.Member) bool { return voter.GetName() == name })
 }
 
-// find returns the id of a member by its name or id, also if it is left only in raft's configuration or only in the state; "": there is
-// none.
+// find returns the id of a member by its name or id, also if it is left only in raft's configuration or
+// only in the state; "": there is none.
 func (m *members) find(name string) string {
 	for _, member := range m.all() {
 		if member.GetName() == name || member.GetId() == name {

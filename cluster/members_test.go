@@ -137,7 +137,8 @@ func TestAVoterWithAFullDiskCannotDecide(t *testing.T) {
 	require.Eventually(t, func() bool { return leader.promoter.quorumNeeds(needed.dir.ID, false) == nil }, testWait, 10*time.Millisecond)
 }
 
-// TestLeadershipIsTransferredToAVoterThatAnswers has one of two voters hang that raft itself would choose: it has all entries.
+// TestLeadershipIsTransferredToAVoterThatAnswers has one of two voters hang that raft itself would
+// choose: it has all entries.
 func TestLeadershipIsTransferredToAVoterThatAnswers(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
@@ -230,7 +231,8 @@ func TestADeadServerIsRemoved(t *testing.T) {
 	require.Len(t, leader.raft.VoterIDs(), 2)
 }
 
-// TestAServerOfAnotherClusterIsNotAMember though it has the member's id and address: it was recovered from the member's directory.
+// TestAServerOfAnotherClusterIsNotAMember though it has the member's id and address: it was recovered
+// from the member's directory.
 func TestAServerOfAnotherClusterIsNotAMember(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 2)

@@ -10,8 +10,8 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// statusOfMember asks a member for its status. If it does not answer soon, it also asks the other servers to ask it: only the direct link
-// may be broken. The error is that of the member itself.
+// statusOfMember asks a member for its status. If it does not answer soon, it also asks the other servers
+// to ask it: only the direct link may be broken. The error is that of the member itself.
 func statusOfMember(
 	ctx context.Context, member rpc.Node, id string, others []rpc.Node, asked *clusterpb.StatusRequest,
 ) (*clusterpb.StatusReply, error) {

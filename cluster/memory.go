@@ -10,14 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryShare is the part of a server's memory for files: one in so many. The heap is up to twice the live data, and during a restore there
-// may be two states.
+// memoryShare is the part of a server's memory for files: one in so many. The heap is up to twice the
+// live data, and during a restore there may be two states.
 const memoryShare = 4
 
 // cgroupDir has the control groups (version 2).
 const cgroupDir = "/sys/fs/cgroup"
 
-// Memory returns how many bytes this process may use: the machine's memory, or the lowest limit of its control groups; 0: unknown.
+// Memory returns how many bytes this process may use: the machine's memory, or the lowest limit of its
+// control groups; 0: unknown.
 func Memory() uint64 {
 	least := uint64(math.MaxUint64)
 	var info unix.Sysinfo_t

@@ -12,8 +12,8 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// nodeCollector reads a node's metrics on demand. The cost is at most proportional to the number of voters, hosts and sessions, never to
-// the number of locks.
+// nodeCollector reads a node's metrics on demand. The cost is at most proportional to the number of
+// voters, hosts and sessions, never to the number of locks.
 type nodeCollector struct {
 	node     *Node
 	families map[string]family
@@ -188,7 +188,8 @@ type figure struct {
 	labels []string
 }
 
-// stateFigures returns the metrics of the state at one moment. Sending them could block, and waits until the state is unlocked.
+// stateFigures returns the metrics of the state at one moment. Sending them could block, and waits until
+// the state is unlocked.
 func (n *Node) stateFigures() (figures []figure) {
 	add := func(name string, value float64, labels ...string) {
 		figures = append(figures, figure{name, value, labels})

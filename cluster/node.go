@@ -75,7 +75,8 @@ func (n *Node) fail(err error) {
 	}
 }
 
-// onApplyFailure ends the node at an entry. The others elect a new leader without waiting for the end of the process.
+// onApplyFailure ends the node at an entry. The others elect a new leader without waiting for the end of
+// the process.
 func (n *Node) onApplyFailure(err error) {
 	defer n.stepDown.Begin()
 	n.fail(explainApplyFailure(err, n.cfg.DataDir, n.logger))
@@ -90,7 +91,8 @@ func (n *Node) replaced(err error) {
 // Failed delivers the reason when the node cannot continue. The process should end then.
 func (n *Node) Failed() <-chan error { return n.failed }
 
-// WatchdogDeadline returns the time by which the leader loop starts its next round, even if no other node answers.
+// WatchdogDeadline returns the time by which the leader loop starts its next round, even if no other node
+// answers.
 func (n *Node) WatchdogDeadline() time.Time { return *n.watchdogDeadline.Load() }
 
 // ID returns the raft id of this server. A replacement has another one.

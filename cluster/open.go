@@ -19,7 +19,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Open starts a node. Wait for [Node.WaitReady] before you use it. The error is a *consensus.DamagedError if the data directory is damaged.
+// Open starts a node. Wait for [Node.WaitReady] before you use it. The error is a *consensus.DamagedError
+// if the data directory is damaged.
 func Open(cfg Config) (*Node, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -44,7 +45,8 @@ func newNode(cfg Config) *Node {
 	}
 }
 
-// openDirectory opens the data directory of a node in a cluster, or of one about to join or bootstrap a cluster.
+// openDirectory opens the data directory of a node in a cluster, or of one about to join or bootstrap a
+// cluster.
 func (n *Node) openDirectory() error {
 	joins := len(n.cfg.Join) > 0 && !n.cfg.Bootstrap
 	if !n.cfg.Insecure && n.cfg.Address != "" {

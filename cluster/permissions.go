@@ -36,8 +36,8 @@ func (p permission) String() string {
 	return "the leader itself"
 }
 
-// permissions has all calls: methods, queries and commands of Execute, and operations of Change, by their names in the .proto files. Other
-// calls are refused.
+// permissions has all calls: methods, queries and commands of Execute, and operations of Change, by their
+// names in the .proto files. Other calls are refused.
 var permissions = struct {
 	methods, queries, commands, changes map[protoreflect.Name]permission
 }{
@@ -207,7 +207,8 @@ func caseOf(m proto.Message) protoreflect.Name {
 	return unknownOperation
 }
 
-// grantedPermission returns the permission proven by the caller's connection. Without TLS every caller counts as a server.
+// grantedPermission returns the permission proven by the caller's connection. Without TLS every caller
+// counts as a server.
 func grantedPermission(caller rpc.Caller) permission {
 	switch caller.Role {
 	case rpc.RoleLocal:

@@ -17,8 +17,8 @@ type prefetch struct {
 	questions []*storepb.Query
 }
 
-// beginPrefetch runs before a command is proposed. The command lists the leases that this mount has dropped; the leader does not wait for
-// those.
+// beginPrefetch runs before a command is proposed. The command lists the leases that this mount has
+// dropped; the leader does not wait for those.
 func (g *leaseGate) beginPrefetch(by lease.Request, req *clusterpb.ExecuteRequest) prefetch {
 	if by.Session == 0 || !g.grants {
 		return prefetch{}
@@ -33,9 +33,10 @@ func (g *leaseGate) beginPrefetch(by lease.Request, req *clusterpb.ExecuteReques
 	return prefetch{by, came, questions[:min(len(questions), lease.MaxWithCommand)]}
 }
 
-// answerPrefetch answers the queries of a command as far as leases can be granted; nil: none. The state is that after the command, or a
-// later one. Answers that must wait for a revocation are left out. The committed command itself confirms the leadership, if this node still
-// leads in its term, and its followers report the term by storing it (termReports).
+// answerPrefetch answers the queries of a command as far as leases can be granted; nil: none. The state
+// is that after the command, or a later one. Answers that must wait for a revocation are left out. The
+// committed command itself confirms the leadership, if this node still leads in its term, and its
+// followers report the term by storing it (termReports).
 //
 // An inode that has just changed is leased only if no other mount uses it.
 func (g *leaseGate) answerPrefetch(q prefetch, result *storepb.Result, leads func() bool) []*clusterpb.LeasedAnswer {

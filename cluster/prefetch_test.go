@@ -171,7 +171,8 @@ func TestAFileThatHasJustChangedIsLeasedToItsOnlyUser(t *testing.T) {
 	require.NotNil(t, node.leaseGate.answerPrefetch(q, done, yes))
 }
 
-// TestPrefetchedLeasesLastFromTheArrivalOfTheCommand, which its commit has confirmed, however long the answer was held back.
+// TestPrefetchedLeasesLastFromTheArrivalOfTheCommand, which its commit has confirmed, however long the
+// answer was held back.
 func TestPrefetchedLeasesLastFromTheArrivalOfTheCommand(t *testing.T) {
 	node, here, _ := leasing(t)
 	require.Eventually(t, func() bool { return monotonic() > lease.Duration }, testWait, time.Millisecond, "which counts from when the program began")

@@ -64,8 +64,8 @@ func (p *promoter) promote(ctx context.Context, by *storepb.Caller, name string)
 	return p.proposer.administer(ctx, func() (*storepb.Result, error) { return p.promoteNow(ctx, by, name) })
 }
 
-// promoteNow gives the vote first and then clears the nonvoter mark: with neither it would count as a learner, and be rejected if it did
-// not answer.
+// promoteNow gives the vote first and then clears the nonvoter mark: with neither it would count as a
+// learner, and be rejected if it did not answer.
 func (p *promoter) promoteNow(ctx context.Context, by *storepb.Caller, name string) (*storepb.Result, error) {
 	id := p.members.find(name)
 	known := p.raft.Server(id)
@@ -106,7 +106,8 @@ func (p *promoter) awaitCaughtUp(ctx context.Context, member *storepb.Member) er
 	}
 }
 
-// demote takes the vote of a member. It sets the nonvoter mark first: without mark and vote the member would count as a learner.
+// demote takes the vote of a member. It sets the nonvoter mark first: without mark and vote the member
+// would count as a learner.
 func (p *promoter) demote(ctx context.Context, req *clusterpb.SetVoteRequest) (*storepb.Result, error) {
 	member := p.members.get(p.members.find(req.GetName()))
 	known := p.raft.Server(member.GetId())
@@ -129,8 +130,8 @@ func (p *promoter) demote(ctx context.Context, req *clusterpb.SetVoteRequest) (*
 	return new(storepb.Result), consensus.Await(ctx, p.raft.DemoteVoter(known.ID, 0, configChangeTimeout))
 }
 
-// transferLeadership makes another voter the leader, for changes that a leader cannot make to itself. The caller asks again. Raft itself
-// would choose the voter with the longest log, reachable or not.
+// transferLeadership makes another voter the leader, for changes that a leader cannot make to itself. The
+// caller asks again. Raft itself would choose the voter with the longest log, reachable or not.
 func (p *promoter) transferLeadership(ctx context.Context) error {
 	failed := fmt.Errorf("%w: no other voter answers that could lead", raftstore.ErrNotDone)
 	for _, voter := range p.canDecide(p.members.voters()) {

@@ -17,8 +17,8 @@ import (
 const (
 	// configChangeTimeout limits the wait for a place in raft's queue, not for the change.
 	configChangeTimeout = 5 * time.Second
-	// changeTimeout limits a change proposed by the leader itself, including the wait for the mutex: on a full disk it must not block other
-	// changes and the leader loop.
+	// changeTimeout limits a change proposed by the leader itself, including the wait for the mutex: on a
+	// full disk it must not block other changes and the leader loop.
 	changeTimeout = 2 * consensus.LeaderDiskLimit
 )
 
@@ -33,8 +33,8 @@ type proposer struct {
 	exclusive ctxMutex // serializes changes that read the state before they propose
 }
 
-// confirmConfiguration returns nil once this node has proven that it led at the time of the call, and the newest configuration before that
-// is committed.
+// confirmConfiguration returns nil once this node has proven that it led at the time of the call, and the
+// newest configuration before that is committed.
 func (p *proposer) confirmConfiguration(ctx context.Context) error {
 	return consensus.Await(ctx, p.raft.Barrier(configChangeTimeout))
 }
@@ -56,8 +56,8 @@ func (p *proposer) administer(ctx context.Context, change func() (*storepb.Resul
 	return &clusterpb.AdminReply{Outcome: outcomeOf(err), Result: result}
 }
 
-// proposeOwn proposes a change of the leader itself and reports whether it was committed. A failure is only logged: the change is proposed
-// again while it is due.
+// proposeOwn proposes a change of the leader itself and reports whether it was committed. A failure is
+// only logged: the change is proposed again while it is due.
 func (p *proposer) proposeOwn(op *storepb.Op) bool {
 	ctx, cancel := context.WithTimeout(p.ctx, changeTimeout)
 	defer cancel()
@@ -75,7 +75,8 @@ func (p *proposer) propose(ctx context.Context, op *storepb.Op) (*storepb.Result
 	return notBeforeItsVersion(p.store.Propose(ctx, &storepb.Command{Op: op}))
 }
 
-// notBeforeItsVersion turns the error for a part of a command that some server does not know yet into a result: a retry would get the same.
+// notBeforeItsVersion turns the error for a part of a command that some server does not know yet into a
+// result: a retry would get the same.
 func notBeforeItsVersion(result *storepb.Result, err error) (*storepb.Result, error) {
 	if errors.Is(err, codec.ErrNotYet) {
 		return &storepb.Result{Code: storepb.Code_UNSUPPORTED, Message: err.Error()}, nil

@@ -11,8 +11,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// ProveServer is part of rpc.Node. A node gets the proof of itself from the leader. A removed server gets none, because the leader does not
-// accept its calls.
+// ProveServer is part of rpc.Node. A node gets the proof of itself from the leader. A removed server gets
+// none, because the leader does not accept its calls.
 func (n *Node) ProveServer(ctx context.Context, req *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error) {
 	caller := rpc.CallerOf(ctx)
 	switch {

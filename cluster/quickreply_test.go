@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// quickAnswer holds a leader up at the moment between sending an entry and counting anew who has it, until raft has passed over a
-// server's answer to that entry. Raft tells its figures there.
+// quickAnswer holds a leader up at the moment between sending an entry and counting anew who has it,
+// until raft has passed over a server's answer to that entry. Raft tells its figures there.
 type quickAnswer struct {
 	metrics.BlackholeSink
 	server string
@@ -58,7 +58,8 @@ func (q *quickAnswer) IncrCounterWithLabels(key []string, entries float32, label
 	q.entries += entries
 }
 
-// armWith is to be done once the server has as many entries: the next answer with some is to the next entry.
+// armWith is to be done once the server has as many entries: the next answer with some is to the next
+// entry.
 func (q *quickAnswer) armWith(entries uint64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -73,9 +74,9 @@ func tellFiguresTo(t testing.TB, sink metrics.MetricSink) {
 	require.NoError(t, err)
 }
 
-// TestALearnerIsPromotedThoughItAnswersSooner has one of three voters be gone, so that the newcomer's vote is committed only if raft
-// counts the newcomer itself. Nobody does anything else, of which it would hear later. The figures are all nodes': no other test runs
-// meanwhile.
+// TestALearnerIsPromotedThoughItAnswersSooner has one of three voters be gone, so that the newcomer's
+// vote is committed only if raft counts the newcomer itself. Nobody does anything else, of which it would
+// hear later. The figures are all nodes': no other test runs meanwhile.
 func TestALearnerIsPromotedThoughItAnswersSooner(t *testing.T) {
 	first := startNode(t, testConfig(t, "n0"))
 	cfg := testConfig(t, "n1", first.cfg.Address)

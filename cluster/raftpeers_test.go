@@ -78,7 +78,8 @@ func TestWhoSpeaksRaft(t *testing.T) {
 	require.NoError(t, requestVote(again, node), "with another key it may have come back, and lead")
 }
 
-// TestWhoSignsNowMayBeNewsToAState tells whom a node trusts whose certificate is of an authority that its state does not have.
+// TestWhoSignsNowMayBeNewsToAState tells whom a node trusts whose certificate is of an authority that its
+// state does not have.
 func TestWhoSignsNowMayBeNewsToAState(t *testing.T) {
 	t.Parallel()
 	node := bootstrapSecure(t)

@@ -20,9 +20,10 @@ import (
 
 var _ raft.StreamLayer = (*raftStream)(nil)
 
-// raftStream carries raft's messages over this node's port. Raft itself accepts terms, entries and snapshots of any sender. So each
-// connection begins with the sender's cluster id and instance. A server of a lost cluster can then neither overwrite one that replaced the
-// cluster, nor get its votes. A node without a cluster id accepts nothing.
+// raftStream carries raft's messages over this node's port. Raft itself accepts terms, entries and
+// snapshots of any sender. So each connection begins with the sender's cluster id and instance. A server
+// of a lost cluster can then neither overwrite one that replaced the cluster, nor get its votes. A node
+// without a cluster id accepts nothing.
 type raftStream struct {
 	net.Listener
 	advertised advertised
@@ -50,8 +51,8 @@ func (s *raftStream) Dial(address raft.ServerAddress, timeout time.Duration) (ne
 	return conn, conn.SetWriteDeadline(time.Time{})
 }
 
-// greeting has the cluster's id, and then the instances of the data directory's processes, the present one last. The length takes one byte,
-// the number of instances two, and an instance eight, big-endian.
+// greeting has the cluster's id, and then the instances of the data directory's processes, the present
+// one last. The length takes one byte, the number of instances two, and an instance eight, big-endian.
 func (s *raftStream) greeting() []byte {
 	id := s.cluster()
 	greeting := append([]byte{byte(len(id))}, id...)

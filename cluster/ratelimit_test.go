@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRateLimitsOfVeryManyKeys up to a bound: those that are too many have the same attempts, until others need not be
-// remembered any more.
+// TestRateLimitsOfVeryManyKeys up to a bound: those that are too many have the same attempts, until
+// others need not be remembered any more.
 func TestRateLimitsOfVeryManyKeys(t *testing.T) {
 	t.Parallel()
 	const now = time.Hour

@@ -18,7 +18,8 @@ import (
 // reachTimeout limits the wait for an answer.
 const reachTimeout = 2 * time.Second
 
-// LoadTLS loads the certificates in the data directory of a stopped server, for connections to its members; nil: it has none.
+// LoadTLS loads the certificates in the data directory of a stopped server, for connections to its
+// members; nil: it has none.
 func LoadTLS(dataDir string) (*rpc.Security, error) {
 	credentials, err := identity.Load(filepath.Join(dataDir, consensus.CredentialsDir))
 	if errors.Is(err, identity.ErrNone) {
@@ -30,8 +31,8 @@ func LoadTLS(dataDir string) (*rpc.Security, error) {
 	return enrolment.ForCommand(credentials), nil
 }
 
-// IsReachable reports whether a server answers at a member's address, and does not name another id. security is from LoadTLS, nil for an
-// insecure cluster.
+// IsReachable reports whether a server answers at a member's address, and does not name another id.
+// security is from LoadTLS, nil for an insecure cluster.
 func IsReachable(ctx context.Context, member *storepb.Member, security *rpc.Security) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*reachTimeout)
 	defer cancel()

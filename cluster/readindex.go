@@ -20,9 +20,10 @@ var statFs = &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{
 	Query: &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}},
 }}
 
-// readIndex lets the leader answer reads from its own state (Ongaro, Consensus: Bridging Theory and Practice, section 6.4). The read's
-// index is the applied index, after a majority confirmed the leadership by probes sent after the read arrived. raft's VerifyLeader does not
-// do that (see the package documentation). A leader applies before it acknowledges, so no wait follows the round.
+// readIndex lets the leader answer reads from its own state (Ongaro, Consensus: Bridging Theory and
+// Practice, section 6.4). The read's index is the applied index, after a majority confirmed the
+// leadership by probes sent after the read arrived. raft's VerifyLeader does not do that (see the package
+// documentation). A leader applies before it acknowledges, so no wait follows the round.
 type readIndex struct {
 	quorumRounds
 	ctx         context.Context // ends when the node is closed
@@ -50,7 +51,8 @@ func newReadIndex(
 	return r
 }
 
-// ask runs a quorum round, again if the voters changed meanwhile: majorities two configurations apart need not overlap.
+// ask runs a quorum round, again if the voters changed meanwhile: majorities two configurations apart
+// need not overlap.
 func (r *readIndex) ask() error {
 	for {
 		asked := r.raft.VotersNumber()
@@ -90,14 +92,15 @@ func (r *readIndex) askVoters() error {
 
 func isQuorum(some, all int) bool { return some > all/2 }
 
-// confirmedBy reports whether a request itself proves the leadership at the time it was sent: it comes from another voter in this term, and
-// two voters are a majority.
+// confirmedBy reports whether a request itself proves the leadership at the time it was sent: it comes
+// from another voter in this term, and two voters are a majority.
 func (r *readIndex) confirmedBy(req *clusterpb.ExecuteRequest, term ids.Term) bool {
 	return ids.Term(req.GetTerm()) == term && r.isQuorumWith(req.GetVoter(), req.GetVoterInstance())
 }
 
-// isQuorumWith reports whether this node and another voter are a majority. A leader that is removing itself is no voter in the newest
-// configuration, and only that counts: the remaining voters can elect another leader without it.
+// isQuorumWith reports whether this node and another voter are a majority. A leader that is removing
+// itself is no voter in the newest configuration, and only that counts: the remaining voters can elect
+// another leader without it.
 func (r *readIndex) isQuorumWith(id string, instance uint64) bool {
 	voters := r.raft.VoterIDs()
 	return r.instances.Follows(raft.ServerID(id), ids.Instance(instance)) && id != r.members.dir.ID && isQuorum(2, len(voters)) && slices.Contains(voters, id) &&
@@ -110,8 +113,9 @@ type termReply struct {
 	earlierUntil time.Duration // the voter has not reported an earlier term since, on this node's monotonic clock
 }
 
-// probeVoters asks every voter for its term and clock. It returns nil once a majority, this node included, was in the given term after the
-// call. None of these has reported an earlier term since silent.
+// probeVoters asks every voter for its term and clock. It returns nil once a majority, this node
+// included, was in the given term after the call. None of these has reported an earlier term since
+// silent.
 func (r *readIndex) probeVoters(term ids.Term) (silent time.Duration, err error) {
 	voters := r.members.voters()
 	said := make(chan termReply, len(voters))
@@ -149,8 +153,8 @@ func (r *readIndex) probeTerm(voter *storepb.Member, timeout time.Duration) term
 	return termReply{ids.Term(reply.GetTerm()), monotonic() - time.Duration(reply.GetSilent())}
 }
 
-// probeVoter probes a voter and records its clock. It returns nil without a reply in time, or for a reply of another server or process: the
-// terms of a recovered copy count in another cluster.
+// probeVoter probes a voter and records its clock. It returns nil without a reply in time, or for a reply
+// of another server or process: the terms of a recovered copy count in another cluster.
 func (r *readIndex) probeVoter(voter *storepb.Member, timeout time.Duration) *clusterpb.ProbeReply {
 	ctx, cancel := context.WithTimeout(r.ctx, timeout)
 	defer cancel()
@@ -175,8 +179,8 @@ func (r *readIndex) sendProbe(ctx context.Context, voter *storepb.Member, questi
 	return reply
 }
 
-// stopPredecessorLeases asks the leader of the previous term, if it still answers, to stop granting leases, and returns how long its leases
-// last.
+// stopPredecessorLeases asks the leader of the previous term, if it still answers, to stop granting
+// leases, and returns how long its leases last.
 func (r *readIndex) stopPredecessorLeases(ctx context.Context, elected ids.Term) <-chan time.Duration {
 	voters := r.members.voters()
 	lasts := make(chan time.Duration, len(voters))

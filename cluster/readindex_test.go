@@ -17,7 +17,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestQuorumRoundsBeginAfterTheRequest counts how many rounds had begun when a reader came: its own begins after that.
+// TestQuorumRoundsBeginAfterTheRequest counts how many rounds had begun when a reader came: its own
+// begins after that.
 func TestQuorumRoundsBeginAfterTheRequest(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -135,7 +136,8 @@ func TestReportsThatCount(t *testing.T) {
 	}
 }
 
-// TestAnyStateThatIsNewEnough asks a node that does not lead for a state that it has, and for one that it has not.
+// TestAnyStateThatIsNewEnough asks a node that does not lead for a state that it has, and for one that it
+// has not.
 func TestAnyStateThatIsNewEnough(t *testing.T) {
 	t.Parallel()
 	nodes := nodesThatLease(t, 3, false) // see TestOnlyTheLeaderAnswersFromItsState
@@ -169,8 +171,9 @@ func TestAnyStateThatIsNewEnough(t *testing.T) {
 	}
 }
 
-// TestALeaderThatRemovesItselfIsNotConfirmed leaves such a leader one of the other three voters, so that the removal cannot be
-// committed. That one is no majority with it: the two that it does not hear could have elected a leader.
+// TestALeaderThatRemovesItselfIsNotConfirmed leaves such a leader one of the other three voters, so that
+// the removal cannot be committed. That one is no majority with it: the two that it does not hear could
+// have elected a leader.
 func TestALeaderThatRemovesItselfIsNotConfirmed(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 4)

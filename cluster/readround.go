@@ -8,8 +8,8 @@ import (
 
 var errNoQuorum = errors.New("no majority confirmed that this node still leads")
 
-// quorumRounds are rounds of probes. Each proves that no newer leader had been elected when it began. Readers that arrive during a round
-// share the next one.
+// quorumRounds are rounds of probes. Each proves that no newer leader had been elected when it began.
+// Readers that arrive during a round share the next one.
 type quorumRounds struct {
 	round func() error // asks the voters; errNoQuorum
 

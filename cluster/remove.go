@@ -31,12 +31,13 @@ type remover struct {
 	draining     map[string]time.Duration // members whose mounts may still end pending calls, and since when; guarded by proposer.exclusive
 }
 
-// drainTimeout is how long at most a removed member keeps its certificate until its mount has ended. The server notices its removal after
-// two or three seconds, and nothing else completes the pending calls of its mount.
+// drainTimeout is how long at most a removed member keeps its certificate until its mount has ended. The
+// server notices its removal after two or three seconds, and nothing else completes the pending calls of
+// its mount.
 const drainTimeout = 5 * time.Second
 
-// removeByName removes a member by name or raft id, and revokes its host. A replacement becomes a voter first, so that the number of voters
-// never drops. It also completes a removal that another leader began.
+// removeByName removes a member by name or raft id, and revokes its host. A replacement becomes a voter
+// first, so that the number of voters never drops. It also completes a removal that another leader began.
 func (r *remover) removeByName(ctx context.Context, req *clusterpb.RemoveRequest) *clusterpb.AdminReply {
 	if replacement := req.GetReplacement(); replacement != "" {
 		if r.members.find(replacement) == r.members.find(req.GetName()) {
@@ -80,9 +81,9 @@ func (r *remover) isVoter(name string) bool {
 	return known != nil && known.Suffrage == raft.Voter
 }
 
-// remove removes a member for good, with the certificate of its host. It records that first: another leader then completes the removal,
-// even after raft's configuration has lost the member. The error is errDraining while the member's mount may have pending calls;
-// pruneUnknown completes it then.
+// remove removes a member for good, with the certificate of its host. It records that first: another
+// leader then completes the removal, even after raft's configuration has lost the member. The error is
+// errDraining while the member's mount may have pending calls; pruneUnknown completes it then.
 func (r *remover) remove(ctx context.Context, by *storepb.Caller, id, reason string) error {
 	member := r.members.get(id)
 	if r.revokes && member != nil && !member.GetLeaving() {
@@ -101,8 +102,9 @@ func (r *remover) remove(ctx context.Context, by *storepb.Caller, id, reason str
 	return r.purge(ctx, by, id, member)
 }
 
-// purge deletes the rest of a member outside raft's configuration: it revokes the host of a removed member, and then deletes the record.
-// The error is errDraining while the member's mount may have pending calls.
+// purge deletes the rest of a member outside raft's configuration: it revokes the host of a removed
+// member, and then deletes the record. The error is errDraining while the member's mount may have pending
+// calls.
 func (r *remover) purge(ctx context.Context, by *storepb.Caller, id string, member *storepb.Member) error {
 	if r.revokes && member.GetLeaving() {
 		if r.isDraining(id, member.GetName(), readClocks().mono) {
@@ -137,7 +139,8 @@ func (r *remover) admitted(name string) (isServer, isRevoked bool) {
 	return isServer, isRevoked
 }
 
-// removeFromConfig removes a server from raft's configuration. A node that has not joined yet hears the reason at its next request.
+// removeFromConfig removes a server from raft's configuration. A node that has not joined yet hears the
+// reason at its next request.
 func (r *remover) removeFromConfig(ctx context.Context, id, reason string) error {
 	if known := r.raft.Server(id); known != nil {
 		if err := consensus.Await(ctx, r.raft.RemoveServer(known.ID, 0, configChangeTimeout)); err != nil {
@@ -149,8 +152,8 @@ func (r *remover) removeFromConfig(ctx context.Context, id, reason string) error
 	return nil
 }
 
-// pruneUnknown purges members outside raft's configuration, left by a leader that removed itself or was deposed in the middle of a change.
-// A join under way has its server in the configuration before.
+// pruneUnknown purges members outside raft's configuration, left by a leader that removed itself or was
+// deposed in the middle of a change. A join under way has its server in the configuration before.
 func (r *remover) pruneUnknown(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestARemovalIsFinishedByTheNextLeader has the leader be gone when it has taken a member out of raft's configuration. One that was only
-// joining when its leader was gone keeps its certificate.
+// TestARemovalIsFinishedByTheNextLeader has the leader be gone when it has taken a member out of raft's
+// configuration. One that was only joining when its leader was gone keeps its certificate.
 func TestARemovalIsFinishedByTheNextLeader(t *testing.T) {
 	t.Parallel()
 	nodes := startSecureNodes(t, 4)
@@ -51,8 +51,9 @@ func TestARemovalIsFinishedByTheNextLeader(t *testing.T) {
 	}
 }
 
-// TestAMemberIsRevokedWhenItsMountHasEnded takes out one that follows, and one that leads, while a mount is there that last said so as long
-// ago as it may when all is well; the next leader knows of no word of it.
+// TestAMemberIsRevokedWhenItsMountHasEnded takes out one that follows, and one that leads, while a mount
+// is there that last said so as long ago as it may when all is well; the next leader knows of no word of
+// it.
 func TestAMemberIsRevokedWhenItsMountHasEnded(t *testing.T) {
 	t.Parallel()
 	for _, leads := range []bool{false, true} {

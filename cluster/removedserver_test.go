@@ -24,7 +24,8 @@ import (
 
 // These tests have the identity, or the whole disk, of a server that was removed.
 
-// impostor is a server that an attacker runs. It counts the calls that reach it, and answers as it likes when it is asked for a proof.
+// impostor is a server that an attacker runs. It counts the calls that reach it, and answers as it likes
+// when it is asked for a proof.
 type impostor struct {
 	rpc.Node // nil: whatever else is called ends the test
 	address  string
@@ -254,7 +255,8 @@ func TestAllServersWereReplaced(t *testing.T) {
 	require.NoError(t, dialOnly(t, dir, second.cfg.Advertise))
 }
 
-// TestARotationShutsOutTheDiskOfARemovedServer has an attacker with all that the disk of a removed server had, the key of the authority included.
+// TestARotationShutsOutTheDiskOfARemovedServer has an attacker with all that the disk of a removed server
+// had, the key of the authority included.
 func TestARotationShutsOutTheDiskOfARemovedServer(t *testing.T) {
 	t.Parallel()
 	nodes := startSecureNodes(t, 3)

@@ -14,16 +14,18 @@ import (
 )
 
 const (
-	// renewalTick is the interval between renewals. All leases due at one tick share its quorum round, and come again together.
+	// renewalTick is the interval between renewals. All leases due at one tick share its quorum round,
+	// and come again together.
 	renewalTick = 50 * time.Millisecond
-	// earlierTicks is how many ticks too early a lease may be renewed, if more than tickSlack fewer others are due then: mounts that found
-	// a new leader together should spread out.
+	// earlierTicks is how many ticks too early a lease may be renewed, if more than tickSlack fewer
+	// others are due then: mounts that found a new leader together should spread out.
 	earlierTicks = 2
 	tickSlack    = 16
 )
 
-// leaseRenewals are requests of mounts, kept until their leases have to be extended (package lease), a revocation is to be sent, or the
-// mount or the leadership is gone. No goroutine waits for a request: there may be ten thousand.
+// leaseRenewals are requests of mounts, kept until their leases have to be extended (package lease), a
+// revocation is to be sent, or the mount or the leadership is gone. No goroutine waits for a request:
+// there may be ten thousand.
 type leaseRenewals struct {
 	ctx           context.Context // ends when the node is closed
 	table         *lease.Table
@@ -57,7 +59,8 @@ func newLeaseRenewals(ctx context.Context, table *lease.Table, leadership *leade
 	return k
 }
 
-// request handles a lease request and calls answer once, now or later. Neither waits. The error is a *rpc.RefusedError.
+// request handles a lease request and calls answer once, now or later. Neither waits. The error is a
+// *rpc.RefusedError.
 func (k *leaseRenewals) request(ctx context.Context, req *clusterpb.LeaseRequest, answer func(*clusterpb.LeaseReply, error)) {
 	r := &renewal{
 		of:         lease.Holder{Session: ids.Session(req.GetSession()), Client: req.GetClient()},
@@ -93,7 +96,8 @@ func (k *leaseRenewals) take(r *renewal, req *clusterpb.LeaseRequest) {
 	k.keep(r)
 }
 
-// keep keeps a request unless there is a revocation to send now. It replaces an earlier request of the same mount.
+// keep keeps a request unless there is a revocation to send now. It replaces an earlier request of the
+// same mount.
 func (k *leaseRenewals) keep(r *renewal) {
 	k.mu.Lock()
 	before := k.kept[r.of]
@@ -187,7 +191,8 @@ func (k *leaseRenewals) keeps(r *renewal) bool {
 	return k.kept[r.of] == r && r.ctx.Err() == nil
 }
 
-// notify sends revocations and lost leases to their mounts. It answers all requests when this node no longer leads, and at the end.
+// notify sends revocations and lost leases to their mounts. It answers all requests when this node no
+// longer leads, and at the end.
 func (k *leaseRenewals) notify() {
 	for {
 		changed := k.leadership.change()

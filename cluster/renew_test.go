@@ -16,7 +16,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// leaseOf gives a client of a session a lease on a name that is not there, and answers the request that renews it.
+// leaseOf gives a client of a session a lease on a name that is not there, and answers the request that
+// renews it.
 func leaseOf(t testing.TB, node *Node, session, client uint64, name string) *clusterpb.LeaseRequest {
 	t.Helper()
 	var generation uint64
@@ -113,7 +114,8 @@ func requireNothingKept(t testing.TB, node *Node) {
 	}
 }
 
-// TestAClosedConnectionGetsNoExtension, or changes would wait for a mount that has ended. It is not waited for until its lease is due.
+// TestAClosedConnectionGetsNoExtension, or changes would wait for a mount that has ended. It is not
+// waited for until its lease is due.
 func TestAClosedConnectionGetsNoExtension(t *testing.T) {
 	node := leasingNodes(t, 1)[0]
 	req := leaseOf(t, node, uint64(openTestClient(t, node, "").Session()), 7, "lock")
@@ -126,8 +128,8 @@ func TestAClosedConnectionGetsNoExtension(t *testing.T) {
 	requireNothingKept(t, node)
 }
 
-// TestARenewalIsNotHeldForLongerThanTheMountKnowsOf has a mount not hear of an extension, so that it has less left than the leader has
-// promised.
+// TestARenewalIsNotHeldForLongerThanTheMountKnowsOf has a mount not hear of an extension, so that it has
+// less left than the leader has promised.
 func TestARenewalIsNotHeldForLongerThanTheMountKnowsOf(t *testing.T) {
 	node := leasingNodes(t, 1)[0]
 	req := leaseOf(t, node, uint64(openTestClient(t, node, "").Session()), 7, "lock")
@@ -170,8 +172,8 @@ func TestASupersededRenewalIsForgotten(t *testing.T) {
 	requireNothingKept(t, node)
 }
 
-// TestAChangeWhileRenewalsAreConfirmed has a mount be told what to drop while the leader asks the others whether it leads: what it has answered is
-// not extended after that.
+// TestAChangeWhileRenewalsAreConfirmed has a mount be told what to drop while the leader asks the others
+// whether it leads: what it has answered is not extended after that.
 func TestAChangeWhileRenewalsAreConfirmed(t *testing.T) {
 	nodes := leasingNodes(t, 3)
 	node := leaderOf(t, nodes)

@@ -21,17 +21,19 @@ type Restoration struct {
 	Claim consensus.Claim
 	State *namespace.Namespace
 	Term  ids.Term // of the state
-	// Insecure means that the new cluster has no certificates. A cluster without an address has none either.
+	// Insecure means that the new cluster has no certificates. A cluster without an address has none
+	// either.
 	Insecure bool
-	// Seal is the seal key of the lost cluster. With it the CA and the identities of hosts stay valid. Without it (nil) there is a new CA,
-	// and all hosts have to join again.
+	// Seal is the seal key of the lost cluster. With it the CA and the identities of hosts stay valid.
+	// Without it (nil) there is a new CA, and all hosts have to join again.
 	Seal *identity.SealKey
 	// PastClock accepts a state with numbers ahead of this host's clock (namespace.Anew).
 	PastClock bool
 }
 
-// Do makes the data directory, or leaves it empty. Afterwards State is the state in it. The error is identity.ErrSeal for the seal key of
-// another cluster, and namespace.ErrClockBehind if this host's clock is behind the numbers of the state.
+// Do makes the data directory, or leaves it empty. Afterwards State is the state in it. The error is
+// identity.ErrSeal for the seal key of another cluster, and namespace.ErrClockBehind if this host's clock
+// is behind the numbers of the state.
 func (r *Restoration) Do(now time.Time) error {
 	secure := !r.Insecure && r.Claim.Address != ""
 	switch {

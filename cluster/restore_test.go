@@ -42,8 +42,8 @@ func (l *logText) has(text string) bool {
 	return strings.Contains(l.text.String(), text)
 }
 
-// TestOldVotersDoNotReachARecoveredCluster has a majority of a cluster go on, in a later term, beside the one that was recovered from the
-// third: it sends that one entries, and is not heard.
+// TestOldVotersDoNotReachARecoveredCluster has a majority of a cluster go on, in a later term, beside the
+// one that was recovered from the third: it sends that one entries, and is not heard.
 func TestOldVotersDoNotReachARecoveredCluster(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(testing.TB, int) []*Node{

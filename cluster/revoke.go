@@ -14,7 +14,8 @@ import (
 // hangUpAgainAfter is how long a handshake from before a revocation may take.
 const hangUpAgainAfter = 6 * time.Second
 
-// watchRevocations closes the connections of revoked hosts, renews this node's certificate when another CA signs, and loads its seal key.
+// watchRevocations closes the connections of revoked hosts, renews this node's certificate when another
+// CA signs, and loads its seal key.
 func (n *Node) watchRevocations() {
 	var seen ids.Index
 	var signing *storepb.AuthorityRecord
@@ -48,7 +49,8 @@ func (n *Node) hangUpRevoked() {
 	n.port.HangUp(n.security.verifier.isRevoked)
 }
 
-// revoke revokes a host for good; without a name, the caller. A member has to be removed instead, because it has a vote.
+// revoke revokes a host for good; without a name, the caller. A member has to be removed instead, because
+// it has a vote.
 func (n *Node) revoke(ctx context.Context, by *storepb.Caller, name string) (*storepb.Result, error) {
 	if name == "" {
 		name = by.GetHost()

@@ -12,8 +12,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// rotateOp returns the command that makes a new CA the signer, vouched for by the previous one. It has a new seal key, so a server removed
-// earlier cannot read the CA's key in a later backup.
+// rotateOp returns the command that makes a new CA the signer, vouched for by the previous one. It has a
+// new seal key, so a server removed earlier cannot read the CA's key in a later backup.
 func (i *certIssuer) rotateOp() (*storepb.Op, error) {
 	before, err := i.signer.current()
 	if err != nil {

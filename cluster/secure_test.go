@@ -186,7 +186,8 @@ func withToken(request *clusterpb.EnrollRequest, secret identity.Secret) *cluste
 	return request
 }
 
-// TestALostAnswerIsGivenAgain has a host join whose first answer was lost: with one use of the token, and the same certificate.
+// TestALostAnswerIsGivenAgain has a host join whose first answer was lost: with one use of the token, and
+// the same certificate.
 func TestALostAnswerIsGivenAgain(t *testing.T) {
 	t.Parallel()
 	node := bootstrapSecure(t)
@@ -348,7 +349,8 @@ func TestAMemberIsRemovedBeforeItIsRevoked(t *testing.T) {
 	}
 }
 
-// TestCertificatesAreRenewedWhileTheyAreUsed gives certificates for so short a time that all are renewed several times.
+// TestCertificatesAreRenewedWhileTheyAreUsed gives certificates for so short a time that all are renewed
+// several times.
 func TestCertificatesAreRenewedWhileTheyAreUsed(t *testing.T) {
 	t.Parallel()
 	nodes := startSecureNodes(t, 2, func(cfg *Config) { cfg.validity = 12 * time.Second })
@@ -481,8 +483,8 @@ func TestAnyLeaderGivesCertificates(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"))
 }
 
-// TestAClockThatIsAYearOffLocksNobodyOut sets the clock of the leader a year ahead and a year back while hosts come and go. The
-// median of the voters counts.
+// TestAClockThatIsAYearOffLocksNobodyOut sets the clock of the leader a year ahead and a year back while
+// hosts come and go. The median of the voters counts.
 func TestAClockThatIsAYearOffLocksNobodyOut(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"ahead": 365 * 24 * time.Hour, "behind": -365 * 24 * time.Hour} {
@@ -626,7 +628,8 @@ func TestRateLimitsRefill(t *testing.T) {
 	require.True(t, a.mayReport("somebody", time.Hour+reportInterval))
 }
 
-// TestHostsJoinWhileTheLeaderChanges has the leader go in the middle of it: each host comes in, and uses the token once.
+// TestHostsJoinWhileTheLeaderChanges has the leader go in the middle of it: each host comes in, and uses
+// the token once.
 func TestHostsJoinWhileTheLeaderChanges(t *testing.T) {
 	t.Parallel()
 	const hosts = 8

@@ -13,8 +13,8 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// Without a leader a node asks whether it is still a member: at every check if its own configuration lacks it (members.isOut), else less
-// often.
+// Without a leader a node asks whether it is still a member: at every check if its own configuration
+// lacks it (members.isOut), else less often.
 const (
 	removalCheckInterval = 500 * time.Millisecond
 	removalAskInterval   = 5 * time.Second
@@ -62,8 +62,9 @@ func (w *removalWatch) check() {
 	}
 }
 
-// removedAccordingTo asks a server whether this node was removed, and returns the leader's address. Only the present leader counts, and
-// only committed changes: a deposed leader may have tried to remove this node. A leader unknown to this node may belong to another cluster.
+// removedAccordingTo asks a server whether this node was removed, and returns the leader's address. Only
+// the present leader counts, and only committed changes: a deposed leader may have tried to remove this
+// node. A leader unknown to this node may belong to another cluster.
 func (w *removalWatch) removedAccordingTo(address string) (removed bool, leader string) {
 	ctx, cancel := context.WithTimeout(w.ctx, rpc.AttemptTimeout)
 	defer cancel()

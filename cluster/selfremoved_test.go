@@ -20,7 +20,8 @@ func believes(node, of *Node) bool {
 	return removed
 }
 
-// TestAnUncommittedRemovalIsNotBelieved has a leader remove a node when it hears nobody any more. It believes itself for a while.
+// TestAnUncommittedRemovalIsNotBelieved has a leader remove a node when it hears nobody any more. It
+// believes itself for a while.
 func TestAnUncommittedRemovalIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
@@ -50,7 +51,8 @@ func TestACommittedRemovalIsBelieved(t *testing.T) {
 	require.False(t, believes(others[0], leaderOf(t, startNodes(t, 1))), "the leader of another cluster")
 }
 
-// TestANodeThatWasRemovedMeanwhileSaysSo starts one again, the one that began the cluster, that waits for a leader in vain.
+// TestANodeThatWasRemovedMeanwhileSaysSo starts one again, the one that began the cluster, that waits for
+// a leader in vain.
 func TestANodeThatWasRemovedMeanwhileSaysSo(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(testing.TB, int) []*Node{

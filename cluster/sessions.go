@@ -33,8 +33,8 @@ type sessions struct {
 	look []namespace.LiveSession // what endExpired has seen last
 }
 
-// keepAlive renews a session if this node leads, confirmed by a majority: a deposed leader must not promise anything unknown to its
-// successor. The TTL counts from the time the mount sent the request.
+// keepAlive renews a session if this node leads, confirmed by a majority: a deposed leader must not
+// promise anything unknown to its successor. The TTL counts from the time the mount sent the request.
 func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
 	came := readClocks().mono
 	term, leader := s.leadership.await(ctx)
@@ -110,7 +110,8 @@ func (s *sessions) live() []*storepb.SessionRecord {
 	return result.GetSessions()
 }
 
-// hasActiveMount reports whether a mount of a host has sent a keepalive within half a TTL. A new leader knows of none yet.
+// hasActiveMount reports whether a mount of a host has sent a keepalive within half a TTL. A new leader
+// knows of none yet.
 func (s *sessions) hasActiveMount(host string, now time.Duration) bool {
 	var live []namespace.LiveSession
 	s.fsm.View(func(ns *namespace.Namespace) { live = ns.LiveSessions(nil) })

@@ -15,10 +15,11 @@ import (
 
 var errNoAuthority = errors.New("the cluster has no authority yet")
 
-// caSigner has the key of the signing CA, which the state holds encrypted. The key is never written or logged.
+// caSigner has the key of the signing CA, which the state holds encrypted. The key is never written or
+// logged.
 //
-// Each server keeps the seal key in a file. A rotation replaces it: the state has a share of the new one for each server, readable only
-// there.
+// Each server keeps the seal key in a file. A rotation replaces it: the state has a share of the new one
+// for each server, readable only there.
 type caSigner struct {
 	fsm  *raftstore.FSM
 	key  func() *identity.Key // of this node's certificate
@@ -83,7 +84,8 @@ func (s *caSigner) sealKeyFor(record *storepb.AuthorityRecord, authority identit
 	return s.seal, nil
 }
 
-// addAuthorityOp returns the command that makes a CA the signer, with its encrypted key. The previous CA, if any, vouches for it.
+// addAuthorityOp returns the command that makes a CA the signer, with its encrypted key. The previous CA,
+// if any, vouches for it.
 func addAuthorityOp(next, before *identity.Authority, seal identity.SealKey, shares []*storepb.SealShare) (*storepb.Op, error) {
 	op := &storepb.AddAuthority{Certificate: next.Certificate().Raw, Shares: shares}
 	var err error

@@ -105,7 +105,8 @@ func TestEventsAreNotFloodedByStrangers(t *testing.T) {
 	require.LessOrEqual(t, last()-before, uint64(2*maxReports))
 }
 
-// TestARemovalThatWasCutOffGoesOn has the leader stop after it has taken a member out, and before it has revoked its certificate.
+// TestARemovalThatWasCutOffGoesOn has the leader stop after it has taken a member out, and before it has
+// revoked its certificate.
 func TestARemovalThatWasCutOffGoesOn(t *testing.T) {
 	t.Parallel()
 	nodes := startSecureNodes(t, 3)

@@ -77,7 +77,8 @@ func TestLeasesAreOverAfterTheLastReport(t *testing.T) {
 	require.Equal(t, elected+lease.Duration, s.leaseExpiry(elected, silent))
 }
 
-// TestACommandIsAReportOfAQuorum by the time that it is committed, of the leader and of followers that nobody asks.
+// TestACommandIsAReportOfAQuorum by the time that it is committed, of the leader and of followers that
+// nobody asks.
 func TestACommandIsAReportOfAQuorum(t *testing.T) {
 	nodes := leasingNodes(t, 3)
 	for range 50 {

@@ -13,8 +13,8 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// electorate is the nodes of a cluster as far as elections, configurations and leases go. Whoever leads believes so until he is told of
-// a newer term, and may be wrong.
+// electorate is the nodes of a cluster as far as elections, configurations and leases go. Whoever leads
+// believes so until he is told of a newer term, and may be wrong.
 type electorate struct {
 	t      *rapid.T
 	random *rand.Rand // rapid prefers small numbers
@@ -174,7 +174,8 @@ func (e *electorate) becomeReady(i int) {
 	}
 }
 
-// resign has a node give no more leases in the term in which it was ready last, and answers until when those last that it has given.
+// resign has a node give no more leases in the term in which it was ready last, and answers until when
+// those last that it has given.
 func (e *electorate) resign(n *elector) (until time.Duration) {
 	n.resigned = n.begun
 	for _, given := range e.leases {
@@ -267,7 +268,8 @@ func (e *electorate) lead(i int) {
 	}
 }
 
-// TestALeaderBeginsWhenAllLeasesOfOthersAreOver plays leaders against each other that give leases and change who votes.
+// TestALeaderBeginsWhenAllLeasesOfOthersAreOver plays leaders against each other that give leases and
+// change who votes.
 func TestALeaderBeginsWhenAllLeasesOfOthersAreOver(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -28,8 +28,8 @@ type security struct {
 	connections *rpc.Security
 }
 
-// Enroll gets this host a server identity with a join token, before [Open]. If the data directory has an identity, it does nothing. It
-// retries until ctx ends.
+// Enroll gets this host a server identity with a join token, before [Open]. If the data directory has an
+// identity, it does nothing. It retries until ctx ends.
 func Enroll(ctx context.Context, cfg Config, token *identity.Token) error {
 	dir := filepath.Join(cfg.DataDir, consensus.CredentialsDir)
 	if _, err := identity.Load(dir); !errors.Is(err, identity.ErrNone) {
@@ -145,7 +145,8 @@ func (n *Node) connections() *rpc.Security {
 	return nil
 }
 
-// clusterTime returns cluster time as far as this node knows it: on a follower, the time of the last command.
+// clusterTime returns cluster time as far as this node knows it: on a follower, the time of the last
+// command.
 func (n *Node) clusterTime() (now time.Time) {
 	if n.leadership.term() != 0 {
 		return time.Unix(0, n.clock.Now())

@@ -10,9 +10,10 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// TransferLeadership prepares a restart of the leader, during which its mount waits. It pauses leases, waits until none is left, and
-// transfers the leadership, so that the next leader need not wait. The only voter returns the term in which it leads
-// (Config.ExpiredLeaseTerm), any other node 0. After an error this node leads as before.
+// TransferLeadership prepares a restart of the leader, during which its mount waits. It pauses leases,
+// waits until none is left, and transfers the leadership, so that the next leader need not wait. The only
+// voter returns the term in which it leads (Config.ExpiredLeaseTerm), any other node 0. After an error
+// this node leads as before.
 func (n *Node) TransferLeadership(ctx context.Context) (led ids.Term, err error) {
 	term := n.leadership.term()
 	if term == 0 {
@@ -63,8 +64,8 @@ func (n *Node) CanStart() error {
 // IsRemoved reports whether an error of a node means that the cluster has removed it.
 func IsRemoved(err error) bool { return errors.Is(err, errRemoved) }
 
-// IsWithoutCluster reports whether an error of a node means that its data directory belongs to no cluster. A start fails until an
-// administrator acts.
+// IsWithoutCluster reports whether an error of a node means that its data directory belongs to no
+// cluster. A start fails until an administrator acts.
 func IsWithoutCluster(err error) bool {
 	var none *consensus.NoClusterError
 	return errors.As(err, &none)

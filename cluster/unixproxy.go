@@ -12,9 +12,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Proxy answers callers on the unix sockets of a host. It knows them by uid, and calls the cluster for them with the permissions of the
-// host, so users need neither certificate nor address. Root and the daemon's user have the host's permissions. Other users may read,
-// limited to their view of the mount.
+// Proxy answers callers on the unix sockets of a host. It knows them by uid, and calls the cluster for
+// them with the permissions of the host, so users need neither certificate nor address. Root and the
+// daemon's user have the host's permissions. Other users may read, limited to their view of the mount.
 type Proxy struct {
 	host           string
 	local          rpc.Node // node of this process; nil: none
@@ -25,7 +25,8 @@ type Proxy struct {
 	count          func(role, what string)
 }
 
-// NewProxy returns the proxy of a host that only mounts. security is nil for an insecure cluster, where root has all permissions.
+// NewProxy returns the proxy of a host that only mounts. security is nil for an insecure cluster, where
+// root has all permissions.
 func NewProxy(host string, servers []string, security *rpc.Security, logger *slog.Logger) *Proxy {
 	peers := rpc.NewPeers(security)
 	r := &Proxy{
@@ -53,7 +54,8 @@ func (p *Proxy) Server() *rpc.Server {
 	return rpc.NewSocketServer(p.InProcess(), func() {}, func(rpc.Caller) {})
 }
 
-// InProcess answers callers of this process, named by the context (rpc.RoleUser), with the permissions they would have on a socket.
+// InProcess answers callers of this process, named by the context (rpc.RoleUser), with the permissions
+// they would have on a socket.
 func (p *Proxy) InProcess() rpc.Node {
 	return &authorizer{node: proxied{p}, grant: p.permissionOf, onRefusal: newRefusalLog(p.logger, p.count).note}
 }
@@ -65,7 +67,8 @@ func (p *Proxy) permissionOf(caller rpc.Caller) permission {
 	return grantedPermission(caller)
 }
 
-// MayAdminister reports whether a caller of [Proxy.InProcess] may change rules, members, and locks of others.
+// MayAdminister reports whether a caller of [Proxy.InProcess] may change rules, members, and locks of
+// others.
 func (p *Proxy) MayAdminister(caller rpc.Caller) bool { return p.permissionOf(caller) >= forServers }
 
 // Host is the name of this host in events.

@@ -18,8 +18,8 @@ import (
 
 var _ identity.Verifier = (*certVerifier)(nil)
 
-// certVerifier verifies certificates by this node's state. A new node without a state accepts servers with a certificate of the CAs that
-// came with its own.
+// certVerifier verifies certificates by this node's state. A new node without a state accepts servers
+// with a certificate of the CAs that came with its own.
 type certVerifier struct {
 	credentials *identity.Credentials
 	now         func() time.Time // cluster time, as far as this node knows it
@@ -39,8 +39,8 @@ func (v *certVerifier) view(look func(*namespace.Namespace)) {
 	}
 }
 
-// Authorities is part of identity.Verifier. A state from before this node's certificate may lack the signing CA. Then the CAs that came
-// with the certificate count too.
+// Authorities is part of identity.Verifier. A state from before this node's certificate may lack the
+// signing CA. Then the CAs that came with the certificate count too.
 func (v *certVerifier) Authorities() []*x509.Certificate {
 	var known []*storepb.Authority
 	var now time.Time

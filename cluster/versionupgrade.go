@@ -20,8 +20,9 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// versionUpgrader raises the version of the cluster once all members know the next one. The versions are recorded at each start. The
-// upgrader asks again, because a server may have gone back to an older program just now.
+// versionUpgrader raises the version of the cluster once all members know the next one. The versions are
+// recorded at each start. The upgrader asks again, because a server may have gone back to an older
+// program just now.
 type versionUpgrader struct {
 	ctx        context.Context // ends when the node is closed
 	fsm        *raftstore.FSM

@@ -68,8 +68,8 @@ func contentsOf(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// TestRollingUpgrade brings three servers to a program that knows the next version, one after the other, one of them back before all
-// have it, and then tries to go back, and to join, with the program before.
+// TestRollingUpgrade brings three servers to a program that knows the next version, one after the other,
+// one of them back before all have it, and then tries to go back, and to join, with the program before.
 func TestRollingUpgrade(t *testing.T) {
 	nodes := startNodes(t, 3)
 	made := 0
@@ -123,8 +123,8 @@ func TestRollingUpgrade(t *testing.T) {
 	requireWorks()
 }
 
-// TestNoVersionUpgradeWithoutAnAnswer has a member that said that it knows the next version, and cannot be asked whether it still
-// does.
+// TestNoVersionUpgradeWithoutAnAnswer has a member that said that it knows the next version, and cannot
+// be asked whether it still does.
 func TestNoVersionUpgradeWithoutAnAnswer(t *testing.T) {
 	first := testConfig(t, "n0")
 	nodes := []*Node{startNode(t, first)}

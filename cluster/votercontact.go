@@ -8,8 +8,8 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// lastContact records when the leader last sent a probe to each voter that then answered in its term. A leader probes all voters every few
-// seconds.
+// lastContact records when the leader last sent a probe to each voter that then answered in its term. A
+// leader probes all voters every few seconds.
 type lastContact struct {
 	mu   sync.Mutex
 	term ids.Term
@@ -28,8 +28,8 @@ func (c *lastContact) note(voter string, term ids.Term, asked time.Time) {
 	}
 }
 
-// sinceContact returns, by id, the time since the last contact of each other voter in a term, or since the first contact of any voter if
-// there was none. It is empty if the leader had no contact in its term.
+// sinceContact returns, by id, the time since the last contact of each other voter in a term, or since
+// the first contact of any voter if there was none. It is empty if the leader had no contact in its term.
 func (c *lastContact) sinceContact(term ids.Term, now time.Time, others []string) map[string]time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,11 +24,13 @@ func positionOf(entry *raft.Log) position {
 
 // appendGate filters the requests of other nodes to raft, one after the other.
 //
-// Raft compares the beginning of a message only with its log. It would refuse messages that begin before the log, even if a snapshot covers
-// them, and the leader would send older and older entries. So the gate removes covered entries (skipCovered). And raft empties its log when
-// it installs a snapshot, including later entries counted by others, and continues to count them itself. install handles both.
+// Raft compares the beginning of a message only with its log. It would refuse messages that begin before
+// the log, even if a snapshot covers them, and the leader would send older and older entries. So the gate
+// removes covered entries (skipCovered). And raft empties its log when it installs a snapshot, including
+// later entries counted by others, and continues to count them itself. install handles both.
 //
-// Requests of a process that does not count as its server (Instances) get an error. An unknown process is checked in the background.
+// Requests of a process that does not count as its server (Instances) get an error. An unknown process is
+// checked in the background.
 type appendGate struct {
 	header    raft.RPCHeader // of this server's replies
 	from      <-chan raft.RPC
@@ -74,7 +76,8 @@ func (g *appendGate) pass() {
 	}
 }
 
-// identify answers a server that asks only for this server's id (transport.identify). Raft would log each request as a rejected pre-vote.
+// identify answers a server that asks only for this server's id (transport.identify). Raft would log each
+// request as a rejected pre-vote.
 func (g *appendGate) identify(rpc raft.RPC) {
 	rpc.Respond(&raft.RequestPreVoteResponse{RPCHeader: g.header, Term: g.raft.CurrentTerm()}, nil)
 }
@@ -137,11 +140,12 @@ func (g *appendGate) forward(rpc raft.RPC) {
 	}
 }
 
-// install forwards nothing else until raft is done with a snapshot, because later requests depend on it. It returns false if no more
-// requests are to be handled.
+// install forwards nothing else until raft is done with a snapshot, because later requests depend on it.
+// It returns false if no more requests are to be handled.
 //
-// A snapshot that is covered already is not installed: a leader may not know that, or it arrives late. A success reply commits nothing new,
-// and the leader's next entries are compared. Raft itself refuses a leader of an old term.
+// A snapshot that is covered already is not installed: a leader may not know that, or it arrives late. A
+// success reply commits nothing new, and the leader's next entries are compared. Raft itself refuses a
+// leader of an old term.
 func (g *appendGate) install(rpc raft.RPC, req *raft.InstallSnapshotRequest) bool {
 	last := position{ids.Index(req.LastLogIndex), ids.Term(req.LastLogTerm)}
 	if req.Term >= g.raft.CurrentTerm() && (last.index <= ids.Index(g.raft.AppliedIndex()) || g.has(last)) {
@@ -178,8 +182,8 @@ func (g *appendGate) has(at position) bool {
 // errStaleLog asks for a restart of the process, which does no harm.
 var errStaleLog = errors.New("the log had other entries than the leader's snapshot, and raft counts them though they are gone: start again")
 
-// countsRemoved reports whether raft still counts entries that it removed when it installed a snapshot. The leader's entries could not
-// follow them, and raft would vote as if it had them.
+// countsRemoved reports whether raft still counts entries that it removed when it installed a snapshot.
+// The leader's entries could not follow them, and raft would vote as if it had them.
 func (g *appendGate) countsRemoved(installed position) bool {
 	stats := g.raft.Stats()
 	index, errIndex := strconv.ParseUint(stats["last_log_index"], 10, 64)
@@ -188,8 +192,9 @@ func (g *appendGate) countsRemoved(installed position) bool {
 	return errors.Join(errIndex, errTerm) != nil || last.index > installed.index || last.index == installed.index && last.term != installed.term
 }
 
-// commitCompared limits the commit index of a leader's message to the entries compared by it: its last entry, or the one before it. Raft
-// would commit its whole log up to the leader's index (raft.go, "Update the commit index"), including entries unknown to the leader.
+// commitCompared limits the commit index of a leader's message to the entries compared by it: its last
+// entry, or the one before it. Raft would commit its whole log up to the leader's index (raft.go, "Update
+// the commit index"), including entries unknown to the leader.
 func commitCompared(req *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
 	compared := req.PrevLogEntry
 	if n := len(req.Entries); n > 0 {
@@ -203,8 +208,8 @@ func commitCompared(req *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
 	return &limited
 }
 
-// skipSnapshotted removes entries covered by the snapshot from a message that begins before the log. A received snapshot counts once raft
-// has applied it.
+// skipSnapshotted removes entries covered by the snapshot from a message that begins before the log. A
+// received snapshot counts once raft has applied it.
 func (g *appendGate) skipSnapshotted(req *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
 	snapshot, previous := g.newest(), ids.Index(req.PrevLogEntry)
 	if previous > snapshot.index || snapshot.index == 0 || ids.Index(g.raft.AppliedIndex()) < snapshot.index {
@@ -218,10 +223,12 @@ func (g *appendGate) skipSnapshotted(req *raft.AppendEntriesRequest) *raft.Appen
 	return skipCovered(req, snapshot)
 }
 
-// skipCovered rewrites a leader's message to begin after a snapshot, if it begins before the snapshot's end.
+// skipCovered rewrites a leader's message to begin after a snapshot, if it begins before the snapshot's
+// end.
 //
-// Entries in a snapshot are committed, so each leader has them; raft refuses messages of older terms. (A state given to raft's Restore
-// would be different; nothing does that.) The commit index is as before (commitCompared).
+// Entries in a snapshot are committed, so each leader has them; raft refuses messages of older terms. (A
+// state given to raft's Restore would be different; nothing does that.) The commit index is as before
+// (commitCompared).
 func skipCovered(req *raft.AppendEntriesRequest, snapshot position) *raft.AppendEntriesRequest {
 	covered := slices.IndexFunc(req.Entries, func(entry *raft.Log) bool { return ids.Index(entry.Index) > snapshot.index })
 	if covered < 0 {

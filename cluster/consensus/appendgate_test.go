@@ -122,7 +122,8 @@ const oldTerm = 1 // before that of any voter of these tests
 
 func manyOf(term ids.Term, n ids.Index) []ids.Term { return slices.Repeat([]ids.Term{term}, int(n)) }
 
-// TestAFollowerGoesOnBehindAnInstalledSnapshot which has an entry behind it that was never committed: a new leader has another one there.
+// TestAFollowerGoesOnBehindAnInstalledSnapshot which has an entry behind it that was never committed: a
+// new leader has another one there.
 func TestAFollowerGoesOnBehindAnInstalledSnapshot(t *testing.T) {
 	f := newFollower(t)
 	meta, end, state := snapshotOf(t, newSetup(t).start(t), "a", "b")
@@ -152,8 +153,8 @@ func TestAFollowerGoesOnBehindAnInstalledSnapshot(t *testing.T) {
 	require.Empty(t, f.failed)
 }
 
-// TestALogThatASnapshotWasToReplaceIsGone has a node end when it had received a snapshot, and before it had dropped a log that has another
-// entry where the snapshot ends.
+// TestALogThatASnapshotWasToReplaceIsGone has a node end when it had received a snapshot, and before it
+// had dropped a log that has another entry where the snapshot ends.
 func TestALogThatASnapshotWasToReplaceIsGone(t *testing.T) {
 	f := newFollower(t)
 	meta, end, state := snapshotOf(t, newSetup(t).start(t), "a", "b")
@@ -228,8 +229,8 @@ func TestASnapshotThatTheLogGoesOnBehindIsNotInstalled(t *testing.T) {
 	require.Empty(t, f.failed)
 }
 
-// TestNothingIsCommittedThatWasNotCompared: a leader knows more to be committed than it says in a message, and this node has other entries
-// there.
+// TestNothingIsCommittedThatWasNotCompared: a leader knows more to be committed than it says in a
+// message, and this node has other entries there.
 func TestNothingIsCommittedThatWasNotCompared(t *testing.T) {
 	f := newFollower(t)
 	require.True(t, f.append(t, oldTerm, position{}, manyOf(oldTerm, 5)...))
@@ -240,7 +241,8 @@ func TestNothingIsCommittedThatWasNotCompared(t *testing.T) {
 	require.Equal(t, []ids.Term{oldTerm, oldTerm, oldTerm, 9, 9}, f.log(t))
 }
 
-// TestASnapshotThatComesLateIsNotInstalled once more, or after a newer one, since entries behind it may count already.
+// TestASnapshotThatComesLateIsNotInstalled once more, or after a newer one, since entries behind it may
+// count already.
 func TestASnapshotThatComesLateIsNotInstalled(t *testing.T) {
 	f, leader := newFollower(t), newSetup(t).start(t)
 	older, _, olderState := snapshotOf(t, leader, "a")
@@ -262,7 +264,8 @@ func TestASnapshotThatComesLateIsNotInstalled(t *testing.T) {
 	require.Empty(t, f.failed)
 }
 
-// TestAProcessEndsThatCountsEntriesThatAreGone: of a leader that was cut off for long, with more than the new one's snapshot has, or as much.
+// TestAProcessEndsThatCountsEntriesThatAreGone: of a leader that was cut off for long, with more than the
+// new one's snapshot has, or as much.
 func TestAProcessEndsThatCountsEntriesThatAreGone(t *testing.T) {
 	meta, end, state := snapshotOf(t, newSetup(t).start(t), "a", "b")
 	for _, more := range []ids.Index{0, 2} {
@@ -282,7 +285,8 @@ func TestAProcessEndsThatCountsEntriesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestALogThatBeginsBehindItsOwnSnapshot as one does that was compacted with nothing left: raft counts what it leaves from the end.
+// TestALogThatBeginsBehindItsOwnSnapshot as one does that was compacted with nothing left: raft counts
+// what it leaves from the end.
 func TestALogThatBeginsBehindItsOwnSnapshot(t *testing.T) {
 	s := newSetup(t)
 	v := s.start(t)
@@ -303,8 +307,8 @@ func TestALogThatBeginsBehindItsOwnSnapshot(t *testing.T) {
 	require.True(t, f.append(t, later, end, later))
 }
 
-// TestWhatASnapshotHasMakesNoDifference to a follower of which the log begins in or behind it: it takes what it would with all of its log, and
-// calls nothing committed that the leader has not.
+// TestWhatASnapshotHasMakesNoDifference to a follower of which the log begins in or behind it: it takes
+// what it would with all of its log, and calls nothing committed that the leader has not.
 func TestWhatASnapshotHasMakesNoDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		terms := rapid.SliceOfN(rapid.Uint64Range(1, 3), 1, 8).Draw(t, "leader's terms")
@@ -373,8 +377,9 @@ func (f *follower) vote(t *testing.T, id raft.ServerID, address raft.ServerAddre
 	return response.Granted
 }
 
-// TestAVoteIsForAServerNotForAnAddress: a server that got the address of the elected leader does not get the same vote in the same term, nor
-// does a copy of the leader at another address. That holds after a restart of the follower too.
+// TestAVoteIsForAServerNotForAnAddress: a server that got the address of the elected leader does not get
+// the same vote in the same term, nor does a copy of the leader at another address. That holds after a
+// restart of the follower too.
 func TestAVoteIsForAServerNotForAnAddress(t *testing.T) {
 	f := newFollower(t)
 	require.True(t, f.vote(t, "b", "10.0.0.1:1", 5))

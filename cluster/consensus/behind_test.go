@@ -10,8 +10,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestLogBehindASnapshotIsBegunAnew has a node end when it had installed a snapshot of the leader's, and before it had dropped
-// the log before it.
+// TestLogBehindASnapshotIsBegunAnew has a node end when it had installed a snapshot of the leader's, and
+// before it had dropped the log before it.
 func TestLogBehindASnapshotIsBegunAnew(t *testing.T) {
 	cfg := usedDirectory(t)
 	found, err := Inspect(cfg.path)

@@ -17,9 +17,9 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// Create makes the data directory of a new cluster of one, which starts from a state of the given term. The directory must be empty or
-// missing, or left by an interrupted Create. furnish, which may be nil, adds the files and records of a secure cluster. After an error the
-// directory is empty again.
+// Create makes the data directory of a new cluster of one, which starts from a state of the given term.
+// The directory must be empty or missing, or left by an interrupted Create. furnish, which may be nil,
+// adds the files and records of a secure cluster. After an error the directory is empty again.
 func Create(
 	path string, claim Claim, state *namespace.Namespace, term ids.Term, furnish func() error, logger *slog.Logger,
 ) (err error) {
@@ -107,8 +107,8 @@ func isIncomplete(path string) bool {
 	return err == nil
 }
 
-// Bootstrap makes a node the only voter of a new cluster, in a directory opened with Claim.Bootstrap. After an interruption call it again.
-// In the directory of a cluster it does nothing.
+// Bootstrap makes a node the only voter of a new cluster, in a directory opened with Claim.Bootstrap.
+// After an interruption call it again. In the directory of a cluster it does nothing.
 func (d *Directory) Bootstrap(cfg Config) (err error) {
 	if d.HasJoined() {
 		return nil
@@ -125,7 +125,8 @@ func (d *Directory) Bootstrap(cfg Config) (err error) {
 	return d.SetJoined()
 }
 
-// bootstrap replaces raft.BootstrapCluster, which leaves a node without a configuration if it is interrupted between term and entry.
+// bootstrap replaces raft.BootstrapCluster, which leaves a node without a configuration if it is
+// interrupted between term and entry.
 func (s *storage) bootstrap(first raft.Configuration) error {
 	last, err := s.logs.LastIndex()
 	if err != nil || last > 0 { // an earlier attempt came this far
@@ -148,7 +149,8 @@ func (d *Directory) onlyVoter() raft.Configuration {
 	return raft.Configuration{Servers: []raft.Server{{Suffrage: raft.Voter, ID: raft.ServerID(d.ID), Address: address}}}
 }
 
-// requireEmpty returns an error for a directory with other files than those of the file system or an interrupted Create.
+// requireEmpty returns an error for a directory with other files than those of the file system or an
+// interrupted Create.
 func requireEmpty(path string) error {
 	passed := []string{"lost+found", lockFile, incompleteFile, incompleteFile + durable.Unfinished}
 	if isIncomplete(path) {
@@ -166,8 +168,8 @@ func requireEmpty(path string) error {
 	return err
 }
 
-// restart makes a directory's node the only voter of a cluster that starts from a state. It is complete once the snapshot exists: the next
-// start drops entries before the snapshot (dropReplaced).
+// restart makes a directory's node the only voter of a cluster that starts from a state. It is complete
+// once the snapshot exists: the next start drops entries before the snapshot (dropReplaced).
 func (d *Directory) restart(votes *voteStore, snapshots *snapshotStore, state *namespace.Namespace, term ids.Term) error {
 	if err := d.enter(state.Version()); err != nil {
 		return err

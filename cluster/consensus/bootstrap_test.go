@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAnInterruptedBootstrapIsRepeated interrupts it after each of its writes. The next attempt makes a cluster of one, with one id, and a
-// server that is started in between makes none.
+// TestAnInterruptedBootstrapIsRepeated interrupts it after each of its writes. The next attempt makes a
+// cluster of one, with one id, and a server that is started in between makes none.
 func TestAnInterruptedBootstrapIsRepeated(t *testing.T) {
 	steps := map[string]func(*testing.T, *Directory, *storage){
 		"after the identity": func(*testing.T, *Directory, *storage) {},

@@ -18,21 +18,25 @@ type Config struct {
 	Logger    *slog.Logger
 	// SnapshotEntries is the minimum number of log entries between two snapshots; 0: 8192.
 	SnapshotEntries uint64
-	// Elected receives true after a won election, and false at the end of leadership. Raft waits for the reader.
+	// Elected receives true after a won election, and false at the end of leadership. Raft waits for the
+	// reader.
 	Elected chan<- bool
 	// StepDown begins when the disk fails or hangs. From then on this node sends nothing to others.
 	StepDown *StepDown
 	// OnStore is called before entries are stored; nil disables it.
 	OnStore func()
-	// Wrote gets the time that each write of the log and of votes took; nil disables it.
+	// Wrote gets the time of each write of the log and of votes; nil disables it.
 	Wrote func(time.Duration)
-	// Writing does each write of the log and of votes durably; nil: a plain write. A simulation uses it to delay writes.
+	// Writing does each write of the log and of votes durably; nil: a plain write. A simulation uses it
+	// to delay writes.
 	Writing func(write func() error) error
-	// MinFree is the space in bytes to keep free on the disk. A part of it is a reserve (see the package documentation); 0: no reserve.
+	// MinFree is the space in bytes to keep free on the disk. A part of it is a reserve (see the package
+	// documentation); 0: no reserve.
 	MinFree uint64
 	// Fail gets the reason why this node cannot continue.
 	Fail func(error)
-	// CannotApply gets the error of an entry that this node cannot apply like the others (raftstore.NewFSM).
+	// CannotApply gets the error of an entry that this node cannot apply like the others
+	// (raftstore.NewFSM).
 	CannotApply func(error)
 	// Entries lets tests wrap the log on disk; nil: no wrapper.
 	Entries func(raft.LogStore) raft.LogStore

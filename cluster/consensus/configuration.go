@@ -61,8 +61,9 @@ func (r *Raft) VotersNumber() uint64 {
 	return max(hash.Sum64(), 1)
 }
 
-// Await waits for a change of the configuration, or another of raft's futures, and sorts its errors like those of a command
-// (raftstore.SortRaftError). A retry is safe: a change made already is made again with the same effect.
+// Await waits for a change of the configuration, or another of raft's futures, and sorts its errors like
+// those of a command (raftstore.SortRaftError). A retry is safe: a change made already is made again with
+// the same effect.
 func Await(ctx context.Context, future raft.Future) error {
 	done := make(chan error, 1)
 	go func() { done <- future.Error() }()
@@ -77,11 +78,12 @@ func Await(ctx context.Context, future raft.Future) error {
 	}
 }
 
-// AddVoterAndWait makes a server a voter at an address, and waits for the commit. Its errors are those of Await. timeout limits the wait
-// for a place in raft's queue.
+// AddVoterAndWait makes a server a voter at an address, and waits for the commit. Its errors are those of
+// Await. timeout limits the wait for a place in raft's queue.
 //
-// It adds another entry after the change. Raft sends the change before it counts the server's progress, and ignores a reply in between. If
-// the change needs that server, only a reply to a later entry commits it.
+// It adds another entry after the change. Raft sends the change before it counts the server's progress,
+// and ignores a reply in between. If the change needs that server, only a reply to a later entry commits
+// it.
 func (r *Raft) AddVoterAndWait(ctx context.Context, id raft.ServerID, address raft.ServerAddress, timeout time.Duration) error {
 	change := r.AddVoter(id, address, 0, timeout)
 	_ = r.Barrier(timeout)

@@ -25,8 +25,8 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// damagedOr returns a DamagedError, except for errors of the disk or about another version: these prove no damage, so nobody should move
-// files away.
+// damagedOr returns a DamagedError, except for errors of the disk or about another version: these prove
+// no damage, and files must not be moved away.
 func damagedOr(path string, err error) error {
 	failed := new(fs.PathError)
 	switch {

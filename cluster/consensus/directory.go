@@ -59,9 +59,9 @@ func (c *Claim) versions() version.Range {
 	return c.Versions
 }
 
-// OpenDirectory opens a data directory, or creates it. It returns an error for a directory that belongs to another node or program, or is
-// in use. It returns a [DamagedError] if parts are missing, and codec.ErrNewer or codec.ErrOlder, before any write, if the program does not
-// know the cluster's version.
+// OpenDirectory opens a data directory, or creates it. It returns an error for a directory that belongs
+// to another node or program, or is in use. It returns a [DamagedError] if parts are missing, and
+// codec.ErrNewer or codec.ErrOlder, before any write, if the program does not know the cluster's version.
 func OpenDirectory(path string, claim Claim) (*Directory, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !claim.Bootstrap && !claim.Joins {
 		return nil, noCluster(path)
@@ -88,7 +88,8 @@ type NoClusterError struct {
 
 func (e *NoClusterError) Error() string { return "data directory " + e.Dir + " " + e.Reason }
 
-// noCluster is the error for a directory without a cluster: a server with a lost disk must not bootstrap a second cluster beside its own.
+// noCluster is the error for a directory without a cluster: a server with a lost disk must not bootstrap
+// a second cluster beside its own.
 func noCluster(path string) error {
 	return &NoClusterError{path, "belongs to no cluster: to join one, give --token (--join if it has no certificates); to go on from a backup, " +
 		"use `lockfs restore`; only to make a new cluster, run `lockfs server init` once"}
@@ -155,7 +156,8 @@ func (d *Directory) followState(state *namespace.Namespace) error {
 	return nil
 }
 
-// enter records durably that the directory may have data of a cluster version. An older program must not open it.
+// enter records durably that the directory may have data of a cluster version. An older program must not
+// open it.
 func (d *Directory) enter(to uint32) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -187,7 +189,8 @@ func lockDirectory(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// identify reads the identity of the directory, or makes one for an empty directory. Other directories are refused.
+// identify reads the identity of the directory, or makes one for an empty directory. Other directories
+// are refused.
 func (d *Directory) identify(claim Claim) error {
 	id, err := loadIdentity(d.Path)
 	if err == nil {

@@ -20,14 +20,14 @@ const (
 // LeaderDiskLimit is how long a leader's disk may hang. Timeouts of requests to the leader are longer.
 const LeaderDiskLimit = leaderDiskTicks * diskTick
 
-// disk watches this node's writes. It counts time in ticks of its own: after a pause of the process it continues with a tick or two, and
-// the wall clock does not matter.
+// disk watches this node's writes. It counts time in ticks of its own: after a pause of the process it
+// continues with a tick or two, and the wall clock does not matter.
 type disk struct {
 	path     string
 	fatal    func(error)              // gets the reason why this process cannot continue
 	stepDown *StepDown                // begins then too, so that others need not wait for the end of the process
 	writing  func(func() error) error // does each write; nil: a plain write
-	wrote    func(time.Duration)      // gets the time that each write took; nil disables it
+	wrote    func(time.Duration)      // gets the time of each write; nil disables it
 	space    *diskReserve
 
 	mu      sync.Mutex
@@ -44,7 +44,8 @@ func newDisk(path string, fatal func(error), silence *StepDown, space *diskReser
 	}
 }
 
-// do writes, and waits while the disk is full. Any other failure ends the process: a voter that cannot write must not lead.
+// do writes, and waits while the disk is full. Any other failure ends the process: a voter that cannot
+// write must not lead.
 func (d *disk) do(write func() error) error {
 	err := d.space.retryWhenFull(func() error { return d.timed(write) })
 	if err != nil && !d.closed() && !d.space.closed() {
@@ -144,7 +145,8 @@ func (l *watchedLog) StoreLogs(entries []*raft.Log) error {
 	return l.disk.do(func() error { return l.LogStore.StoreLogs(entries) })
 }
 
-// DeleteRange is part of raft.LogStore. After an error raft would continue with entries that it believes deleted.
+// DeleteRange is part of raft.LogStore. After an error raft would continue with entries that it believes
+// deleted.
 func (l *watchedLog) DeleteRange(first, last uint64) error {
 	return l.disk.do(func() error { return l.LogStore.DeleteRange(first, last) })
 }

@@ -83,8 +83,8 @@ func (l failingLog) StoreLogs(entries []*raft.Log) error {
 	return l.LogStore.StoreLogs(entries)
 }
 
-// TestANodeWhoseDiskFailsEndsInOrder has raft want to keep a new term, as it does when others elect one of them. It would panic
-// if it was told that it cannot.
+// TestANodeWhoseDiskFailsEndsInOrder has raft want to keep a new term, as it does when others elect one
+// of them. It would panic if it was told that it cannot.
 func TestANodeWhoseDiskFailsEndsInOrder(t *testing.T) {
 	cfg := newSetup(t)
 	fails := new(atomic.Bool)
@@ -112,7 +112,8 @@ func TestANodeWhoseDiskFailsEndsInOrder(t *testing.T) {
 	}
 }
 
-// TestANodeWhoseDiskFailsAsItBeginsSaysSo has each write fail of which raft waits for as it begins, one at a time.
+// TestANodeWhoseDiskFailsAsItBeginsSaysSo has each write fail of which raft waits for as it begins, one
+// at a time.
 func TestANodeWhoseDiskFailsAsItBeginsSaysSo(t *testing.T) {
 	begun := newSetup(t)
 	require.NoError(t, begun.start(t).close())

@@ -18,13 +18,14 @@ import (
 const (
 	// maxReserve is enough for some segments of the log, and a snapshot of usual size.
 	maxReserve = 32 << 20
-	// spaceInterval is the time between two attempts of a waiting write, and between checks of the free space. File systems do not notify.
+	// spaceInterval is the time between two attempts of a waiting write, and between checks of the free
+	// space. File systems do not notify.
 	spaceInterval = 500 * time.Millisecond
 )
 
-// diskReserve watches the free space of a data directory's disk, and keeps a reserve file. When the disk is full, the reserve is deleted:
-// the log continues, and a snapshot frees space. A write without space even then waits. Nothing is acknowledged meanwhile; to callers the
-// disk is slow.
+// diskReserve watches the free space of a data directory's disk, and keeps a reserve file. When the disk
+// is full, the reserve is deleted: the log continues, and a snapshot frees space. A write without space
+// even then waits. Nothing is acknowledged meanwhile; to callers the disk is slow.
 type diskReserve struct {
 	dir     string
 	minFree uint64
@@ -49,8 +50,8 @@ func newDiskReserve(dir string, minFree uint64, logger *slog.Logger) *diskReserv
 	return s
 }
 
-// retryWhenFull repeats a write until there is space, or close. A failed write must be repeatable. The log refuses a repetition with
-// another error, and waits for space itself (wal.Log).
+// retryWhenFull repeats a write until there is space, or close. A failed write must be repeatable. The
+// log refuses a repetition with another error, and waits for space itself (wal.Log).
 func (r *diskReserve) retryWhenFull(write func() error) error {
 	err := write()
 	if !isNoSpace(err) {

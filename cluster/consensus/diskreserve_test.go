@@ -14,8 +14,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestANodeWhoseDiskIsFullGoesOnWhenThereIsSpace answers nothing that is not on disk meanwhile, says nothing as a leader, and
-// does not end.
+// TestANodeWhoseDiskIsFullGoesOnWhenThereIsSpace answers nothing that is not on disk meanwhile, says
+// nothing as a leader, and does not end.
 func TestANodeWhoseDiskIsFullGoesOnWhenThereIsSpace(t *testing.T) {
 	cfg := newSetup(t)
 	full := new(atomic.Bool)

@@ -12,15 +12,17 @@ import (
 const (
 	// minSilence is the least silence of a leader before it is probed, the same as raft's own timeout.
 	minSilence = heartbeatTimeout
-	// electionSpread spreads the probes of followers that lost contact at the same moment: two candidates at once would split the votes.
+	// electionSpread spreads the probes of followers that lost contact at the same moment: two candidates
+	// at once would split the votes.
 	electionSpread = 300 * time.Millisecond
 	// probeTimeout is how long the leader's host may take to refuse the connection.
 	probeTimeout = 500 * time.Millisecond
 )
 
-// electionTrigger starts an election early if the leader's process has surely ended: it has been silent for a heartbeat timeout, and its
-// host refuses connections. Raft alone waits up to three heartbeat timeouts, which suits a slow leader. A slow, stopped or unreachable
-// leader does not refuse connections, and raft decides as usual. A mistake does no harm: a voter in contact with a leader rejects other
+// electionTrigger starts an election early if the leader's process has surely ended: it has been silent
+// for a heartbeat timeout, and its host refuses connections. Raft alone waits up to three heartbeat
+// timeouts, which suits a slow leader. A slow, stopped or unreachable leader does not refuse connections,
+// and raft decides as usual. A mistake does no harm: a voter in contact with a leader rejects other
 // candidates (pre-vote).
 //
 // A follower that was stopped itself waits once more.

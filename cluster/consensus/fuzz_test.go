@@ -12,7 +12,8 @@ import (
 	"lockfs/test/fuzzing"
 )
 
-// FuzzIdentity reads anything as the file that says who a server is. What it takes it writes again, and reads as the same.
+// FuzzIdentity reads anything as the file that says who a server is. What it takes it writes again, and
+// reads as the same.
 func FuzzIdentity(f *testing.F) {
 	dir := f.TempDir()
 	id := newIdentity("a", "127.0.0.1:7420")

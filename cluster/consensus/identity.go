@@ -18,7 +18,8 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// IdentityFile has the identity of a data directory's node. Its presence means that the directory belongs to a cluster.
+// IdentityFile has the identity of a data directory's node. Its presence means that the directory belongs
+// to a cluster.
 const IdentityFile = "node.json"
 
 const identityVersion = 2
@@ -26,11 +27,13 @@ const identityVersion = 2
 // nodeName matches the characters of a host name.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 
-// ValidName reports whether a name has 1 to 63 letters, digits, '.', '_' and '-', with a letter or digit at both ends.
+// ValidName reports whether a name has 1 to 63 letters, digits, '.', '_' and '-', with a letter or digit
+// at both ends.
 func ValidName(name string) bool { return nodeName.MatchString(name) }
 
-// Identity is the identity of a voter for as long as its disk lives. The id is drawn with the data directory. So a node with a wiped disk
-// comes back under another id: raft must never meet a voter that has forgotten its votes.
+// Identity is the identity of a voter for as long as its disk lives. The id is drawn with the data
+// directory. So a node with a wiped disk comes back under another id: raft must never meet a voter that
+// has forgotten its votes.
 type Identity struct {
 	Version int    `json:"version"`
 	ID      string `json:"id"`
@@ -42,13 +45,15 @@ type Identity struct {
 	Joined bool `json:"joined"`
 	// Starts are the instances of the processes of this directory, the present one last, up to MaxStarts.
 	Starts []ids.Instance `json:"starts,omitempty"`
-	// Bootstrapping is set from the first file of a new cluster until Joined is set: the next attempt completes the rest.
+	// Bootstrapping is set from the first file of a new cluster until Joined is set: the next attempt
+	// completes the rest.
 	Bootstrapping bool `json:"bootstrapping,omitempty"`
 	// ClusterVersion is the newest cluster version in the directory; 0: 1.
 	ClusterVersion uint32 `json:"cluster_version,omitempty"`
 }
 
-// checkVersion returns codec.ErrNewer or codec.ErrOlder if a program with these cluster versions must not open the directory.
+// checkVersion returns codec.ErrNewer or codec.ErrOlder if a program with these cluster versions must not
+// open the directory.
 func (id *Identity) checkVersion(dir string, known version.Range) error {
 	if err := namespace.CheckVersion(max(id.ClusterVersion, 1), known); err != nil {
 		return fmt.Errorf("data directory %s, which stays as it is: %w", dir, err)

@@ -34,7 +34,8 @@ func instanceTransport(t *testing.T, own, follows ids.Instance) transport {
 	return opened
 }
 
-// TestOnlyOneProcessOfAServerCounts has a candidate and a leader, a, hear answers of the processes 1 and 2 of the server b.
+// TestOnlyOneProcessOfAServerCounts has a candidate and a leader, a, hear answers of the processes 1 and
+// 2 of the server b.
 func TestOnlyOneProcessOfAServerCounts(t *testing.T) {
 	t.Parallel()
 	a := instanceTransport(t, 7, 1)

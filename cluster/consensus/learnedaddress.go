@@ -6,9 +6,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// LearnedAddresses are addresses of servers that differ from the configuration: a majority has to find each other before it can commit
-// changed addresses. They are hints, dropped as soon as the server does not answer there or the configuration changes. Safety rests on the
-// server that answers, not on its address.
+// LearnedAddresses are addresses of servers that differ from the configuration: a majority has to find
+// each other before it can commit changed addresses. They are hints, dropped as soon as the server does
+// not answer there or the configuration changes. Safety rests on the server that answers, not on its
+// address.
 type LearnedAddresses struct {
 	mu         sync.Mutex
 	learned    map[raft.ServerID]learnedAddress

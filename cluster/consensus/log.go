@@ -34,9 +34,10 @@ func openLog(path string, snapshot position, used bool, logger *slog.Logger, spa
 	return log, sizes, nil
 }
 
-// dropReplaced deletes a log that ends before the snapshot, because it has no gaps and raft continues after the snapshot. It also deletes a
-// log with another entry at the snapshot's end: that one was never committed. Such a log is left if the process ended between a leader's
-// snapshot and the end of the log before it.
+// dropReplaced deletes a log that ends before the snapshot, because it has no gaps and raft continues
+// after the snapshot. It also deletes a log with another entry at the snapshot's end: that one was never
+// committed. Such a log is left if the process ended between a leader's snapshot and the end of the log
+// before it.
 func dropReplaced(log raft.LogStore, snapshot position) (dropped bool, err error) {
 	first, err := log.FirstIndex()
 	if err != nil {
@@ -55,7 +56,8 @@ func dropReplaced(log raft.LogStore, snapshot position) (dropped bool, err error
 	return true, log.DeleteRange(first, last)
 }
 
-// checkEntries reads every entry of the log, which must continue the snapshot without a gap, and returns their sizes.
+// checkEntries reads every entry of the log, which must continue the snapshot without a gap, and returns
+// their sizes.
 func checkEntries(log raft.LogStore, snapshot ids.Index) (sizes entrySizes, err error) {
 	first, err := log.FirstIndex()
 	if err != nil {

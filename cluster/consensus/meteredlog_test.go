@@ -10,7 +10,8 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// TestSizesOfEntries compares what is known of a log's entries with the log itself, whatever was stored in it and cut from it.
+// TestSizesOfEntries compares what is known of a log's entries with the log itself, whatever was stored
+// in it and cut from it.
 func TestSizesOfEntries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		silence := NewStepDown()

@@ -16,8 +16,8 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// Raft's timeouts leave room for a slow fsync: heartbeats wait for the disk too (see the package documentation), and an election because of
-// a slow disk does not help.
+// Raft's timeouts leave room for a slow fsync: heartbeats wait for the disk too (see the package
+// documentation), and an election because of a slow disk does not help.
 const (
 	heartbeatTimeout = 750 * time.Millisecond
 	electionTimeout  = 750 * time.Millisecond
@@ -25,8 +25,8 @@ const (
 	commitTimeout    = 200 * time.Millisecond // with less, idle servers would be busy
 )
 
-// Open starts raft on a data directory, which must stay open. It does not start [Raft.TakeSnapshots] and [Raft.WatchDisk]. The error is a
-// [DamagedError] if the directory is damaged.
+// Open starts raft on a data directory, which must stay open. It does not start [Raft.TakeSnapshots] and
+// [Raft.WatchDisk]. The error is a [DamagedError] if the directory is damaged.
 func Open(dir *Directory, cfg Config) (*Raft, error) {
 	files, state, err := openStorage(dir, &cfg)
 	if err != nil {
@@ -84,7 +84,8 @@ func (r *Raft) newRaft(fsm raft.FSM, logs raft.LogStore) (begun *raft.Raft, err 
 	return begun, err
 }
 
-// recordVersion records a new cluster version. Like the log it waits for space: a full disk is no reason to end.
+// recordVersion records a new cluster version. Like the log it waits for space: a full disk is no reason
+// to end.
 func (r *Raft) recordVersion(enter func(to uint32) error) func(to uint32) error {
 	return func(to uint32) error {
 		err := r.files.space.retryWhenFull(func() error { return enter(to) })
@@ -128,7 +129,8 @@ func (r *Raft) FreeSpace() (free, minFree uint64) {
 // IsFull reports whether a write waits for space: then this node takes no part in the cluster.
 func (r *Raft) IsFull() bool { return r.files.space.isFull() }
 
-// WatchDisk ends the process when a write takes too long, sooner on a leader with followers, until raft is closed.
+// WatchDisk ends the process when a write takes too long, sooner on a leader with followers, until raft
+// is closed.
 func (r *Raft) WatchDisk() {
 	r.files.disk.watch(func() bool { return r.State() == raft.Leader && len(r.VoterIDs()) > 1 })
 }

@@ -18,16 +18,17 @@ const (
 	maxUnwrittenBytes = 8 << 20
 )
 
-// parallelLog lets followers write an entry in parallel to the leader (Ongaro, Consensus: Bridging Theory and Practice, section 10.2.1).
-// Raft replicates an entry after its log has stored it, and then counts the leader's copy. This log returns at once for a leader's
-// commands, and writes them in the background. So raft may commit an entry with too few copies on disk. Until the entry is on this disk,
-// nothing acts on that:
+// parallelLog lets followers write an entry in parallel to the leader (Ongaro, Consensus: Bridging Theory
+// and Practice, section 10.2.1). Raft replicates an entry after its log has stored it, and then counts
+// the leader's copy. This log returns at once for a leader's commands, and writes them in the background.
+// So raft may commit an entry with too few copies on disk. Until the entry is on this disk, nothing acts
+// on that:
 //
 //   - The state machine waits (parallelFSM), and with it all readers and callers.
 //   - Followers do not learn of the commit (transport).
-//   - Nothing is stored in a later term: neither the term itself nor a vote (voteStore). So a leader elected with or without this node's
-//     vote has the entry, unless this node lost it in a crash before it was on disk. Then nothing had acted on it, and it was never
-//     committed.
+//   - Nothing is stored in a later term: neither the term itself nor a vote (voteStore). So a leader
+//     elected with or without this node's vote has the entry, unless this node lost it in a crash before
+//     it was on disk. Then nothing had acted on it, and it was never committed.
 //
 // Entries for raft itself, and those of another leader, are on disk when they are stored.
 type parallelLog struct {
@@ -213,8 +214,8 @@ type parallelFSM struct {
 	log *parallelLog
 }
 
-// Apply returns the result, or an error if the entry will not get to the disk: then this node applies nothing more, though raft continues
-// to count.
+// Apply returns the result, or an error if the entry will not get to the disk: then this node applies
+// nothing more, though raft continues to count.
 func (f parallelFSM) Apply(entry *raft.Log) any {
 	if err := f.log.await(ids.Index(entry.Index)); err != nil {
 		return err

@@ -47,7 +47,8 @@ func begins(t *testing.T, do func() error) (end func() error) {
 	}
 }
 
-// TestEarlyEntriesHaveABoundInBytes: one that comes when there is too much in memory waits for the disk, and so learns that it has failed.
+// TestEarlyEntriesHaveABoundInBytes: one that comes when there is too much in memory waits for the disk,
+// and so learns that it has failed.
 func TestEarlyEntriesHaveABoundInBytes(t *testing.T) {
 	failure := errors.New("no disk")
 	disk := stoppedDisk{raft.NewInmemStore(), make(chan error)}
@@ -178,8 +179,9 @@ func TestNoSnapshotAfterAFailedWrite(t *testing.T) {
 	log.close()
 }
 
-// TestPowerCuts has machines lose what is not on their disks, leaders above all, whose disks are slower than their
-// followers'. No entry that was acknowledged is lost, and nowhere and never is another one applied in the place of one.
+// TestPowerCuts has machines lose what is not on their disks, leaders above all, whose disks are slower
+// than their followers'. No entry that was acknowledged is lost, and nowhere and never is another one
+// applied in the place of one.
 func TestPowerCuts(t *testing.T) {
 	t.Parallel()
 	const cuts = 25

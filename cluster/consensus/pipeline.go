@@ -6,7 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// appendPipeline sends entries to a server without waiting for replies. It handles messages like single ones.
+// appendPipeline sends entries to a server without waiting for replies. It handles messages like single
+// ones.
 type appendPipeline struct {
 	raft.AppendPipeline
 	prepare func(*raft.AppendEntriesRequest) error // before it is sent
@@ -43,8 +44,8 @@ func (p *appendPipeline) Close() error {
 	return p.AppendPipeline.Close()
 }
 
-// check forwards replies. A reply of another server ends the pipeline without a word to raft: any reply, even with an error, would count as
-// contact with the server.
+// check forwards replies. A reply of another server ends the pipeline without a word to raft: any reply,
+// even with an error, would count as contact with the server.
 func (p *appendPipeline) check() {
 	for {
 		select {

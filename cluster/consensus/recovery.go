@@ -20,8 +20,9 @@ import (
 
 // Recovery makes a cluster of one of a voter left of a cluster without a quorum.
 //
-// It treats all entries of the voter's log as committed. Those on a majority of disks are among them if this log is the newest of enough
-// voters ([Recovery.MissingVoters]). Others were never acknowledged, or only by lost voters.
+// It treats all entries of the voter's log as committed. Those on a majority of disks are among them if
+// this log is the newest of enough voters ([Recovery.MissingVoters]). Others were never acknowledged, or
+// only by lost voters.
 type Recovery struct {
 	// State is the voter's whole state.
 	State *namespace.Namespace
@@ -35,8 +36,8 @@ type Recovery struct {
 	configurations []raft.Configuration // newest first, and the one before if known
 }
 
-// Position is the end of a log. A log is newer if its last entry has a later term, or a higher index in the same term (Ongaro, section
-// 3.6.1). Among enough voters, the newest log has every committed entry.
+// Position is the end of a log. A log is newer if its last entry has a later term, or a higher index in
+// the same term (Ongaro, section 3.6.1). Among enough voters, the newest log has every committed entry.
 type Position struct {
 	Term  ids.Term
 	Index ids.Index
@@ -92,9 +93,10 @@ func (r *Recovery) Voters() []raft.Server {
 	return slices.DeleteFunc(slices.Clone(r.configurations[0].Servers), func(s raft.Server) bool { return s.Suffrage != raft.Voter })
 }
 
-// MissingVoters returns how many more voters have to be compared, none with a newer log, to be sure that this voter has everything
-// acknowledged. compared are the ids of the others compared so far. Each majority has one of these voters, in the newest configuration and
-// in the one before, because the newest may never have been committed.
+// MissingVoters returns how many more voters have to be compared, none with a newer log, to be sure that
+// this voter has everything acknowledged. compared are the ids of the others compared so far. Each
+// majority has one of these voters, in the newest configuration and in the one before, because the newest
+// may never have been committed.
 func (r *Recovery) MissingVoters(compared []string) (misses int) {
 	for _, configuration := range r.configurations {
 		voters, known := 0, 0
@@ -113,8 +115,9 @@ func (r *Recovery) MissingVoters(compared []string) (misses int) {
 	return misses
 }
 
-// Do turns the directory into a cluster of one with a rebased state (namespace.BeginAnew), and returns its first index. After an error the
-// directory is as it was, or done. The error is namespace.ErrClockBehind if now is behind the numbers of the state; pastClock accepts that.
+// Do turns the directory into a cluster of one with a rebased state (namespace.BeginAnew), and returns
+// its first index. After an error the directory is as it was, or done. The error is
+// namespace.ErrClockBehind if now is behind the numbers of the state; pastClock accepts that.
 func (r *Recovery) Do(now time.Time, pastClock bool) (ids.Index, error) {
 	cluster := NewClusterID()
 	if err := r.State.BeginAnew(now, namespace.Anew{Cluster: cluster, Survivor: r.dir.Name, PastClock: pastClock}); err != nil {

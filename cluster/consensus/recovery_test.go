@@ -30,7 +30,8 @@ func (v *voter) has(t testing.TB, name string) bool {
 	return result.GetCode() == storepb.Code_OK
 }
 
-// TestARecoveredVoterHasAllOfItsLog: of its snapshot and of what came after it. It goes on far above, also after a restart.
+// TestARecoveredVoterHasAllOfItsLog: of its snapshot and of what came after it. It goes on far above,
+// also after a restart.
 func TestARecoveredVoterHasAllOfItsLog(t *testing.T) {
 	cfg := usedDirectory(t)
 	before, err := Inspect(cfg.path)

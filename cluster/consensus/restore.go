@@ -14,8 +14,8 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// restoreSnapshot returns the state and last entry of the newest snapshot, the one that raft starts from. With an older one and a log
-// truncated after the newest, entries would be missing.
+// restoreSnapshot returns the state and last entry of the newest snapshot, the one that raft starts from.
+// With an older one and a log truncated after the newest, entries would be missing.
 func restoreSnapshot(dir string, store *snapshotStore) (state *namespace.Namespace, last position, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, snapshotDir))
 	if err != nil {

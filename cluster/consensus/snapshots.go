@@ -18,7 +18,8 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// snapshotPiece is how many bytes of a snapshot are written without a sync. The log shares the disk, and its writes wait for earlier ones.
+// snapshotPiece is how many bytes of a snapshot are written without a sync. The log shares the disk, and
+// its writes wait for earlier ones.
 const snapshotPiece = 8 << 20
 
 // keptSnapshots is how many of the newest are kept.
@@ -115,8 +116,8 @@ func (s *snapshotStore) describeNewest() error {
 	return nil
 }
 
-// describe caches the description of the newest snapshot, so that readers do not wait for the disk. A deleted snapshot has a newer
-// successor, described next.
+// describe caches the description of the newest snapshot, so that readers do not wait for the disk. A
+// deleted snapshot has a newer successor, described next.
 func (s *snapshotStore) describe(index uint64, id string) {
 	if figures := figuresOf(index, filepath.Join(s.dir, id, stateFile)); figures != nil {
 		s.figure.Store(figures)

@@ -17,16 +17,16 @@ const (
 	defaultSnapshotEntries = 8192
 	defaultSnapshotBytes   = 64 << 20
 	snapshotInterval       = 2 * time.Second // between checks of the number of entries
-	// Limits while the disk is short of space. They apply to a small state only: the snapshots of a large one take more space than the log,
-	// and would never end.
+	// Limits while the disk is short of space. They apply to a small state only: the snapshots of a large
+	// one take more space than the log, and would never end.
 	shortSnapshotEntries = 1024
 	shortSnapshotBytes   = 4 << 20
 	// A snapshot writes the whole state: its cost is spread over an entry for so many inodes.
 	inodesPerEntry = 8
 )
 
-// TakeSnapshots takes due snapshots until ctx ends. Raft itself counts only entries, whose sizes differ from some bytes to a quarter of a
-// MiB.
+// TakeSnapshots takes due snapshots until ctx ends. Raft itself counts only entries, whose sizes differ
+// from some bytes to a quarter of a MiB.
 func (r *Raft) TakeSnapshots(ctx context.Context) {
 	ticker := time.NewTicker(snapshotInterval)
 	defer ticker.Stop()
@@ -51,8 +51,8 @@ func (r *Raft) TakeSnapshots(ctx context.Context) {
 	}
 }
 
-// snapshotDue reports whether enough was applied since the last snapshot. slack, from 0 to 1, spreads the snapshots of nodes, which all
-// have the same log.
+// snapshotDue reports whether enough was applied since the last snapshot. slack, from 0 to 1, spreads the
+// snapshots of nodes, which all have the same log.
 func (r *Raft) snapshotDue(slack float64) bool {
 	last, applied := uint64(r.files.snapshots.last().index), r.AppliedIndex()
 	if applied <= last {
@@ -77,8 +77,8 @@ func (r *Raft) takeSnapshotFromReserve() (taken bool) {
 	return r.files.space.short.Load() && r.files.space.release() && r.takeSnapshot()
 }
 
-// snapshotEntries returns the number of entries between snapshots, and kept after one. It is a small number times a power of two, so it
-// seldom changes.
+// snapshotEntries returns the number of entries between snapshots, and kept after one. It is a small
+// number times a power of two, so it seldom changes.
 func (r *Raft) snapshotEntries() uint64 {
 	entries := cmp.Or(r.cfg.SnapshotEntries, defaultSnapshotEntries)
 	if r.files.space.short.Load() {
@@ -98,7 +98,8 @@ func (r *Raft) snapshotBytes() (bytes uint64) {
 	return max(bytes, cmp.Or(r.cfg.snapshotBytes, r.files.space.logShare()))
 }
 
-// trailingEntries returns how many entries stay after a snapshot: the newest ones, up to the least size between two snapshots.
+// trailingEntries returns how many entries stay after a snapshot: the newest ones, up to the least size
+// between two snapshots.
 func (r *Raft) trailingEntries() uint64 {
 	entries, most := r.snapshotEntries(), cmp.Or(r.cfg.snapshotBytes, r.files.space.logShare())
 	if r.files.sizes.between(0, math.MaxUint64-1) > most {
@@ -107,8 +108,8 @@ func (r *Raft) trailingEntries() uint64 {
 	return entries
 }
 
-// logShare returns the least size of the log between snapshots. It is less on a small disk, which has to hold the log twice and three
-// states, and while space is short.
+// logShare returns the least size of the log between snapshots. It is less on a small disk, which has to
+// hold the log twice and three states, and while space is short.
 func (r *diskReserve) logShare() uint64 {
 	if r.short.Load() {
 		return shortSnapshotBytes

@@ -80,8 +80,9 @@ func TestSnapshotsOfManyLocksAreSeldom(t *testing.T) {
 	require.EqualValues(t, 40, v.trailingEntries())
 }
 
-// TestLargeContentsStayBounded writes much more than may be left of it, a file at a time: on disk there are the state, the log
-// since the last snapshot and what is left behind that; in memory, the state and the newest entries.
+// TestLargeContentsStayBounded writes much more than may be left of it, a file at a time: on disk there
+// are the state, the log since the last snapshot and what is left behind that; in memory, the state and
+// the newest entries.
 func TestLargeContentsStayBounded(t *testing.T) {
 	const snapshotBytes = 4 << 20
 	cfg := newSetup(t)

@@ -23,8 +23,8 @@ type storage struct {
 	snapshot  position // last entry of the newest one at the start; index 0: none
 }
 
-// openStorage checks all files before raft relies on them. It returns the state of the newest snapshot, or an empty one. The disk is not
-// watched yet.
+// openStorage checks all files before raft relies on them. It returns the state of the newest snapshot,
+// or an empty one. The disk is not watched yet.
 func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, error) {
 	snapshots, err := openSnapshots(dir.Path, cfg.Logger)
 	if err != nil {

@@ -72,8 +72,8 @@ func TestDamageIsRefused(t *testing.T) {
 	cfg.start(t)
 }
 
-// requireSound requires that a file is named with which nothing is started, and says neither that it is damaged nor that
-// anything is to be moved away.
+// requireSound requires that a file is named with which nothing is started, and says neither that it is
+// damaged nor that anything is to be moved away.
 func requireSound(t *testing.T, cfg setup, path, what string) {
 	t.Helper()
 	v, err := cfg.open(t.Context())

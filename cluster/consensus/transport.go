@@ -14,9 +14,9 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// transport is raft's network transport without the heartbeat fast path (hashicorp/raft#695). It sends only commit indexes allowed by
-// parallelLog, and nothing after a step-down. It dials learned addresses, and rejects replies of other servers: addresses change, and one
-// vote or copy must not count twice.
+// transport is raft's network transport without the heartbeat fast path (hashicorp/raft#695). It sends
+// only commit indexes allowed by parallelLog, and nothing after a step-down. It dials learned addresses,
+// and rejects replies of other servers: addresses change, and one vote or copy must not count twice.
 type transport struct {
 	network
 	self      raft.ServerID
@@ -35,8 +35,8 @@ var (
 	errFull        = errors.New("the disk of this node is full")
 )
 
-// maySend returns an error if nothing may be sent. A leader with a full disk sends nothing, so it loses leadership within a lease, whatever
-// is only in its memory, and another one can be elected.
+// maySend returns an error if nothing may be sent. A leader with a full disk sends nothing, so it loses
+// leadership within a lease, whatever is only in its memory, and another one can be elected.
 func (t transport) maySend() error {
 	if t.stepDown.Begun() {
 		return errSteppedDown
@@ -62,10 +62,11 @@ func (t transport) Close() error {
 	return t.network.Close()
 }
 
-// EncodePeer is part of raft.Transport. It encodes a server's id and address, and this process: ID#INSTANCE@ADDRESS. A follower stores its
-// vote as these bytes, and repeats the vote of a term without a look at the log. So only a request of the same process may have the same
-// bytes: not a copy of the server, nor another server that took over the address. A process asks once in a term, because it stores a new
-// term first.
+// EncodePeer is part of raft.Transport. It encodes a server's id and address, and this process:
+// ID#INSTANCE@ADDRESS. A follower stores its vote as these bytes, and repeats the vote of a term without
+// a look at the log. So only a request of the same process may have the same bytes: not a copy of the
+// server, nor another server that took over the address. A process asks once in a term, because it stores
+// a new term first.
 func (t transport) EncodePeer(id raft.ServerID, address raft.ServerAddress) []byte {
 	if id == t.self {
 		id += raft.ServerID(instanceMark + strconv.FormatUint(uint64(t.instance), 16))
@@ -156,8 +157,9 @@ func (t transport) RequestVote(
 	return t.reach(id, to, resp, func(at raft.ServerAddress) error { return t.network.RequestVote(id, at, req, resp) })
 }
 
-// InstallSnapshot is part of raft.Transport. Its reply names no server, so this one is identified before: another server would go back to
-// the snapshot. A follower does nothing else until the snapshot is complete, or ends.
+// InstallSnapshot is part of raft.Transport. Its reply names no server, so this one is identified before:
+// another server would go back to the snapshot. A follower does nothing else until the snapshot is
+// complete, or ends.
 func (t transport) InstallSnapshot(
 	id raft.ServerID, to raft.ServerAddress, req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
@@ -172,7 +174,8 @@ func (t transport) InstallSnapshot(
 	return err
 }
 
-// TimeoutNow is part of raft.Transport. Its reply names no server; an election by another server does no harm.
+// TimeoutNow is part of raft.Transport. Its reply names no server; an election by another server does no
+// harm.
 func (t transport) TimeoutNow(id raft.ServerID, to raft.ServerAddress, req *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
 	return t.network.TimeoutNow(id, t.addresses.Of(id, to), req, resp)
 }
@@ -187,7 +190,8 @@ func (t transport) reach(id raft.ServerID, configured raft.ServerAddress, answer
 	return t.accept(id, at, answer)
 }
 
-// accept returns nil for a reply of the server itself, from the process that counts. Otherwise the learned address is dropped.
+// accept returns nil for a reply of the server itself, from the process that counts. Otherwise the
+// learned address is dropped.
 func (t transport) accept(id raft.ServerID, at raft.ServerAddress, answer raft.WithRPCHeader) error {
 	err := ofServer(id, at, answer)
 	if err == nil {
@@ -207,8 +211,8 @@ func (t transport) follow(id raft.ServerID, at raft.ServerAddress, answer raft.W
 	return t.instances.Follow(id, at, instance)
 }
 
-// identify returns nil if the server itself answers at an address. It asks for a pre-vote in term 0, which raft never does
-// (appendGate.identify).
+// identify returns nil if the server itself answers at an address. It asks for a pre-vote in term 0,
+// which raft never does (appendGate.identify).
 func (t transport) identify(id raft.ServerID, at raft.ServerAddress) error {
 	if err := t.maySend(); err != nil {
 		return err
@@ -277,8 +281,9 @@ func newTransport(cfg *Config, dir *Directory, files *storage) raft.Transport {
 	return t
 }
 
-// maxBatch is how many bytes of entries a leader sends at once, unless a single entry has more. Raft limits only their number to 64, which
-// may be 16 MiB: too much for a slow link, and for the memory of both sides.
+// maxBatch is how many bytes of entries a leader sends at once, unless a single entry has more. Raft
+// limits only their number to 64, which may be 16 MiB: too much for a slow link, and for the memory of
+// both sides.
 const maxBatch = 2 << 20
 
 // limitBatch removes excess entries from a request. Raft continues after its last entry.

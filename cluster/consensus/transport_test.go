@@ -99,7 +99,8 @@ func TestAnotherServersAnswersCountForNothing(t *testing.T) {
 	require.Equal(t, raft.ServerAddress("127.0.0.1:2"), addresses.Of("c", "127.0.0.1:2"), "the configuration has another one since")
 }
 
-// TestAServerThatGoesBackIsNotLookedForWhereItWas has one move and go back, as the configuration says, while nobody looks for it.
+// TestAServerThatGoesBackIsNotLookedForWhereItWas has one move and go back, as the configuration says,
+// while nobody looks for it.
 func TestAServerThatGoesBackIsNotLookedForWhereItWas(t *testing.T) {
 	addresses := NewLearnedAddresses()
 	configure := func(at raft.ServerAddress) {

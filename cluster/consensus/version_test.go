@@ -31,7 +31,8 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// TestDataOfAnotherVersionStaysAsItIs has the data directory of a cluster at the second version, and programs that do not know it.
+// TestDataOfAnotherVersionStaysAsItIs has the data directory of a cluster at the second version, and
+// programs that do not know it.
 func TestDataOfAnotherVersionStaysAsItIs(t *testing.T) {
 	s := newSetup(t)
 	s.claim.Versions = version.Range{Oldest: 1, Newest: 2}

@@ -9,7 +9,8 @@ import (
 	"os"
 )
 
-// A bbolt file begins with two pages that describe the newest state in turn (go.etcd.io/bbolt, internal/common/meta.go).
+// A bbolt file begins with two pages that describe the newest state in turn (go.etcd.io/bbolt,
+// internal/common/meta.go).
 const (
 	boltMagic      = 0xED0CDAED
 	boltPageHead   = 16 // bytes of a page before its content
@@ -19,8 +20,9 @@ const (
 	boltMetaSize   = 64
 )
 
-// checkMetaPages requires two intact pages of consecutive transactions. bbolt itself accepts one, and would go back to an older state, with
-// an older vote. A crash cannot damage one of them, because its relevant part is within a sector.
+// checkMetaPages requires two intact pages of consecutive transactions. bbolt itself accepts one, and
+// would go back to an older state, with an older vote. A crash cannot damage one of them, because its
+// relevant part is within a sector.
 func checkMetaPages(path string) error {
 	file, err := os.Open(path)
 	if err != nil {

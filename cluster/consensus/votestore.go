@@ -19,8 +19,9 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// voteStore keeps the current term and the last vote in one record with a checksum. Raft writes term and candidate of a vote one after the
-// other. A crash between the two would leave a vote of one term with the candidate of another (hashicorp/raft#661).
+// voteStore keeps the current term and the last vote in one record with a checksum. Raft writes term and
+// candidate of a vote one after the other. A crash between the two would leave a vote of one term with
+// the candidate of another (hashicorp/raft#661).
 type voteStore struct {
 	bolt   *raftboltdb.BoltStore
 	log    *parallelLog // flushed before the next term begins
@@ -65,7 +66,8 @@ func openVotes(path string, used bool) (*voteStore, error) {
 // Close is not part of raft.StableStore.
 func (v *voteStore) Close() error { return v.bolt.Close() }
 
-// SetUint64 is part of raft.StableStore. If the disk fails, it ends raft's goroutine: a node that cannot store a term takes no part in it.
+// SetUint64 is part of raft.StableStore. If the disk fails, it ends raft's goroutine: a node that cannot
+// store a term takes no part in it.
 func (v *voteStore) SetUint64(key []byte, value uint64) error {
 	switch string(key) {
 	case keyVoteTerm:
@@ -151,7 +153,8 @@ func loadVotes(bolt *raftboltdb.BoltStore, used bool) (votes, error) {
 	return votes{ids.Term(binary.BigEndian.Uint64(record)), ids.Term(binary.BigEndian.Uint64(record[8:])), record[16:]}, nil
 }
 
-// checkVotes checks the file before it is used. Damage in a memory-mapped file can cause a fault or a panic, and does so here.
+// checkVotes checks the file before it is used. Damage in a memory-mapped file can cause a fault or a
+// panic, and does so here.
 func checkVotes(path string, used bool) (err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -215,8 +218,8 @@ func checkPages(path string, size int64) (err error) {
 // votesBucket is raft-boltdb's bucket for term and vote.
 const votesBucket = "conf"
 
-// hasBuckets reports whether a file has the buckets of raft-boltdb. They are made after the file, and the process may have been killed in
-// between.
+// hasBuckets reports whether a file has the buckets of raft-boltdb. They are made after the file, and the
+// process may have been killed in between.
 func hasBuckets(path string) (has bool, err error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})
 	if err != nil {

@@ -44,7 +44,8 @@ func requireVotes(t testing.TB, votes *voteStore, current, term uint64, candidat
 	require.Equal(t, candidate, string(name))
 }
 
-// TestVotesWhoseFileWasBegunOnly: a process was killed after it had created the file, and before the file could hold a record.
+// TestVotesWhoseFileWasBegunOnly: a process was killed after it had created the file, and before the file
+// could hold a record.
 func TestVotesWhoseFileWasBegunOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), votesFile)
 	db, err := bbolt.Open(path, 0o600, nil)
@@ -58,8 +59,8 @@ func TestVotesWhoseFileWasBegunOnly(t *testing.T) {
 	require.NoError(t, votes.Close())
 }
 
-// TestVotesWithFlippedBitsAreNotBelieved flips bits of what says which record is the newest, and of the record itself: either
-// the node refuses the file, or the votes are the same.
+// TestVotesWithFlippedBitsAreNotBelieved flips bits of what says which record is the newest, and of the
+// record itself: either the node refuses the file, or the votes are the same.
 func TestVotesWithFlippedBitsAreNotBelieved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), votesFile)
 	votes, err := openVotes(path, false)

@@ -16,15 +16,16 @@ import (
 // Joined is the result of a join.
 type Joined struct {
 	Credentials *identity.Credentials
-	SquashRoot  bool // root of this host is nobody
+	SquashRoot  bool // root of this host is squashed
 }
 
-// Join makes this host join with a token, under a name, and stores its identity in a directory. A server gets the request only after a
-// proof that the leader accepts it as a server, and that it knows the token. The secret of the token never leaves the host
-// (identity.Secret.Sign). Join retries until ctx ends. A repetition after a crash or a lost reply has the same result.
+// Join makes this host join with a token, under a name, and stores its identity in a directory. A server
+// gets the request only after a proof that the leader accepts it as a server, and that it knows the
+// token. The secret of the token never leaves the host (identity.Secret.Sign). Join retries until ctx
+// ends. A repetition after a crash or a lost reply has the same result.
 //
-// keep gets the seal key of a server before there is an identity; it may be nil for a client. The error is a *rpc.RefusedError if the
-// cluster refuses.
+// keep gets the seal key of a server before there is an identity; it may be nil for a client. The error
+// is a *rpc.RefusedError if the cluster refuses.
 func Join(ctx context.Context, token *identity.Token, host, dir string, keep func(identity.SealKey) error) (*Joined, error) {
 	name, err := identity.ParseName(token.Role, host)
 	if err != nil {
@@ -81,8 +82,8 @@ func discover(ctx context.Context, token *identity.Token) (*x509.Certificate, er
 	return nil, fmt.Errorf("no server that the token names can be believed: %w", errors.Join(failures...))
 }
 
-// ask requests a certificate from the node of this process, if any, and from servers among the peers, and follows the leader. Without a
-// token (nil), the host has joined before. It closes the peers.
+// ask requests a certificate from the node of this process, if any, and from servers among the peers, and
+// follows the leader. Without a token (nil), the host has joined before. It closes the peers.
 func ask(
 	ctx context.Context, near rpc.Node, peers *rpc.Peers, servers []string, key *identity.Key, name identity.Name, token *identity.Token,
 ) (*clusterpb.EnrollReply, error) {

@@ -11,7 +11,8 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// MountRenewer is the Renewer of a host without the cluster's state. Keepalives bring its knowledge of the cluster.
+// MountRenewer is the Renewer of a host without the cluster's state. Keepalives bring its knowledge of
+// the cluster.
 type MountRenewer struct {
 	*Renewer
 	logger *slog.Logger
@@ -35,8 +36,8 @@ func ForMount(credentials *identity.Credentials, logger *slog.Logger) *MountRene
 	return m
 }
 
-// freshFor is how long the members of a keepalive's roster count. Later, for instance after a suspend, servers have to prove their
-// membership.
+// freshFor is how long the members of a keepalive's roster count. Later, for instance after a suspend,
+// servers have to prove their membership.
 const freshFor = time.Minute
 
 func (m *MountRenewer) isFresh() bool {
@@ -89,7 +90,7 @@ func (m *MountRenewer) setRoster(said *clusterpb.Roster) {
 // Known is closed once a keepalive was answered, and RootSquashed is valid.
 func (m *MountRenewer) Known() <-chan struct{} { return m.updated }
 
-// RootSquashed reports whether root of this host is nobody, by the last keepalive.
+// RootSquashed reports whether root of this host is squashed, by the last keepalive.
 func (m *MountRenewer) RootSquashed() bool { return m.rootSquashed.Load() }
 
 // now returns cluster time by the last keepalive, or the zero time.

@@ -23,8 +23,9 @@ const (
 	rejectedPause = 10 * time.Second // between renewals after rejections
 )
 
-// Renewer renews the certificate of this host: after two thirds of its validity, when another CA signs, and when a server rejects this
-// host, for instance because its certificate has expired. Connections are not lost.
+// Renewer renews the certificate of this host: after two thirds of its validity, when another CA signs,
+// and when a server rejects this host, for instance because its certificate has expired. Connections are
+// not lost.
 type Renewer struct {
 	credentials *identity.Credentials
 	judge       identity.Verifier
@@ -41,8 +42,9 @@ type Renewer struct {
 	rejected bool                 // a server has rejected this host
 }
 
-// ForServer returns the renewer of a server. It asks the node of this process first, which may lead: after the expiry a connection to
-// itself would be refused. Then it asks the current servers. refused gets each refusal by the cluster.
+// ForServer returns the renewer of a server. It asks the node of this process first, which may lead:
+// after the expiry a connection to itself would be refused. Then it asks the current servers. refused
+// gets each refusal by the cluster.
 func ForServer(
 	credentials *identity.Credentials, judge identity.Verifier, near rpc.Node, servers func() []string, refused func(error), logger *slog.Logger,
 ) *Renewer {
@@ -159,8 +161,9 @@ func (r *Renewer) untilDue() time.Duration {
 // renewTime limits one attempt.
 const renewTime = 10 * time.Second
 
-// renew gets a new certificate, unless another process of this host has one. A host with a doubtful certificate asks without it. Other
-// hosts do so at each second attempt only, because many strangers may ask there too.
+// renew gets a new certificate, unless another process of this host has one. A host with a doubtful
+// certificate asks without it. Other hosts do so at each second attempt only, because many strangers may
+// ask there too.
 func (r *Renewer) renew(ctx context.Context, turned, without bool) error {
 	if err := r.credentials.Reload(); err != nil {
 		return err

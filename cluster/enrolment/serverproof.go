@@ -133,7 +133,8 @@ func (v *vetting) Prove(
 	return v.record(reply, nonce, v, asked)
 }
 
-// checkToken refuses a server that does not know the join token. The error is final, because the server has proven its membership.
+// checkToken refuses a server that does not know the join token. The error is final, because the server
+// has proven its membership.
 func checkToken(token *identity.Token, nonce identity.Nonce, server identity.KeyHash, proof []byte) error {
 	message := ""
 	switch {
@@ -201,7 +202,8 @@ func keyHashOf(bytes []byte) (identity.KeyHash, error) {
 	return identity.KeyHash(bytes), nil
 }
 
-// ForCommand returns the security of a command's connections on a host with an identity. Each server has to prove its membership.
+// ForCommand returns the security of a command's connections on a host with an identity. Each server has
+// to prove its membership.
 func ForCommand(credentials *identity.Credentials) *rpc.Security {
 	judge := credentials.Verifier(nil)
 	return &rpc.Security{

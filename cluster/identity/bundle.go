@@ -46,7 +46,8 @@ func parseIssuedCert(grant IssuedCert) (*bundle, error) {
 	return m, err
 }
 
-// newBundle returns a bundle without the key. The leaf may be from another CA: a directory may be on its way from one CA to the next.
+// newBundle returns a bundle without the key. The leaf may be from another CA: a directory may be on its
+// way from one CA to the next.
 func newBundle(leaf *x509.Certificate, chain, authorities []*x509.Certificate, servers []string) (*bundle, error) {
 	name, err := NameOf(leaf)
 	if err != nil {

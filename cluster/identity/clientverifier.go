@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Verifier returns the verifier of a host without the cluster's state, based on its [Roster]. Its time is at least that of the own
-// certificate's issue; now, which may be nil, may return a later one.
+// Verifier returns the verifier of a host without the cluster's state, based on its [Roster]. Its time is
+// at least that of the own certificate's issue; now, which may be nil, may return a later one.
 func (c *Credentials) Verifier(now func() time.Time) Verifier {
 	return &clientVerifier{credentials: c, now: now}
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Credentials has a host's certificate and its trusted CAs. It is safe for concurrent use. A renewal takes effect with the next handshake
-// of each config made from it; connections stay.
+// Credentials has a host's certificate and its trusted CAs. It is safe for concurrent use. A renewal
+// takes effect with the next handshake of each config made from it; connections stay.
 type Credentials struct {
 	dir string // empty: in memory only
 
@@ -18,7 +18,8 @@ type Credentials struct {
 	current atomic.Pointer[bundle]
 }
 
-// NewCredentials keeps the credentials in memory only. The leaf must be for the key, and from one of the CAs.
+// NewCredentials keeps the credentials in memory only. The leaf must be for the key, and from one of the
+// CAs.
 func NewCredentials(key *Key, grant IssuedCert) (*Credentials, error) {
 	granted, err := parseIssuedCert(grant)
 	if err != nil {
@@ -72,8 +73,9 @@ func (c *Credentials) RenewAt() time.Time {
 // Expired reports whether the leaf has expired.
 func (c *Credentials) Expired(now time.Time) bool { return now.After(c.Leaf().NotAfter) }
 
-// Renew takes a new certificate for the present key, and saves it first. After an error the previous one stays in use. If another process
-// has enrolled this host with another key meanwhile, that identity is taken instead.
+// Renew takes a new certificate for the present key, and saves it first. After an error the previous one
+// stays in use. If another process has enrolled this host with another key meanwhile, that identity is
+// taken instead.
 func (c *Credentials) Renew(grant IssuedCert) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -130,7 +132,8 @@ func (c *Credentials) SetServers(servers []string) error {
 	return nil
 }
 
-// Reload reads the directory again: another process of this host may have renewed or enrolled it. It returns an error for another name.
+// Reload reads the directory again: another process of this host may have renewed or enrolled it. It
+// returns an error for another name.
 func (c *Credentials) Reload() error {
 	c.writing.Lock()
 	defer c.writing.Unlock()

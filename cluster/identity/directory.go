@@ -10,7 +10,8 @@ import (
 	"lockfs/cluster/durable"
 )
 
-// Load reads the identity in a directory. The error is [ErrNone] without one, and an [*ExposedError] if others can read its key.
+// Load reads the identity in a directory. The error is [ErrNone] without one, and an [*ExposedError] if
+// others can read its key.
 func Load(dir string) (*Credentials, error) {
 	loaded, err := loadDir(dir)
 	if err != nil {
@@ -21,9 +22,9 @@ func Load(dir string) (*Credentials, error) {
 	return c, nil
 }
 
-// Stage returns the key to enrol with: a new one, or that of an interrupted enrolment. The key is on disk when Stage returns, and replaces
-// the one in use only at [Commit]. Stage creates the directory for its owner only. It returns an error if the directory has other files and
-// others may enter it.
+// Stage returns the key to enrol with: a new one, or that of an interrupted enrolment. The key is on disk
+// when Stage returns, and replaces the one in use only at [Commit]. Stage creates the directory for its
+// owner only. It returns an error if the directory has other files and others may enter it.
 func Stage(dir string) (*Key, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, err
@@ -50,8 +51,8 @@ func Stage(dir string) (*Key, error) {
 	return key, err
 }
 
-// Rollback abandons an interrupted enrolment, so that [Stage] creates another key: a revoked key is never accepted again. The identity in
-// use stays.
+// Rollback abandons an interrupted enrolment, so that [Stage] creates another key: a revoked key is never
+// accepted again. The identity in use stays.
 func Rollback(dir string) error {
 	err := locked(dir, func() error {
 		if err := promoteKey(dir); err != nil {
@@ -90,7 +91,8 @@ func Commit(dir string, grant IssuedCert) (*Credentials, error) {
 	return c, nil
 }
 
-// Remove deletes an identity and its directory. An interrupted Remove leaves no usable identity. Without one it returns nil.
+// Remove deletes an identity and its directory. An interrupted Remove leaves no usable identity. Without
+// one it returns nil.
 func Remove(dir string) error {
 	err := locked(dir, func() error {
 		for _, name := range allFiles {

@@ -203,8 +203,9 @@ func TestDamagedDirectory(t *testing.T) {
 	}
 }
 
-// A host enrols and renews, and its process is cut at any step, also in the middle of a file: what is loaded afterwards is the whole of
-// what was in force before or after, and the enrolment can be done again.
+// A host enrols and renews, and its process is cut at any step, also in the middle of a file: what is
+// loaded afterwards is the whole of what was in force before or after, and the enrolment can be done
+// again.
 func TestWritingIsCutAnywhere(t *testing.T) {
 	authorities := []*Authority{newAuthority(t), newAuthority(t)}
 	called := Name{Server, "a"}

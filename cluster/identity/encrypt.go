@@ -19,7 +19,8 @@ import (
 
 const sealKeyBlock = "LOCKFS SEAL KEY"
 
-// SealKey encrypts the CA's key in the cluster's state: an AES-256 key that each server keeps beside its data.
+// SealKey encrypts the CA's key in the cluster's state: an AES-256 key that each server keeps beside its
+// data.
 type SealKey [32]byte
 
 // NewSealKey creates a random key.
@@ -45,8 +46,8 @@ func (SealKey) String() string { return "(seal key)" }
 // GoString hides the key.
 func (SealKey) GoString() string { return "(seal key)" }
 
-// LoadSealKey reads a file of Save. It refuses a file that others may read, with an [*ExposedError]. Without a file the error is
-// fs.ErrNotExist.
+// LoadSealKey reads a file of Save. It refuses a file that others may read, with an [*ExposedError].
+// Without a file the error is fs.ErrNotExist.
 func LoadSealKey(path string) (SealKey, error) {
 	content, err := readSecret(path)
 	if err != nil {
@@ -90,7 +91,8 @@ func readSecret(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// ErrWrongSealKey reports that a sealed key cannot be decrypted: the seal key or the certificate is another one, or the data is damaged.
+// ErrWrongSealKey reports that a sealed key cannot be decrypted: the seal key or the certificate is
+// another one, or the data is damaged.
 var ErrWrongSealKey = errors.New("the key of the authority does not open with this seal key")
 
 func (k SealKey) cipher() (cipher.AEAD, error) {
@@ -136,8 +138,8 @@ func Decrypt(certificate *x509.Certificate, sealed []byte, key SealKey) (*Author
 // shareContext binds a share to its use, in addition to the CA.
 const shareContext = "lockfs seal key\x00"
 
-// ShareWith encrypts the seal key of a CA for the server with a certificate (HPKE, RFC 9180). So the cluster's state can hold it: neither a
-// server removed earlier nor a reader of a backup can decrypt it.
+// ShareWith encrypts the seal key of a CA for the server with a certificate (HPKE, RFC 9180). So the
+// cluster's state can hold it: neither a server removed earlier nor a reader of a backup can decrypt it.
 func (k SealKey) ShareWith(certificate *x509.Certificate, authority Fingerprint) ([]byte, error) {
 	public, ok := certificate.PublicKey.(*ecdsa.PublicKey)
 	if !ok {

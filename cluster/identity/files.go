@@ -15,8 +15,8 @@ import (
 	"lockfs/cluster/durable"
 )
 
-// The files of an identity directory. An interruption between two writes leaves a loadable identity: the leaf selects the key, and the key
-// is written before it.
+// The files of an identity directory. An interruption between two writes leaves a loadable identity: the
+// leaf selects the key, and the key is written before it.
 const (
 	keyFile         = "host.key"
 	nextKeyFile     = "next.key" // of an enrolment under way
@@ -27,8 +27,8 @@ const (
 
 var allFiles = []string{leafFile, keyFile, nextKeyFile, authoritiesFile, serversFile, rosterFile}
 
-// makeDir creates a directory for the owner only, because others could hold its lock. It does not change a directory with other files, such
-// as a home.
+// makeDir creates a directory for the owner only, because others could hold its lock. It does not change
+// a directory with other files, such as a home.
 func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -159,7 +159,8 @@ func promoteKey(dir string) error {
 	return durable.SyncDir(dir)
 }
 
-// writeSteps returns the writes of an identity. It takes effect with the leaf; until then the previous one does.
+// writeSteps returns the writes of an identity. It takes effect with the leaf; until then the previous
+// one does.
 func writeSteps(dir string, m *bundle) []func() error {
 	leaf := append([]*x509.Certificate{m.leaf}, m.chain...)
 	return []func() error{
@@ -181,8 +182,8 @@ func run(steps []func() error) error {
 	return nil
 }
 
-// renewDir writes a renewal for the present key, and returns the identity in the directory: another process may have enrolled with a new
-// key, which stays.
+// renewDir writes a renewal for the present key, and returns the identity in the directory: another
+// process may have enrolled with a new key, which stays.
 func renewDir(dir string, m *bundle) (*bundle, error) {
 	err := locked(dir, func() error {
 		there, err := readDir(dir)

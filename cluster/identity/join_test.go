@@ -32,8 +32,8 @@ func TestJoin(t *testing.T) {
 	require.Equal(t, ProtocolJoin, met.state.NegotiatedProtocol)
 }
 
-// Whoever stands in between has seen every certificate that was ever sent, and has hosts' certificates of the cluster, but none of a
-// server with its key.
+// Whoever stands in between has seen every certificate that was ever sent, and has hosts' certificates of
+// the cluster, but none of a server with its key.
 func TestManInTheMiddle(t *testing.T) {
 	authority, his := newAuthority(t), newAuthority(t)
 	root := authority.Certificate()

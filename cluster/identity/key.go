@@ -104,7 +104,8 @@ type Request struct {
 	public  *ecdsa.PublicKey
 }
 
-// ParseRequest parses the result of [Key.Request]. It refuses a request not signed by its key, and keys other than ECDSA P-256.
+// ParseRequest parses the result of [Key.Request]. It refuses a request not signed by its key, and keys
+// other than ECDSA P-256.
 func ParseRequest(der []byte) (*Request, error) {
 	parsed, err := x509.ParseCertificateRequest(der)
 	if err != nil {
@@ -141,7 +142,8 @@ func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
 // Short returns the first 16 digits, for people to compare.
 func (f Fingerprint) Short() string { return hex.EncodeToString(f[:8]) }
 
-// KeyHash is the SHA-256 of a public key (its SubjectPublicKeyInfo). It stands for the key in the cluster's state.
+// KeyHash is the SHA-256 of a public key (its SubjectPublicKeyInfo). It stands for the key in the
+// cluster's state.
 type KeyHash [sha256.Size]byte
 
 // KeyHashOf returns the hash of a certificate's key.

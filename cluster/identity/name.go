@@ -47,7 +47,8 @@ const clientSuffix = ".client.lockfs"
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 
-// ValidHost reports whether a name has 1 to 63 letters, digits, '.', '_' and '-', with a letter or digit at both ends.
+// ValidHost reports whether a name has 1 to 63 letters, digits, '.', '_' and '-', with a letter or digit
+// at both ends.
 func ValidHost(host string) bool { return hostName.MatchString(host) }
 
 // Name is the name in a certificate. Host names are case-sensitive.
@@ -83,7 +84,8 @@ func (n Name) dnsNames() []string {
 	return []string{n.String()}
 }
 
-// NameOf returns the name in a certificate. It refuses a certificate with other names, and checks nothing else.
+// NameOf returns the name in a certificate. It refuses a certificate with other names, and checks nothing
+// else.
 func NameOf(certificate *x509.Certificate) (Name, error) {
 	name, err := nameOf(certificate.DNSNames)
 	if err != nil {

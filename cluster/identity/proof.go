@@ -19,7 +19,8 @@ func NewNonce() (nonce Nonce) {
 	return nonce
 }
 
-// proofContext distinguishes the signature of a proof from that of a certificate, which begins with another byte.
+// proofContext distinguishes the signature of a proof from that of a certificate, which begins with
+// another byte.
 const proofContext = "lockfs proof of a server\x00"
 
 func proofDigest(nonce Nonce, server KeyHash) []byte {
@@ -41,8 +42,9 @@ func (a *Authority) Prove(nonce Nonce, server KeyHash) ([]byte, error) {
 	return ecdsa.SignASN1(rand.Reader, a.private, proofDigest(nonce, server))
 }
 
-// Check returns an error unless the trusted CA, or one that it vouches for, has signed the proof. An older CA does not count. Otherwise it
-// returns the certificate of the signing CA, the newest one known then.
+// Check returns an error unless the trusted CA, or one that it vouches for, has signed the proof. An
+// older CA does not count. Otherwise it returns the certificate of the signing CA, the newest one known
+// then.
 func (p *Proof) Check(trusted *x509.Certificate, nonce Nonce, server KeyHash) (newest *x509.Certificate, err error) {
 	signer, err := parseCertificates("the signer of a proof", p.Signer)
 	if err != nil {
@@ -62,7 +64,8 @@ func (p *Proof) Check(trusted *x509.Certificate, nonce Nonce, server KeyHash) (n
 	return nil, err
 }
 
-// vouchesFor returns nil if a certificate is that of a trusted CA, or signed by it, directly or through others.
+// vouchesFor returns nil if a certificate is that of a trusted CA, or signed by it, directly or through
+// others.
 func vouchesFor(trusted, certificate *x509.Certificate, others []*x509.Certificate) error {
 	if bytes.Equal(certificate.RawSubjectPublicKeyInfo, trusted.RawSubjectPublicKeyInfo) {
 		return nil

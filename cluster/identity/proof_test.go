@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAProofIsOfTheNewestAuthority: of the one that is trusted, or of one that comes after it, and of one question and one server only.
+// TestAProofIsOfTheNewestAuthority: of the one that is trusted, or of one that comes after it, and of one
+// question and one server only.
 func TestAProofIsOfTheNewestAuthority(t *testing.T) {
 	first, second, third := newAuthority(t), newAuthority(t), newAuthority(t)
 	chain := [][]byte{crossSigned(t, first, second), crossSigned(t, second, third)}

@@ -43,9 +43,9 @@ var reasonWords = map[Reason]string{
 	WrongRole:      "wrong_role",
 }
 
-// Refused says why a peer was refused. Name and authority are the peer's own claims, possibly false, unless the reason is Expired,
-// KeyRevoked, NotAdmitted or WrongRole: then a CA of the cluster has signed them. Only a finished handshake proves that the peer has the
-// key.
+// Refused says why a peer was refused. Name and authority are the peer's own claims, possibly false,
+// unless the reason is Expired, KeyRevoked, NotAdmitted or WrongRole: then a CA of the cluster has signed
+// them. Only a finished handshake proves that the peer has the key.
 type Refused struct {
 	Reason    Reason
 	Name      Name      // zero: unknown

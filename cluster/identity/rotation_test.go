@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A cluster goes from its first authority to a second and a third; those who are behind by any number follow.
+// A cluster goes from its first authority to a second and a third; those who are behind by any number
+// follow.
 func TestRotation(t *testing.T) {
 	first, second, third := newAuthority(t), newAuthority(t), newAuthority(t)
 	secondByFirst, err := first.CrossSign(second.Certificate())
@@ -73,7 +74,8 @@ func TestRotation(t *testing.T) {
 	requireRefused(t, err, OtherCluster)
 }
 
-// A host finds in its directory the leaf of an authority that it no longer trusts, or the new authority without a leaf of it: it goes on.
+// A host finds in its directory the leaf of an authority that it no longer trusts, or the new authority
+// without a leaf of it: it goes on.
 func TestRotationIsCut(t *testing.T) {
 	dir := t.TempDir()
 	first, second := newAuthority(t), newAuthority(t)

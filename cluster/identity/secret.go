@@ -38,7 +38,8 @@ func (Secret) GoString() string { return "(secret)" }
 // Hash returns the hash for the cluster's state.
 func (s Secret) Hash() SecretHash { return sha256.Sum256(s.publicKey()) }
 
-// SecretHash is the SHA-256 of the public key behind [Secret.Sign]. The secret has 128 random bits, so it needs no salt.
+// SecretHash is the SHA-256 of the public key behind [Secret.Sign]. The secret has 128 random bits, so it
+// needs no salt.
 type SecretHash [sha256.Size]byte
 
 // Contexts distinguish signatures and codes of different uses.
@@ -57,8 +58,8 @@ func (s Secret) publicKey() ed25519.PublicKey {
 	return s.privateKey().Public().(ed25519.PublicKey)
 }
 
-// Sign signs a certificate request with a key derived from the secret. The secret never leaves the host. A receiver of the signature can
-// only pass on this request, which is for the host's key.
+// Sign signs a certificate request with a key derived from the secret. The secret never leaves the host.
+// A receiver of the signature can only pass on this request, which is for the host's key.
 func (s Secret) Sign(request []byte) (publicKey, signature []byte) {
 	return s.publicKey(), ed25519.Sign(s.privateKey(), append([]byte(enrollContext), request...))
 }
@@ -76,7 +77,8 @@ func (h SecretHash) Proves(nonce Nonce, server KeyHash, code []byte) bool {
 	return hmac.Equal(code, h.Prove(nonce, server))
 }
 
-// Prove returns a code that takes the token's record in the state. A server removed before the token was made cannot compute it.
+// Prove returns a code that takes the token's record in the state. A server removed before the token was
+// made cannot compute it.
 func (h SecretHash) Prove(nonce Nonce, server KeyHash) []byte {
 	code := hmac.New(sha256.New, h[:])
 	code.Write([]byte(knowTokenContext))

@@ -7,11 +7,12 @@ import (
 	"slices"
 )
 
-// ServerConfig is for a server's side of connections. Whoever asks for [ProtocolJoin] needs no certificate; all others are verified
-// in the handshake, which fails with a [*Refused]. Each handshake uses the credentials of that moment, and asks the judge.
+// ServerConfig is for a server's side of connections. Whoever asks for [ProtocolJoin] needs no
+// certificate; all others are verified in the handshake, which fails with a [*Refused]. Each handshake
+// uses the credentials of that moment, and asks the judge.
 //
-// Only who is a server is let in to [ProtocolRaft]. There Unknown is enough, since a server whose state is behind must be told what
-// it lacks by leaders that it has not heard of; Revoked is refused.
+// Only who is a server is let in to [ProtocolRaft]. There Unknown is enough, since a server whose state
+// is behind must be told what it lacks by leaders that it has not heard of; Revoked is refused.
 func (c *Credentials) ServerConfig(judge Verifier, protocols ...string) *tls.Config {
 	configs := make(map[string]*tls.Config)
 	for _, protocol := range protocols {
@@ -61,8 +62,8 @@ func (c *Credentials) serverConfig(judge Verifier, protocol string) *tls.Config 
 	return config
 }
 
-// ClientConfig is for the dialing side. The handshake fails with a [*Refused] for a server of another cluster. It presents the present
-// certificate, except with [ProtocolJoin].
+// ClientConfig is for the dialing side. The handshake fails with a [*Refused] for a server of another
+// cluster. It presents the present certificate, except with [ProtocolJoin].
 func (c *Credentials) ClientConfig(judge Verifier, protocol string) *tls.Config {
 	config := clientConfig(judge, protocol)
 	if protocol != ProtocolJoin {

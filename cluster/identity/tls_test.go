@@ -278,8 +278,8 @@ func TestServerNames(t *testing.T) {
 	require.NoError(t, met.client)
 }
 
-// Hosts' own clocks do not matter, nor those that the authority and the leaves were made by, as long as leaves have not ended by the
-// cluster's.
+// Hosts' own clocks do not matter, nor those that the authority and the leaves were made by, as long as
+// leaves have not ended by the cluster's.
 func TestWrongClocks(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for _, wrong := range []time.Duration{-year, 0, year} {
@@ -315,8 +315,8 @@ func TestRenewalTime(t *testing.T) {
 	require.Equal(t, now.Add(day), client.Verifier(func() time.Time { return now.Add(day) }).Now())
 }
 
-// A cluster was off for a year: its servers connect, and one that leads gives itself and the others new certificates. A mount that knows
-// the time believes them when they have those.
+// A cluster was off for a year: its servers connect, and one that leads gives itself and the others new
+// certificates. A mount that knows the time believes them when they have those.
 func TestAllServersWereOff(t *testing.T) {
 	authority := newAuthority(t)
 	later := now.Add(365 * 24 * time.Hour)

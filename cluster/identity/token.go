@@ -46,7 +46,8 @@ const (
 	tokenAddresses = 16
 	tokenAddress   = 255
 	tokenChecksum  = 4
-	// tokenFixed is the size before the addresses: version, authority, made, id, secret, number of addresses.
+	// tokenFixed is the size before the addresses: version, authority, made, id, secret, number of
+	// addresses.
 	tokenFixed = 1 + sha256.Size + 8 + 8 + 16 + 1
 	// tokenText is the largest length of a token with its prefix.
 	tokenText = len("lockfs-server-") + (tokenFixed+tokenAddresses*(1+tokenAddress)+tokenChecksum+2)/3*4
@@ -116,7 +117,8 @@ func IsToken(text string) bool {
 	return strings.HasPrefix(text, tokenPrefix(Server)) || strings.HasPrefix(text, tokenPrefix(Client))
 }
 
-// ParseToken parses the result of Text, with white space around it. The error ([ErrNotToken] and so on) does not contain the secret.
+// ParseToken parses the result of Text, with white space around it. The error ([ErrNotToken] and so on)
+// does not contain the secret.
 func ParseToken(text string) (*Token, error) {
 	text = strings.TrimSpace(text)
 	token := new(Token)

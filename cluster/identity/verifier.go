@@ -17,17 +17,20 @@ const (
 	Revoked
 	// CertificateOnly means: there is no state, and the certificate alone counts.
 	CertificateOnly
-	// Unproven means: a server not in the roster of a host without the state. Its certificate has to be of the newest CA, and it has to prove its
-	// membership (see [Vetting]).
+	// Unproven means: a server not in the roster of a host without the state. Its certificate has to be
+	// of the newest CA, and it has to prove its membership (see [Vetting]).
 	Unproven
 )
 
-// Verifier is the knowledge of the cluster on one side of a connection. Handshakes call it concurrently, so it must not wait.
+// Verifier is the knowledge of the cluster on one side of a connection. Handshakes call it concurrently,
+// so it must not wait.
 type Verifier interface {
-	// Authorities returns the trusted CAs. A server without a state returns those that came with its own certificate.
+	// Authorities returns the trusted CAs. A server without a state returns those that came with its own
+	// certificate.
 	Authorities() []*x509.Certificate
 	// Now returns cluster time, as far as known.
 	Now() time.Time
-	// Status returns the status of a host whose certificate is from one of the CAs; CertificateOnly without a state.
+	// Status returns the status of a host whose certificate is from one of the CAs; CertificateOnly
+	// without a state.
 	Status(name Name, key KeyHash) Status
 }

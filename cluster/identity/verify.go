@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A host that was let in just now may come to a server before the entry does that says so. One that an authority has signed for is worth
-// the wait, for so long and with such pauses.
+// A host that was let in just now may come to a server before the entry does that says so. One that an
+// authority has signed for is worth the wait, for so long and with such pauses.
 const (
 	learnTime  = 300 * time.Millisecond
 	learnPause = 20 * time.Millisecond
@@ -46,14 +46,16 @@ func verifyPeer(judge Verifier, state *tls.ConnectionState, needed need) error {
 	case Revoked:
 		return &Refused{Reason: KeyRevoked, Name: name}
 	case Unknown, Unproven:
-		// A host that was let in since has a certificate of the newest authority that is known here, or of a later one. One of an earlier
-		// authority may have been made by a removed server, which has that authority's key on its disk.
+		// A host that was let in since has a certificate of the newest authority that is known here, or
+		// of a later one. One of an earlier authority may have been made by a removed server, which has
+		// that authority's key on its disk.
 		if _, err := verifyChain(judge.Authorities()[:1], leaf, extra); err != nil {
 			return err
 		}
 	}
-	// Servers that were all off for longer than their certificates were valid must find each other again to renew them. It needs no more than
-	// the key to renew the certificate of a host that is admitted, so its end would keep nobody out.
+	// Servers that were all off for longer than their certificates were valid must find each other again
+	// to renew them. It needs no more than the key to renew the certificate of a host that is admitted,
+	// so its end would keep nobody out.
 	if standing == Admitted && name.Role == Server {
 		return nil
 	}
@@ -66,7 +68,8 @@ func verifyPeer(judge Verifier, state *tls.ConnectionState, needed need) error {
 	return nil
 }
 
-// maxExtra limits the certificates besides the leaf. With the kinds of keys it limits the cost of a stranger's handshake.
+// maxExtra limits the certificates besides the leaf. With the kinds of keys it limits the cost of a
+// stranger's handshake.
 const maxExtra = 16
 
 // verifyChain returns the name in a leaf, if a CA has signed it, directly or through a cross-signed one.

@@ -71,8 +71,8 @@ func TestAnAnswerIsHeldForALease(t *testing.T) {
 	require.False(t, held(c, "a", lasts+200), "other leases")
 }
 
-// TestAHoldCountsNoMoreThanTheWait has the leader say that it has held a request for longer than the mount's clock has gone on: that has stood
-// still, or what is said is wrong.
+// TestAHoldCountsNoMoreThanTheWait has the leader say that it has held a request for longer than the
+// mount's clock has gone on: that has stood still, or what is said is wrong.
 func TestAHoldCountsNoMoreThanTheWait(t *testing.T) {
 	for _, said := range []time.Duration{0, Duration / 2, time.Hour, math.MaxInt64, -time.Hour, math.MinInt64} {
 		c := NewCache()

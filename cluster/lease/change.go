@@ -8,9 +8,9 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Applied records the inodes that a command touched, before its effects can be read. It is also called after the end of leadership, because
-// the reply to an earlier command may still be under way. It takes time in proportion to the leases on these inodes, each of which was granted
-// once and is revoked once.
+// Applied records the inodes that a command touched, before its effects can be read. It is also called
+// after the end of leadership, because the reply to an earlier command may still be under way. It takes
+// time in proportion to the leases on these inodes, each of which was granted once and is revoked once.
 func (t *Table) Applied(index ids.Index, touched []ids.Inode, now time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,7 +45,8 @@ func (t *Table) Applied(index ids.Index, touched []ids.Inode, now time.Duration)
 
 func (c *change) enter(in *list.List) { c.places = append(c.places, place{in, in.PushBack(c)}) }
 
-// Pending has changes up to an index that must not be shown yet: all, or those that touched one of some inodes.
+// Pending has changes up to an index that must not be shown yet: all, or those that touched one of some
+// inodes.
 type Pending struct {
 	table  *Table
 	upTo   ids.Index

@@ -9,8 +9,9 @@ import (
 // maxChangers is the number of inodes whose last changer the table knows.
 const maxChangers = 4096
 
-// Dropped takes the list that a mount sends with a command: the inodes it is about to change, and has dropped. They need no revocation. A
-// lease asked for after position stays, even if the command comes late or twice.
+// Dropped takes the list that a mount sends with a command: the inodes it is about to change, and has
+// dropped. They need no revocation. A lease asked for after position stays, even if the command comes
+// late or twice.
 func (t *Table) Dropped(of Holder, position uint64, inodes []ids.Inode, now time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,7 +53,8 @@ func (t *Table) hasOthers(than Holder, ino ids.Inode) bool {
 	return false
 }
 
-// IsSoleHolder reports whether no other mount holds one of the inodes, or did, or changed one, within QuietPeriod.
+// IsSoleHolder reports whether no other mount holds one of the inodes, or did, or changed one, within
+// QuietPeriod.
 func (t *Table) IsSoleHolder(with Holder, inodes []ids.Inode, now time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

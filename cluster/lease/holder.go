@@ -20,8 +20,8 @@ type block struct {
 	until time.Duration
 }
 
-// Holder is a client of a session. A process that takes over a session is another client, so late messages of its predecessor do not count
-// for it.
+// Holder is a client of a session. A process that takes over a session is another client, so late
+// messages of its predecessor do not count for it.
 type Holder struct {
 	Session ids.Session
 	Client  uint64 // drawn by each client

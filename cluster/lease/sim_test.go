@@ -13,9 +13,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// world is a cluster and its mounts as far as leases go, with messages that arrive in any order, late or never. Values are numbers
-// that rise, and live in inodes of which each is asked about by one question. Each mount has a clock that runs at a speed of its own,
-// nearly a fifth slower than the leaders' at the least.
+// world is a cluster and its mounts as far as leases go, with messages that arrive in any order, late or
+// never. Values are numbers that rise, and live in inodes of which each is asked about by one question.
+// Each mount has a clock that runs at a speed of its own, nearly a fifth slower than the leaders' at the
+// least.
 type world struct {
 	t      *rapid.T
 	now    time.Duration
@@ -127,7 +128,8 @@ func (w *world) write(ino ids.Inode, foretold bool) {
 	})
 }
 
-// renew is one round of what keeps a mount's lease: the leader holds the request for as long as it likes, then confirms that it leads, and answers.
+// renew is one round of what keeps a mount's lease: the leader holds the request for as long as it likes,
+// then confirms that it leads, and answers.
 func (w *world) renew(m *simMount) {
 	holder, generation, _ := m.Lease(m.clock())
 	number, sent, table, cache := uint64(0), m.clock(), w.table, m.Cache
@@ -186,14 +188,16 @@ func (w *world) giveBack(m *simMount) {
 	w.post(func() { table.Release(holder, generation); w.release() })
 }
 
-// succeed has another process go on with a mount's session. That all is given back is said by the one before, and may be heard late.
+// succeed has another process go on with a mount's session. That all is given back is said by the one
+// before, and may be heard late.
 func (w *world) succeed(m *simMount) {
 	w.giveBack(m)
 	m.Cache, m.of, m.dropped = NewCache(), 0, 0
 	m.holder.Client++
 }
 
-// elect makes another leader, which answers once a lease is over since a majority has given its last word to the one before.
+// elect makes another leader, which answers once a lease is over since a majority has given its last word
+// to the one before.
 func (w *world) elect() {
 	w.term++
 	w.table, w.isOpen, w.opens = NewTable(), false, w.word+Duration
@@ -213,7 +217,8 @@ func (w *world) pass(d time.Duration) {
 	w.release()
 }
 
-// stop has a mount's clock stand still while those of others go on, as that of a virtual machine that is paused.
+// stop has a mount's clock stand still while those of others go on, as that of a virtual machine that is
+// paused.
 func (w *world) stop(m *simMount, d time.Duration) {
 	before := m.clock()
 	w.pass(d)
@@ -238,11 +243,12 @@ func (w *world) misfortune(m *simMount) {
 	}
 }
 
-// TestNoReadIsOlderThanAnAcknowledgedChange plays mounts, writers and leaders against each other, with messages that arrive in any
-// order, late or never.
+// TestNoReadIsOlderThanAnAcknowledgedChange plays mounts, writers and leaders against each other, with
+// messages that arrive in any order, late or never.
 func TestNoReadIsOlderThanAnAcknowledgedChange(t *testing.T) { play(t, false) }
 
-// TestAClockThatStoodStill is the same with mounts whose clocks do. None may answer by itself for longer than for 4/5 of a lease after that.
+// TestAClockThatStoodStill is the same with mounts whose clocks do. None may answer by itself for longer
+// than for 4/5 of a lease after that.
 func TestAClockThatStoodStill(t *testing.T) { play(t, true) }
 
 func play(t *testing.T, stops bool) {

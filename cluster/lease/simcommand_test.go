@@ -100,8 +100,8 @@ func (c *simCommand) follow(came time.Duration) {
 	})
 }
 
-// TestAChangeDoesNotWaitForMountsThatAnswer plays without losses: once all messages have come, and each mount was asked what it has dropped, nobody is
-// waited for.
+// TestAChangeDoesNotWaitForMountsThatAnswer plays without losses: once all messages have come, and each
+// mount was asked what it has dropped, nobody is waited for.
 func TestAChangeDoesNotWaitForMountsThatAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{t: t, values: make(map[ids.Inode]uint64), told: make(map[ids.Inode]uint64)}

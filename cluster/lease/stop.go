@@ -6,16 +6,16 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Pause ends granting in a term until [Table.Resume], and returns how long its leases last at most. It returns false for a term in which
-// the table did not begin.
+// Pause ends granting in a term until [Table.Resume], and returns how long its leases last at most. It
+// returns false for a term in which the table did not begin.
 func (t *Table) Pause(term ids.Term, now time.Duration) (lasts time.Duration, paused bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.pause(term, now)
 }
 
-// Stop is Pause for good: the leader of the next term relies on it. That leader need not wait for older leases, because the table began
-// after their end.
+// Stop is Pause for good: the leader of the next term relies on it. That leader need not wait for older
+// leases, because the table began after their end.
 func (t *Table) Stop(term ids.Term, now time.Duration) (lasts time.Duration, resigned bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -74,8 +74,8 @@ func (t *Table) End() {
 	t.open = false
 }
 
-// Grant leases inodes to a mount, whose request came just before now. ok is false if there is no lease. The caller reads the answer after
-// this call, and before it applies anything else.
+// Grant leases inodes to a mount, whose request came just before now. ok is false if there is no lease.
+// The caller reads the answer after this call, and before it applies anything else.
 func (t *Table) Grant(to Request, inodes []ids.Inode, now time.Duration) (generation uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +119,8 @@ func (t *Table) Grant(to Request, inodes []ids.Inode, now time.Duration) (genera
 	return h.generation, true
 }
 
-// Extend extends a mount's lease from the time at which the quorum round began, unless it is lost or has a revocation.
+// Extend extends a mount's lease from the time at which the quorum round began, unless it is lost or has
+// a revocation.
 func (t *Table) Extend(of Holder, generation uint64, confirmed time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

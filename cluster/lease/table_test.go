@@ -70,8 +70,8 @@ func TestALeaseIsNotExtendedWhileSomethingIsToBeDropped(t *testing.T) {
 	require.True(t, pending.IsOver())
 }
 
-// TestAMountsLeaseIsOverBeforeTheLeaders for however long the leader holds a renewal, and however much slower the mount's clock is than the
-// leader's, but for a fifth.
+// TestAMountsLeaseIsOverBeforeTheLeaders for however long the leader holds a renewal, and however much
+// slower the mount's clock is than the leader's, but for a fifth.
 func TestAMountsLeaseIsOverBeforeTheLeaders(t *testing.T) {
 	const slowest = 81 // hundredths
 	for held := time.Duration(0); held < 3*Duration; held += Duration / 20 {
@@ -182,7 +182,8 @@ func TestAnExpiredLeaseIsNotContinued(t *testing.T) {
 	require.True(t, table.All(1).IsOver(), "and nobody waits for it any more")
 }
 
-// TestANotifiedHolderIsNotifiedAgain has a mount lose its lease and get another one before somebody looks who is to be told.
+// TestANotifiedHolderIsNotifiedAgain has a mount lose its lease and get another one before somebody looks
+// who is to be told.
 func TestANotifiedHolderIsNotifiedAgain(t *testing.T) {
 	table := leading()
 	first := give(t, table, here, 0)

@@ -10,8 +10,8 @@ import (
 // maxDropsLogged is the number of drops that a mount remembers.
 const maxDropsLogged = 1024
 
-// Ticket belongs to a question under way, or to a command with questions. Its position is the number of inodes dropped before. An answer
-// about an inode that was dropped later is not kept.
+// Ticket belongs to a question under way, or to a command with questions. Its position is the number of
+// inodes dropped before. An answer about an inode that was dropped later is not kept.
 type Ticket struct {
 	question  string
 	isCommand bool
@@ -40,7 +40,8 @@ func (l *dropLog) add(inodes []ids.Inode) {
 	}
 }
 
-// hasAny reports whether one of the inodes was dropped after a position, or the log does not reach back so far.
+// hasAny reports whether one of the inodes was dropped after a position, or the log does not reach back
+// so far.
 func (l *dropLog) hasAny(inodes []ids.Inode, after uint64) bool {
 	if l.position-after > maxDropsLogged {
 		return true

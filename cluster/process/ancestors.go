@@ -53,8 +53,9 @@ func (s stat) readParent() (stat, bool) {
 	return stat{}, false
 }
 
-// Group returns a thread's process and its nearest ancestors in the same process group, nearest first: the processes of one command line of
-// a shell, and a script among them. It is empty if the thread cannot be seen. Each process is read only on demand.
+// Group returns a thread's process and its nearest ancestors in the same process group, nearest first:
+// the processes of one command line of a shell, and a script among them. It is empty if the thread cannot
+// be seen. Each process is read only on demand.
 func Group(thread int) iter.Seq[ID] {
 	return func(yield func(ID) bool) {
 		if s, err := statOf(thread); err == nil {

@@ -22,8 +22,9 @@ func statOf(thread int) (stat, error) {
 	return readStat(thread, process) // also of a zombie
 }
 
-// leader returns the id of a thread's process. Callers are mostly main threads, and that is cheap to check: tgkill(2) returns ESRCH for a
-// thread of another process before anything else, at a twentieth of the cost of a file in /proc.
+// leader returns the id of a thread's process. Callers are mostly main threads, and that is cheap to
+// check: tgkill(2) returns ESRCH for a thread of another process before anything else, at a twentieth of
+// the cost of a file in /proc.
 func leader(thread int) (int, error) {
 	if unix.Tgkill(thread, thread, 0) != unix.ESRCH {
 		return thread, nil
@@ -44,7 +45,8 @@ func leader(thread int) (int, error) {
 	return process, err
 }
 
-// cached returns a fact that is constant for a process and its threads. It calls ask the first time, and does not cache errors.
+// cached returns a fact that is constant for a process and its threads. It calls ask the first time, and
+// does not cache errors.
 func cached[T any](thread int, of func(*procEntry) *atomic.Pointer[T], ask func(thread int) (T, error)) (T, error) {
 	var one *procEntry
 	if process, err := leader(thread); err == nil {

@@ -15,8 +15,8 @@ type End struct {
 	Status unix.WaitStatus
 }
 
-// statusOf returns how a pidfd's process ended. The kernel reports it from Linux 6.15 on, after the parent has waited. tells is false
-// before Linux 6.13, which lacks the ioctl.
+// statusOf returns how a pidfd's process ended. The kernel reports it from Linux 6.15 on, after the
+// parent has waited. tells is false before Linux 6.13, which lacks the ioctl.
 func statusOf(pidfd int) (end End, tells bool) {
 	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
 	if unix.IoctlPidfdInfo(pidfd, &info) != nil {
@@ -28,7 +28,8 @@ func statusOf(pidfd int) (end End, tells bool) {
 	return End{Known: true, Status: unix.WaitStatus(info.Exit_code)}, true
 }
 
-// statusOfZombie returns how a zombie ended, from /proc. The kernel shows 0 without permission, so 0 counts only with CAP_SYS_PTRACE.
+// statusOfZombie returns how a zombie ended, from /proc. The kernel shows 0 without permission, so 0
+// counts only with CAP_SYS_PTRACE.
 func statusOfZombie(id ID) End {
 	var buffer [2048]byte
 	path := "/proc/" + strconv.Itoa(id.PID) + "/stat"

@@ -147,7 +147,8 @@ func TestAStatusThatIsNotShownIsAwaited(t *testing.T) {
 	}
 }
 
-// TestAnEndBeforeItIsWatched is known of a process that was prepared, and of one that was watched before. Of another it is not.
+// TestAnEndBeforeItIsWatched is known of a process that was prepared, and of one that was watched before.
+// Of another it is not.
 func TestAnEndBeforeItIsWatched(t *testing.T) {
 	w, gone := newEndWatcher(t)
 	prepared, other := start(t, exec.Command("cat")), start(t, exec.Command("cat"))
@@ -173,7 +174,8 @@ func TestAnEndBeforeItIsWatched(t *testing.T) {
 	require.Empty(t, gone)
 }
 
-// TestLostMessagesOfTheConnectorAreNoEnd: an exit may be that of one thread, and the end of the process is among the lost messages.
+// TestLostMessagesOfTheConnectorAreNoEnd: an exit may be that of one thread, and the end of the process
+// is among the lost messages.
 func TestLostMessagesOfTheConnectorAreNoEnd(t *testing.T) {
 	x := listenToExits()
 	if x == nil {

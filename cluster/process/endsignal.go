@@ -16,8 +16,8 @@ func OwnPidfd() *os.File {
 	return os.NewFile(uintptr(pidfd), "process")
 }
 
-// EndSignal returns the signal that ended a process, by a pidfd opened before; 0: none, or unknown. Linux reports it from 6.15 on, after
-// the parent has waited, and EndSignal waits up to limit for that.
+// EndSignal returns the signal that ended a process, by a pidfd opened before; 0: none, or unknown. Linux
+// reports it from 6.15 on, after the parent has waited, and EndSignal waits up to limit for that.
 func EndSignal(pidfd *os.File, limit time.Duration) unix.Signal {
 	for deadline := time.Now().Add(limit); ; {
 		end, tells := statusOf(int(pidfd.Fd()))

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exiting reports whether a process is being killed or is a zombie. One of its threads may stay for long, inside the kernel where signals
-// do not reach it. An exec also kills threads, but not all.
+// Exiting reports whether a process is being killed or is a zombie. One of its threads may stay for long,
+// inside the kernel where signals do not reach it. An exec also kills threads, but not all.
 func Exiting(pid int) bool {
 	if !threadExiting(fmt.Sprintf("/proc/%d/task/%d", pid, pid)) { // mostly enough for a live process
 		return false

@@ -12,10 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exits listens to the kernel's process connector, which reports exit statuses where pidfds do not, before Linux 6.15. It serves root in
-// the initial namespaces only (CAP_NET_ADMIN; user, pid and network namespace), so mostly not in containers.
+// exits listens to the kernel's process connector, which reports exit statuses where pidfds do not,
+// before Linux 6.15. It serves root in the initial namespaces only (CAP_NET_ADMIN; user, pid and network
+// namespace), so mostly not in containers.
 //
-// The kernel queues the message right after the process's pidfd becomes readable, so the watcher waits for it.
+// The kernel queues the message right after the process's pidfd becomes readable, so the watcher waits
+// for it.
 type exits struct {
 	socket int
 
@@ -179,7 +181,8 @@ func (x *exits) drain() {
 	x.read()
 }
 
-// read reads all messages. After a loss, a recorded exit may be of a single thread, and is forgotten. The caller holds the mutex.
+// read reads all messages. After a loss, a recorded exit may be of a single thread, and is forgotten. The
+// caller holds the mutex.
 func (x *exits) read() {
 	buffer := make([]byte, 4096)
 	lost := false
@@ -210,8 +213,8 @@ func (x *exits) forgetExits() {
 	}
 }
 
-// note records the end of a thread. A signal that ends one thread ends the process. A thread that exits with its process has the process's
-// status.
+// note records the end of a thread. A signal that ends one thread ends the process. A thread that exits
+// with its process has the process's status.
 func (x *exits) note(message []byte) {
 	what, event := eventIn(message)
 	const process, status = eventHeader + 4, eventHeader + 8

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hostname returns the host name seen by a thread, which differs in a container. It is ErrUnknown if the thread or its namespace cannot be
-// read.
+// Hostname returns the host name seen by a thread, which differs in a container. It is ErrUnknown if the
+// thread or its namespace cannot be read.
 func Hostname(thread int) (string, error) {
 	namespace, err := openNamespace(thread, "uts")
 	if err != nil {
@@ -30,7 +30,8 @@ func (n namespace) hostname() (name string, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// Unlocked only after the return to the own namespace: otherwise the thread ends with its goroutine.
+		// Unlocked only after the return to the own namespace: otherwise the thread ends with its
+		// goroutine.
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
 			// Another thread does it while this goroutine keeps the main thread.

@@ -117,8 +117,8 @@ func runWith(cloneFlags uintptr, role string, args ...string) error {
 	return command.Run()
 }
 
-// askOnTheMainThread asks for a host name from the main thread, which a new goroutine then mostly comes to as
-// well, and tells whether the main thread has stayed where it was.
+// askOnTheMainThread asks for a host name from the main thread, which a new goroutine then mostly comes
+// to as well, and tells whether the main thread has stayed where it was.
 func askOnTheMainThread(other string) error {
 	runtime.UnlockOSThread()
 	thread, err := strconv.Atoi(other)

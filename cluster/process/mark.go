@@ -9,11 +9,13 @@ import (
 	"strings"
 )
 
-// MarkVariable is an environment variable with a random number. It marks the processes of one `lockfs run`. Descendants inherit it, in any
-// session and with any parent, unless a program clears its environment.
+// MarkVariable is an environment variable with a random number. It marks the processes of one `lockfs
+// run`. Descendants inherit it, in any session and with any parent, unless a program clears its
+// environment.
 const MarkVariable = "LOCKFS_RUN"
 
-// MarksVariable has the same mark, in the environment of the process that holds the lock and starts the command.
+// MarksVariable has the same mark, in the environment of the process that holds the lock and starts the
+// command.
 const MarksVariable = "LOCKFS_RUNS"
 
 // leastMark is the least length of a mark, so that it cannot be guessed.

@@ -16,8 +16,8 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// Namespace returns the inode number of this process's pid namespace. It returns an error if /proc belongs to another namespace, and so
-// shows other processes.
+// Namespace returns the inode number of this process's pid namespace. It returns an error if /proc
+// belongs to another namespace, and so shows other processes.
 func Namespace() (uint64, error) {
 	self, err := os.Readlink("/proc/self")
 	if err != nil || self != strconv.Itoa(os.Getpid()) {
@@ -26,7 +26,8 @@ func Namespace() (uint64, error) {
 	return hostinfo.PIDNamespace()
 }
 
-// NamespaceOf returns the inode number of a thread's pid namespace. It is ErrUnknown if the thread or its namespace cannot be read.
+// NamespaceOf returns the inode number of a thread's pid namespace. It is ErrUnknown if the thread or its
+// namespace cannot be read.
 func NamespaceOf(thread int) (uint64, error) {
 	return cached(thread, func(r *procEntry) *atomic.Pointer[uint64] { return &r.namespace }, readNamespace)
 }
@@ -36,7 +37,8 @@ func readNamespace(thread int) (uint64, error) {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
 	if errors.Is(err, unix.EACCES) {
-		// The namespace of another user's thread is hidden, but not the number of its pids: a single one is in our namespace.
+		// The namespace of another user's thread is hidden, but not the number of its pids: a single one
+		// is in our namespace.
 		if pids, err := readPIDs(thread); err == nil && len(pids) == 1 {
 			return Namespace()
 		}
@@ -47,8 +49,8 @@ func readNamespace(thread int) (uint64, error) {
 	return st.Ino, nil
 }
 
-// Namespaces returns the inode numbers of a thread's pid namespaces: its own first, and then each outer one up to ours. Its errors are
-// those of NamespaceOf.
+// Namespaces returns the inode numbers of a thread's pid namespaces: its own first, and then each outer
+// one up to ours. Its errors are those of NamespaceOf.
 func Namespaces(thread int) ([]uint64, error) {
 	inodes, err := cached(thread, func(r *procEntry) *atomic.Pointer[[]uint64] { return &r.namespaces }, readNamespaces)
 	return slices.Clone(inodes), err
@@ -67,8 +69,9 @@ func readNamespaces(thread int) ([]uint64, error) {
 	return nil, err
 }
 
-// Find returns the process that a thread means by a pid in its own pid namespace. It is ErrUnknown for an ended process, a zombie, or the
-// id of a thread, and if the calling thread (0) or its namespace cannot be read.
+// Find returns the process that a thread means by a pid in its own pid namespace. It is ErrUnknown for an
+// ended process, a zombie, or the id of a thread, and if the calling thread (0) or its namespace cannot
+// be read.
 func Find(caller, pid int) (ID, error) { return find(caller, pid, candidates) }
 
 // find searches the candidates, if the caller's namespace is not ours.
@@ -140,7 +143,8 @@ func findNested(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID
 	return ID{}, ErrUnknown
 }
 
-// candidates returns the caller's process and its ancestors first, since a lock mostly has a pid of these, and then all processes.
+// candidates returns the caller's process and its ancestors first, since a lock mostly has a pid of
+// these, and then all processes.
 func candidates(caller stat) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for relative := range caller.ancestors() {

@@ -63,7 +63,8 @@ func TestNamespacesUnknown(t *testing.T) {
 	}
 }
 
-// TestNamespacesFromInside is asked in a namespace with a /proc of its own, where what is outside cannot be seen.
+// TestNamespacesFromInside is asked in a namespace with a /proc of its own, where what is outside cannot
+// be seen.
 func TestNamespacesFromInside(t *testing.T) {
 	command := exec.Command("unshare", "-p", "-f", "--mount-proc", "--kill-child", os.Args[0])
 	command.Env = append(os.Environ(), childEnv+"=namespaces")

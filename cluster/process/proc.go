@@ -23,8 +23,8 @@ func statusField(status []byte, name string) []byte {
 	return bytes.TrimSpace(value)
 }
 
-// readStat reads the main thread's stat below a thread of the same process: the file exists only while they belong together. /proc/PID/stat
-// has the same, but at the cost of a walk through all threads.
+// readStat reads the main thread's stat below a thread of the same process: the file exists only while
+// they belong together. /proc/PID/stat has the same, but at the cost of a walk through all threads.
 func readStat(thread, process int) (stat, error) {
 	var buffer [1024]byte // for the first 22 fields with the longest possible name
 	path := "/proc/" + strconv.Itoa(thread) + "/task/" + strconv.Itoa(process) + "/stat"
@@ -40,7 +40,8 @@ func readStat(thread, process int) (stat, error) {
 	return s, nil
 }
 
-// parseStat reads the needed fields of proc_pid_stat(5). The second one, the name, may have spaces and parentheses.
+// parseStat reads the needed fields of proc_pid_stat(5). The second one, the name, may have spaces and
+// parentheses.
 func parseStat(line []byte) (s stat, err error) {
 	rest := line[bytes.LastIndexByte(line, ')')+1:]
 	for field := 2; len(rest) > 0; field++ {

@@ -32,7 +32,8 @@ func (id ID) open() (pidfd int, err error) {
 	return pidfd, nil
 }
 
-// identify returns the process with a pid, and its pidfd. Both belong together, because the pidfd has not fired after the start was read.
+// identify returns the process with a pid, and its pidfd. Both belong together, because the pidfd has not
+// fired after the start was read.
 func identify(pid int) (s stat, pidfd int, err error) {
 	pidfd, err = unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -57,7 +58,8 @@ func pidfdError(pid int, err error) error {
 	return fmt.Errorf("open process %d: %w", pid, err)
 }
 
-// checkRunning is correct also for a process whose main thread has ended first. In /proc that one looks like a zombie.
+// checkRunning is correct also for a process whose main thread has ended first. In /proc that one looks
+// like a zombie.
 func checkRunning(pidfd int) error {
 	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
 	for {

@@ -108,7 +108,8 @@ func withoutDescriptors(t *testing.T, do func()) {
 	do()
 }
 
-// TestExecByAnotherThread is about a thread that gets the place of the main thread: its process stays the same.
+// TestExecByAnotherThread is about a thread that gets the place of the main thread: its process stays the
+// same.
 func TestExecByAnotherThread(t *testing.T) {
 	p := startChild(t, 0, "exec")
 	id := p.id()

@@ -12,13 +12,15 @@ const (
 	maxThreads = 1024
 )
 
-// procTable spare reading the files of a process again, which costs ten times what it costs to see that they would say the
-// same: a process that makes a lock asks dozens of times a second, and its family each time.
+// procTable spare reading the files of a process again, which costs ten times what it costs to see that
+// they would say the same: a process that makes a lock asks dozens of times a second, and its family each
+// time.
 //
-// What a process is (its start, its pid namespace) stays the same for as long as it lives, which its pidfd tells: a pid
-// that has come back is another process's, and the pidfd of the one before has fired by then. Its process group is asked for
-// each time. Its parent changes only when that one ends, so it is right as long as the parent's own record is (see
-// stat.readParent). Whatever is not certain is read again.
+// What a process is (its start, its pid namespace) stays the same for as long as it lives, which its
+// pidfd tells: a pid that has come back is another process's, and the pidfd of the one before has fired
+// by then. Its process group is asked for each time. Its parent changes only when that one ends, so it is
+// right as long as the parent's own record is (see stat.readParent). Whatever is not certain is read
+// again.
 type procTable struct {
 	room int
 
@@ -44,8 +46,8 @@ type procEntry struct {
 	depth      atomic.Pointer[int]
 }
 
-// find answers what is known of the process that has a pid now. Its errors are those of identify: a process that has ended
-// has none, waited for or not.
+// find answers what is known of the process that has a pid now. Its errors are those of identify: a
+// process that has ended has none, waited for or not.
 func (t *procTable) find(pid int) (*procEntry, stat, error) {
 	if known, s, ok := t.recall(pid); ok {
 		return known, s, nil
@@ -77,8 +79,8 @@ func (t *procTable) recall(pid int) (*procEntry, stat, bool) {
 	return known, known.stat, true
 }
 
-// keep makes room for a record if need be: in place of those of processes that have ended, or else of the one that was asked
-// for longest ago.
+// keep makes room for a record if need be: in place of those of processes that have ended, or else of the
+// one that was asked for longest ago.
 func (t *procTable) keep(made *procEntry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FindRelative is [Find], limited to the calling thread's process, its ancestors and descendants; else it returns ErrUnknown. Any other
-// number that happens to be a pid is no evidence of a process. Neither is 1, except for the caller itself: it is everyone's ancestor.
+// FindRelative is [Find], limited to the calling thread's process, its ancestors and descendants; else it
+// returns ErrUnknown. Any other number that happens to be a pid is no evidence of a process. Neither is
+// 1, except for the caller itself: it is everyone's ancestor.
 func FindRelative(caller, pid int) (ID, error) {
 	id, err := find(caller, pid, relatives)
 	if err != nil {
@@ -38,8 +39,8 @@ func FindRelative(caller, pid int) (ID, error) {
 	return id, nil
 }
 
-// IsRelative reports whether a thread's process is a live process, its ancestor or its descendant. Process 1, the ancestor of all, is
-// related only to itself.
+// IsRelative reports whether a thread's process is a live process, its ancestor or its descendant.
+// Process 1, the ancestor of all, is related only to itself.
 func IsRelative(thread int, of ID) bool {
 	own, err := statOf(thread)
 	if err != nil {
@@ -66,8 +67,8 @@ func (s stat) descendsFrom(ancestor ID) bool {
 	return false
 }
 
-// relatives returns a process, its ancestors and its descendants, far fewer than all processes. A child that starts or ends meanwhile may
-// be missing, and all children are without PROC_CHILDREN in the kernel.
+// relatives returns a process, its ancestors and its descendants, far fewer than all processes. A child
+// that starts or ends meanwhile may be missing, and all children are without PROC_CHILDREN in the kernel.
 func relatives(of stat) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for relative := range of.ancestors() {

@@ -109,7 +109,8 @@ func TestFindRelativeNested(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnknown, "a pid of another namespace")
 }
 
-// TestFindRelativeBesideAContainer has two processes of one container, of which neither descends from the other.
+// TestFindRelativeBesideAContainer has two processes of one container, of which neither descends from the
+// other.
 func TestFindRelativeBesideAContainer(t *testing.T) {
 	shell := start(t, exec.Command("unshare", "-p", "-f", "--mount-proc", "--kill-child",
 		"sh", "-c", "sleep 1000 <&- & echo $!; cat; true"))
@@ -138,7 +139,8 @@ func nestedPID(t *testing.T, process int) int {
 	return pids[1]
 }
 
-// TestIsRelative of itself, of ancestors and descendants, and of nobody else; not of process 1, nor of one that has ended.
+// TestIsRelative of itself, of ancestors and descendants, and of nobody else; not of process 1, nor of
+// one that has ended.
 func TestIsRelative(t *testing.T) {
 	self := os.Getpid()
 	child, sibling := startChild(t, 0, "threads"), start(t, exec.Command("cat"))

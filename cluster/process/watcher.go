@@ -14,9 +14,9 @@ import (
 
 // Watcher reports when and how processes end. It holds a descriptor for each, and one waiting thread.
 //
-// The status is known only to a watcher that opened a descriptor before the process was gone. From Linux 6.15 on a pidfd has it, as soon as
-// the parent has waited. Before, /proc shows it until the parent waits, and the process connector reports it (exits). A later watcher
-// reports an unknown status.
+// The status is known only to a watcher that opened a descriptor before the process was gone. From Linux
+// 6.15 on a pidfd has it, as soon as the parent has waited. Before, /proc shows it until the parent
+// waits, and the process connector reports it (exits). A later watcher reports an unknown status.
 type Watcher struct {
 	gone  func(ID, End)
 	epoll int
@@ -56,7 +56,8 @@ type delayed struct {
 }
 
 const (
-	// untilWaited is awaitWait. Parents that wait do so at once; one that never does must not delay staleness.
+	// untilWaited is awaitWait. Parents that wait do so at once; one that never does must not delay
+	// staleness.
 	untilWaited = 5 * time.Second
 	// untilOthers is othersFirst. A mount that saw the end reports it at once.
 	untilOthers = time.Second
@@ -104,8 +105,9 @@ func (w *Watcher) listen() {
 // Prepare opens a process for a later [Watcher.Watch], which then knows how it ended.
 func (w *Watcher) Prepare(id ID) error { return w.watch(id, false) }
 
-// Watch calls gone when a process has ended, also if it has ended already. For a watched process it does nothing; after gone the process is
-// not watched any more. After an error, for instance a lack of descriptors, it is not watched.
+// Watch calls gone when a process has ended, also if it has ended already. For a watched process it does
+// nothing; after gone the process is not watched any more. After an error, for instance a lack of
+// descriptors, it is not watched.
 func (w *Watcher) Watch(id ID) error { return w.watch(id, true) }
 
 func (w *Watcher) watch(id ID, reported bool) error {
@@ -244,7 +246,8 @@ func (w *Watcher) look(fd int32) End {
 	return end
 }
 
-// delay returns how long to wait for an unknown status: for the connector's message, or for the parent to wait.
+// delay returns how long to wait for an unknown status: for the connector's message, or for the parent to
+// wait.
 func (w *Watcher) delay(fd int32, waited bool) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

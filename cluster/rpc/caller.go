@@ -40,19 +40,21 @@ func (r Role) String() string {
 	return fmt.Sprintf("role %d", byte(r))
 }
 
-// Caller is the caller of a request, as proven by its connection. UID, GID and Groups are those of the process at the time it connected to
-// a unix socket. A caller with only Host counts as root there.
+// Caller is the caller of a request, as proven by its connection. UID, GID and Groups are those of the
+// process at the time it connected to a unix socket. A caller with only Host counts as root there.
 type Caller struct {
 	Role    Role
 	Host    string     // of the certificate; empty: none
 	Key     [32]byte   // hash of the certificate's key
 	Address netip.Addr // of the caller; zero: on this host
-	// Forwarder is the server that forwarded the call, by name or address; empty: a direct call. The other fields are from that server.
+	// Forwarder is the server that forwarded the call, by name or address; empty: a direct call. The
+	// other fields are from that server.
 	Forwarder string
 	UID       uint32 // of RoleUser, like the next two
 	GID       uint32
 	Groups    []uint32 // supplementary; nil: none or unknown
-	// Administrator means that the process on the unix socket could administer this host (hostinfo.IsAdministrator).
+	// Administrator means that the process on the unix socket could administer this host
+	// (hostinfo.IsAdministrator).
 	Administrator bool
 }
 

@@ -38,8 +38,8 @@ func newChannel(address string, security *Security, protocol string) *Channel {
 	return c
 }
 
-// Call does a call and waits for the reply until ctx ends. After an error other than a [Refusal] the outcome is unknown. The error may wrap
-// [ErrUnreachable].
+// Call does a call and waits for the reply until ctx ends. After an error other than a [Refusal] the
+// outcome is unknown. The error may wrap [ErrUnreachable].
 func (c *Channel) Call(ctx context.Context, method byte, request, reply proto.Message) (err error) {
 	defer func() {
 		if err != nil {
@@ -124,7 +124,8 @@ func (c *Channel) connect(ctx context.Context) (*clientConn, error) {
 	}
 }
 
-// dial continues after the caller has given up. Otherwise a server under many connections would never finish one.
+// dial continues after the caller has given up. Otherwise a server under many connections would never
+// finish one.
 func (c *Channel) dial(d *dialing) {
 	ctx, cancel := context.WithTimeout(c.open, connectTime+handshakeTime)
 	defer cancel()

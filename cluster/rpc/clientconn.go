@@ -218,7 +218,8 @@ func (c *clientConn) ask(ctx context.Context, h head, request proto.Message) (fr
 	return c.call(ctx, h.number, message)
 }
 
-// call sends a request and waits for the reply. The error is errIdle if nothing was sent, because the idle connection was just closed.
+// call sends a request and waits for the reply. The error is errIdle if nothing was sent, because the
+// idle connection was just closed.
 func (c *clientConn) call(ctx context.Context, number uint64, message []byte) (frame, error) {
 	answer := make(chan frame, 1)
 	c.mu.Lock()

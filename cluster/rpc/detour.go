@@ -9,8 +9,8 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// Pauses before a router retries the direct way to a server. The first retry is immediate, because the server may only have been slow. If
-// calls fail again after a successful retry, the pauses grow.
+// Pauses before a router retries the direct way to a server. The first retry is immediate, because the
+// server may only have been slow. If calls fail again after a successful retry, the pauses grow.
 const (
 	firstRetry   = time.Second
 	longestRetry = 30 * time.Second

@@ -78,8 +78,8 @@ func (n *brokenWay) Dial(ctx context.Context, address string) (net.Conn, error) 
 	return new(net.Dialer).DialContext(ctx, "tcp", address)
 }
 
-// TestARouterGoesAroundABrokenLink: calls go through a server that reaches the leader, while one that does not is passed over, and take
-// the direct way again once the link is whole.
+// TestARouterGoesAroundABrokenLink: calls go through a server that reaches the leader, while one that
+// does not is passed over, and take the direct way again once the link is whole.
 func TestARouterGoesAroundABrokenLink(t *testing.T) {
 	leader, leads := startLeading(t, "")
 	lost, helpless := startLeading(t, leads)

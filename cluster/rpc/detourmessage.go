@@ -14,7 +14,8 @@ type (
 	detourKey         struct{} // of requests to send: a *clusterpb.Detour without the request
 )
 
-// Unreachable returns the leader's address that the caller cannot reach: the request is to be forwarded. Empty: it is not.
+// Unreachable returns the leader's address that the caller cannot reach: the request is to be forwarded.
+// Empty: it is not.
 func Unreachable(ctx context.Context) string { return receivedDetour(ctx).GetUnreachable() }
 
 // ClusterOf returns the id of the cluster that may do a detoured request; empty: any.

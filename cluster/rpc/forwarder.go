@@ -11,8 +11,8 @@ import (
 	"lockfs/raftstore/budget"
 )
 
-// Forwarder forwards requests to the leader. Its connections and limits are separate: forwarded requests take no quota from this server's
-// own, and no host takes quota from others.
+// Forwarder forwards requests to the leader. Its connections and limits are separate: forwarded requests
+// take no quota from this server's own, and no host takes quota from others.
 type Forwarder struct {
 	peers   *Peers
 	quota   *quota
@@ -37,8 +37,8 @@ func (f *Forwarder) Close() {
 	f.quota.close()
 }
 
-// Forward sends a request of ctx's caller to the leader at an address. The error is the leader's *RefusedError for the caller, or
-// NotForwarded: then the outcome is unknown.
+// Forward sends a request of ctx's caller to the leader at an address. The error is the leader's
+// *RefusedError for the caller, or NotForwarded: then the outcome is unknown.
 func Forward[Request proto.Message, Reply any](
 	ctx context.Context, f *Forwarder, leader string, method func(Node, context.Context, Request) (Reply, error), request Request,
 ) (reply Reply, err error) {

@@ -15,7 +15,8 @@ import (
 	"lockfs/test/fuzzing"
 )
 
-// fuzzPort has what somebody says to a port, of whom nothing is known, come to an end, and leave room for others.
+// fuzzPort has what somebody says to a port, of whom nothing is known, come to an end, and leave room for
+// others.
 func fuzzPort(f *testing.F, security *Security, seeds ...string) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))
@@ -65,7 +66,8 @@ func (oneEnroller) ProveServer(context.Context, *clusterpb.ProveServerRequest) (
 	return new(clusterpb.ProveServerReply), nil
 }
 
-// FuzzJoinFrames says something to a join server, which is to do nothing but to enroll, and to have all of its room again.
+// FuzzJoinFrames says something to a join server, which is to do nothing but to enroll, and to have all
+// of its room again.
 func FuzzJoinFrames(f *testing.F) {
 	enroll, err := encode(head{number: 1, kind: enrollMethod}, &clusterpb.EnrollRequest{Host: "a"})
 	require.NoError(f, err)

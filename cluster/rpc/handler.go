@@ -8,8 +8,8 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// Handler handles requests of one method. [CallerOf] returns the caller. The handler owns the request's bytes. Its error is a
-// [RefusedError], or means that the request cannot be decoded.
+// Handler handles requests of one method. [CallerOf] returns the caller. The handler owns the request's
+// bytes. Its error is a [RefusedError], or means that the request cannot be decoded.
 type Handler struct {
 	Do func(ctx context.Context, request []byte) (proto.Message, error)
 	// Keep, if set, replaces Do. It calls answer once, now or later. Neither waits.

@@ -174,7 +174,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 	}
 }
 
-// TestRequestsWaitForQuota has calls that wait take all that there is, of a connection, an address, or in all.
+// TestRequestsWaitForQuota has calls that wait take all that there is, of a connection, an address, or in
+// all.
 func TestRequestsWaitForQuota(t *testing.T) {
 	const calls = 4
 	for what, change := range map[string]func(*limits){
@@ -230,7 +231,8 @@ func (n *busyNode) KeepAlive(context.Context, *clusterpb.KeepAliveRequest) (*clu
 	return &clusterpb.KeepAliveReply{Ttl: 7}, nil
 }
 
-// TestKeepalivesDoNotWaitForQuota has a mount ask for more than there is room for, of a connection, an address, or in all.
+// TestKeepalivesDoNotWaitForQuota has a mount ask for more than there is room for, of a connection, an
+// address, or in all.
 func TestKeepalivesDoNotWaitForQuota(t *testing.T) {
 	const calls = 4
 	for what, change := range map[string]func(*limits){

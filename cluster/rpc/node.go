@@ -7,7 +7,8 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// Node has the methods of a node, local or remote (see clusterpb/cluster.proto). A remote node's error means that there is no reply.
+// Node has the methods of a node, local or remote (see clusterpb/cluster.proto). A remote node's error
+// means that there is no reply.
 type Node interface {
 	Execute(context.Context, *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error)
 	KeepAlive(context.Context, *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error)
@@ -36,7 +37,8 @@ type Answer interface {
 // LeaseKeeper is a node that keeps lease requests of many mounts.
 type LeaseKeeper interface {
 	Node
-	// KeepLease is Lease for a server. It calls answer once, now or later. Neither waits. ctx ends when the caller has gone.
+	// KeepLease is Lease for a server. It calls answer once, now or later. Neither waits. ctx ends when
+	// the caller has gone.
 	KeepLease(ctx context.Context, req *clusterpb.LeaseRequest, answer func(*clusterpb.LeaseReply, error))
 }
 
@@ -49,7 +51,8 @@ type Enroller interface {
 // RemovalsWait is how long a node keeps a request for removals.
 const RemovalsWait = 30 * time.Second
 
-// ReleaseWait is how long a non-blocking request waits, in all, while the holder's mount is asked for a release in progress.
+// ReleaseWait is how long a non-blocking request waits, in all, while the holder's mount is asked for a
+// release in progress.
 const ReleaseWait = 50 * time.Millisecond
 
 // Timeouts of probes.

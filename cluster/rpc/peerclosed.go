@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// whileConnected returns a context that ends when the peer closes the connection. Nothing may read from it until stop has returned.
+// whileConnected returns a context that ends when the peer closes the connection. Nothing may read from
+// it until stop has returned.
 func whileConnected(ctx context.Context, conn net.Conn) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancel(ctx)
 	raw := rawOf(conn)

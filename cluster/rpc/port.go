@@ -13,8 +13,8 @@ import (
 // handshakeTime limits the handshake of a connection.
 const handshakeTime = 5 * time.Second
 
-// Port is one TCP address for all traffic between hosts. It passes each connection to a server by its ALPN protocol, or without TLS by its
-// first bytes. Slow handshakes do not delay others.
+// Port is one TCP address for all traffic between hosts. It passes each connection to a server by its
+// ALPN protocol, or without TLS by its first bytes. Slow handshakes do not delay others.
 type Port struct {
 	listener net.Listener
 	security *Security
@@ -41,7 +41,8 @@ type portTimes struct{ handshake, preface time.Duration }
 
 var standardPortTimes = portTimes{handshake: handshakeTime, preface: standardTimes.preface}
 
-// Listen opens a port; [Port.Serve] accepts connections. Without TLS security is nil, and all connections but raft's are for ProtocolRPC.
+// Listen opens a port; [Port.Serve] accepts connections. Without TLS security is nil, and all connections
+// but raft's are for ProtocolRPC.
 func Listen(address string, security *Security, report PortReport) (*Port, error) {
 	listener, err := security.listen(address)
 	if err != nil {
@@ -280,7 +281,8 @@ func refuseConnection(conn net.Conn, why Refusal) {
 	drainClose(conn)
 }
 
-// drainClose reads from the peer for a while: a connection closed with unread data is reset, and the refusal would be lost.
+// drainClose reads from the peer for a while: a connection closed with unread data is reset, and the
+// refusal would be lost.
 func drainClose(conn net.Conn) {
 	_ = conn.SetReadDeadline(time.Now().Add(drainTime))
 	buffer := make([]byte, 4<<10)

@@ -265,7 +265,8 @@ type addressedConn struct {
 
 func (c *addressedConn) RemoteAddr() net.Addr { return c.from }
 
-// TestManyHalfOpenConnections come from one address, and from as many, and say nothing. Meanwhile others are served.
+// TestManyHalfOpenConnections come from one address, and from as many, and say nothing. Meanwhile others
+// are served.
 func TestManyHalfOpenConnections(t *testing.T) {
 	const many, most, mostPerAddress = 10_000, 100, 10
 	of := newTestAuthority(t)
@@ -338,7 +339,8 @@ func TestNewConnectionsWaitForTheGracePeriod(t *testing.T) {
 	require.Equal(t, int32(1), p.crowded.Load())
 }
 
-// TestHandshakesAreShort has a stranger send as many certificates as TLS takes, and a host as many as an authority gives it.
+// TestHandshakesAreShort has a stranger send as many certificates as TLS takes, and a host as many as an
+// authority gives it.
 func TestHandshakesAreShort(t *testing.T) {
 	of := newTestAuthority(t)
 	p := startPort(t, of.security(t, RoleServer, "a"))
@@ -366,7 +368,8 @@ func TestHandshakesAreShort(t *testing.T) {
 	}
 }
 
-// TestAnEvictedConnectionIsNotRejected tells the two apart: it is no use to ask for another certificate where there is no room.
+// TestAnEvictedConnectionIsNotRejected tells the two apart: it is no use to ask for another certificate
+// where there is no room.
 func TestAnEvictedConnectionIsNotRejected(t *testing.T) {
 	of := newTestAuthority(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -27,8 +27,9 @@ type limits struct {
 	bytesPerConnection int
 }
 
-// standardLimits allow 10,000 mounts with two connections each, hundreds of containers behind one address, and 4096 calls on a connection.
-// Only many hosts with incomplete requests can delay the requests of others.
+// standardLimits allow 10,000 mounts with two connections each, hundreds of containers behind one
+// address, and 4096 calls on a connection. Only many hosts with incomplete requests can delay the
+// requests of others.
 var standardLimits = limits{
 	what:        "connections to the port",
 	request:     MaxRequest,
@@ -46,8 +47,8 @@ var socketLimits = limits{
 	bytes: 96 << 20, bytesPerHost: 12 << 20, bytesPerConnection: 12 << 20,
 }
 
-// joinLimits are for unknown callers. To fill all connections takes as many handshakes in each joinSettled, which costs the server's time
-// anyway.
+// joinLimits are for unknown callers. To fill all connections takes as many handshakes in each
+// joinSettled, which costs the server's time anyway.
 var joinLimits = limits{
 	what:        "connections of joining hosts",
 	request:     16 << 10,
@@ -56,11 +57,12 @@ var joinLimits = limits{
 	bytes: 8 << 20, bytesPerHost: 1 << 20, bytesPerConnection: 128 << 10,
 }
 
-// callCost is the overhead of a call: a goroutine and its memory. A kept call needs that while it is answered.
+// callCost is the overhead of a call: a goroutine and its memory. A kept call needs that while it is
+// answered.
 const callCost = 4 << 10
 
-// burst is by what factor replies and urgent requests may exceed a limit. Other requests stay below the limit, so even the largest reply
-// gets room sooner or later.
+// burst is by what factor replies and urgent requests may exceed a limit. Other requests stay below the
+// limit, so even the largest reply gets room sooner or later.
 const burst = 2
 
 // bucket counts bytes, also in its parents.
@@ -138,7 +140,8 @@ func newQuota(l limits) *quota {
 	return r
 }
 
-// connect returns the buckets of a new connection, or an error if there are too many. One that replaces another always fits.
+// connect returns the buckets of a new connection, or an error if there are too many. One that replaces
+// another always fits.
 func (q *quota) connect(caller Caller, standing budget.Standing) (buckets, error) {
 	if err := q.connections.Take(caller.User(), 1, standing); err != nil {
 		return buckets{}, err
@@ -188,8 +191,8 @@ func timesFor(urgent bool) int {
 	return 1
 }
 
-// acquireWait waits until a bucket fits within so many times its limit. It returns false, without quota, after the end of ctx or the close
-// of the server.
+// acquireWait waits until a bucket fits within so many times its limit. It returns false, without quota,
+// after the end of ctx or the close of the server.
 func (q *quota) acquireWait(ctx context.Context, a *bucket, bytes, times int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -232,7 +235,8 @@ func (q *quota) close() {
 // filesReserve is the number of files kept for the log, snapshots and mount.
 const filesReserve = 256
 
-// Shares of the remaining files, in sixteenths, for each kind of connection. (Go raises the soft limit to the hard limit at the start.)
+// Shares of the remaining files, in sixteenths, for each kind of connection. (Go raises the soft limit to
+// the hard limit at the start.)
 const (
 	filesOfCalls    = 12
 	filesOfHalfOpen = 2

@@ -15,7 +15,8 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// TestAWaiterForQuotaMayLeave has a connection end, in each way, with a request that there is no room for and others behind it.
+// TestAWaiterForQuotaMayLeave has a connection end, in each way, with a request that there is no room for
+// and others behind it.
 func TestAWaiterForQuotaMayLeave(t *testing.T) {
 	for what, end := range map[string]func(*testServer, *stranger){
 		"it hangs up":    func(_ *testServer, s *stranger) { _ = s.Close() },
@@ -85,7 +86,8 @@ func TestLargeRequestsComeOneAfterTheOther(t *testing.T) {
 	require.Eventually(t, func() bool { return s.left().coming == l.coming }, testWait, time.Millisecond)
 }
 
-// TestStrangersDoNotBlockJoiningHosts has them hold all connections that there may be, of one address and in all.
+// TestStrangersDoNotBlockJoiningHosts has them hold all connections that there may be, of one address and
+// in all.
 func TestStrangersDoNotBlockJoiningHosts(t *testing.T) {
 	for what, addresses := range map[string]int{
 		"at the joiner's address": 1, "in all": withinFiles(joinLimits, filesOfJoiners).connections / joinLimits.connectionsPerHost,

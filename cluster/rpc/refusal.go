@@ -7,7 +7,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// ErrUnreachable is wrapped by the error of a call without a connection, or whose connection was lost before the reply.
+// ErrUnreachable is wrapped by the error of a call without a connection, or whose connection was lost
+// before the reply.
 var ErrUnreachable = errors.New("it is not reached")
 
 // Refusal is the error of a call that the server has not done. The numbers are those on the wire.
@@ -55,7 +56,8 @@ func (r Refusal) Error() string {
 	return fmt.Sprintf("refused, for reason %d", byte(r))
 }
 
-// RefusedError is a refusal by the cluster: a retry does not help. A handler returns it with a message for the caller.
+// RefusedError is a refusal by the cluster: a retry does not help. A handler returns it with a message
+// for the caller.
 type RefusedError struct{ Result *storepb.Result }
 
 // Code returns the code of the refusal.

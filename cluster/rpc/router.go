@@ -21,11 +21,12 @@ const (
 	longestPause = 250 * time.Millisecond
 )
 
-// maxRedirects is the number of redirects without a pause: nodes may name each other as the leader for a while.
+// maxRedirects is the number of redirects without a pause: nodes may name each other as the leader for a
+// while.
 const maxRedirects = 2
 
-// Router finds and follows the leader. If the leader is unreachable, another server forwards the calls, and the router keeps trying the
-// direct way.
+// Router finds and follows the leader. If the leader is unreachable, another server forwards the calls,
+// and the router keeps trying the direct way.
 type Router struct {
 	mu       sync.Mutex
 	peers    *Peers
@@ -56,8 +57,8 @@ func NewRouter(peers *Peers, entry ...Node) *Router {
 	return r
 }
 
-// ReportDetours sets a callback for each server, via, that starts to forward to a leader; no via: the leader is reachable again. Call it
-// before the router is used. report must not wait.
+// ReportDetours sets a callback for each server, via, that starts to forward to a leader; no via: the
+// leader is reachable again. Call it before the router is used. report must not wait.
 func (r *Router) ReportDetours(report func(leader, via string)) { r.detours.report = report }
 
 // NewRoamingRouter uses the present members as entries, once it knows them.
@@ -69,8 +70,9 @@ func NewRoamingRouter(peers *Peers, entry ...Node) *Router {
 
 var errNoLeader = errors.New("no leader is known")
 
-// Ask retries until a node has done the request or refuses it, or ctx ends; then the error also has the last reason. A refusal says nothing
-// about earlier attempts. method is mostly one of Node's: Ask(ctx, r, Node.Execute, request).
+// Ask retries until a node has done the request or refuses it, or ctx ends; then the error also has the
+// last reason. A refusal says nothing about earlier attempts. method is mostly one of Node's: Ask(ctx, r,
+// Node.Execute, request).
 func Ask[Request any, Reply Answer](
 	ctx context.Context, r *Router, method func(Node, context.Context, Request) (Reply, error), request Request,
 ) (Reply, error) {
@@ -140,7 +142,8 @@ func (r *Router) begin(ctx context.Context) (context.Context, *attempt) {
 	return ctx, a
 }
 
-// A Guide is a node of this process that knows the other servers' addresses. Servers of another cluster at these addresses must do nothing.
+// A Guide is a node of this process that knows the other servers' addresses. Servers of another cluster
+// at these addresses must do nothing.
 type Guide interface {
 	Node
 	Servers() []string
@@ -217,8 +220,9 @@ func (r *Router) end(a *attempt) (moved bool) {
 	return a.moved
 }
 
-// SetLeader sets the leader found by the node of this process, the only entry; no address: that node itself. It cancels attempts at other
-// nodes, which may be stopped or cut off and never answer. As always, their outcome is unknown, and the router repeats them.
+// SetLeader sets the leader found by the node of this process, the only entry; no address: that node
+// itself. It cancels attempts at other nodes, which may be stopped or cut off and never answer. As
+// always, their outcome is unknown, and the router repeats them.
 func (r *Router) SetLeader(address string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -236,7 +240,8 @@ func (r *Router) SetLeader(address string) {
 	}
 }
 
-// AnyNode returns a node for requests that any node can answer: the one of this process, or else the present leader.
+// AnyNode returns a node for requests that any node can answer: the one of this process, or else the
+// present leader.
 func (r *Router) AnyNode() Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -270,7 +275,8 @@ func (r *Router) forget(node Node) {
 	}
 }
 
-// learn takes the leader's address from a reply of another node. redirected means that there is a better node to ask.
+// learn takes the leader's address from a reply of another node. redirected means that there is a better
+// node to ask.
 func (r *Router) learn(a *attempt, reply Answer) (redirected bool, err error) {
 	node := a.node
 	if reply.GetOutcome() != clusterpb.Outcome_NOT_LEADER {
@@ -310,7 +316,8 @@ func (r *Router) SetMembers(servers []string) {
 	}
 }
 
-// Attach turns the router into one of NewRouter for the node of this process. It cancels attempts at others and repeats them.
+// Attach turns the router into one of NewRouter for the node of this process. It cancels attempts at
+// others and repeats them.
 func (r *Router) Attach(peers *Peers, near Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -41,8 +41,8 @@ func TestARouterAsksAgainUnlessItIsRefused(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), firstPause+2*firstPause+4*firstPause)
 }
 
-// TestALostLeaderIsNotAwaited has a node learn of another leader while several calls wait for the one before. The node itself is
-// still waited for: it answers as soon as it can.
+// TestALostLeaderIsNotAwaited has a node learn of another leader while several calls wait for the one
+// before. The node itself is still waited for: it answers as soon as it can.
 func TestALostLeaderIsNotAwaited(t *testing.T) {
 	const calls = 5
 	ctx, cancel := context.WithCancel(t.Context())

@@ -182,7 +182,8 @@ func TestCallersGiveUp(t *testing.T) {
 	require.Equal(t, "next", got)
 }
 
-// TestKeptCalls has calls be answered by whoever has the answer, once their callers have given up or gone, too.
+// TestKeptCalls has calls be answered by whoever has the answer, once their callers have given up or
+// gone, too.
 func TestKeptCalls(t *testing.T) {
 	s := startServer(t, "127.0.0.1:0")
 	c, gone := newTestClient(t, s.address), newTestClient(t, s.address)
@@ -213,7 +214,8 @@ func TestKeptCalls(t *testing.T) {
 	require.Eventually(t, func() bool { return s.left() == standardLimits }, testWait, time.Millisecond, "nothing is counted any more")
 }
 
-// TestQuickCallsBlockNoOthers has somebody not read the answers to calls that are not kept: what he asks besides is done.
+// TestQuickCallsBlockNoOthers has somebody not read the answers to calls that are not kept: what he asks
+// besides is done.
 func TestQuickCallsBlockNoOthers(t *testing.T) {
 	s := startServer(t, "127.0.0.1:0")
 	conn := connectTo(t, s)
@@ -276,7 +278,8 @@ func TestSilentHostsAreDropped(t *testing.T) {
 	}
 }
 
-// TestDeadlinesTravel has a call end at both ends when the caller's time is up, though the connection stays.
+// TestDeadlinesTravel has a call end at both ends when the caller's time is up, though the connection
+// stays.
 func TestDeadlinesTravel(t *testing.T) {
 	s := startServer(t, "127.0.0.1:0")
 	c := newTestClient(t, s.address)

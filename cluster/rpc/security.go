@@ -23,8 +23,8 @@ const (
 // RaftPreface begins a connection of raft without TLS.
 const RaftPreface = "LOCKFSR\n"
 
-// Security secures the connections between hosts and identifies their peers. Without it (nil) connections are plain and peers unknown. Unix
-// sockets do not use it. It is safe for concurrent use.
+// Security secures the connections between hosts and identifies their peers. Without it (nil) connections
+// are plain and peers unknown. Unix sockets do not use it. It is safe for concurrent use.
 type Security struct {
 	// Server is a port's configuration. It supports the three protocols, and refuses unwanted peers.
 	Server *tls.Config
@@ -32,7 +32,8 @@ type Security struct {
 	Client func(protocol string) *tls.Config
 	// Caller returns the host of a connection's certificate after the handshake, except for ProtocolJoin.
 	Caller func(*tls.ConnectionState) (Caller, error)
-	// OnRejected is called when a server closes a connection because of this host's certificate. It may be nil.
+	// OnRejected is called when a server closes a connection because of this host's certificate. It may
+	// be nil.
 	OnRejected func()
 	// Vet returns the Vetting of a dialed server; nil: its certificate is enough.
 	Vet func(*tls.ConnectionState) Vetting
@@ -43,8 +44,9 @@ type Security struct {
 // isPlain reports whether connections are not encrypted.
 func (s *Security) isPlain() bool { return s == nil || s.Client == nil }
 
-// noteRefusal looks for the other side's word, in TLS, at the end of a connection: with TLS 1.3 that comes after the handshake. What comes
-// sooner says nothing of the certificate, which has not been seen then: there is no room, for example.
+// noteRefusal looks for the other side's word, in TLS, at the end of a connection: with TLS 1.3 that
+// comes after the handshake. What comes sooner says nothing of the certificate, which has not been seen
+// then: there is no room, for example.
 func (s *Security) noteRefusal(err error) {
 	var operation *net.OpError
 	if s != nil && s.OnRejected != nil && errors.As(err, &operation) && operation.Op == "remote error" {
@@ -58,8 +60,8 @@ const unixPrefix = "unix:"
 // IsSocket reports whether an address is that of a unix socket.
 func IsSocket(address string) bool { return strings.HasPrefix(address, unixPrefix) }
 
-// Dial connects to HOST:PORT for a protocol, or to unix:PATH for ProtocolRPC, until ctx ends. s may be nil. It sends the preface of a plain
-// connection.
+// Dial connects to HOST:PORT for a protocol, or to unix:PATH for ProtocolRPC, until ctx ends. s may be
+// nil. It sends the preface of a plain connection.
 func (s *Security) Dial(ctx context.Context, address, protocol string) (net.Conn, error) {
 	if path, found := strings.CutPrefix(address, unixPrefix); found {
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)

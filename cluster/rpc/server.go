@@ -30,7 +30,8 @@ type connInfo struct {
 	since time.Time
 }
 
-// NewServer serves a node. malformed is called for each invalid request, crowded for each connection refused for lack of room.
+// NewServer serves a node. malformed is called for each invalid request, crowded for each connection
+// refused for lack of room.
 func NewServer(node Node, malformed func(), crowded func(Caller)) *Server {
 	return newServer(handlersOf(node), withinFiles(standardLimits, filesOfCalls), standardTimes, malformed, crowded)
 }
@@ -40,8 +41,8 @@ func NewSocketServer(node Node, malformed func(), crowded func(Caller)) *Server 
 	return newServer(handlersOf(node), withinFiles(socketLimits, filesOfSockets), standardTimes, malformed, crowded)
 }
 
-// NewJoinServer serves hosts without a certificate: it proves that it is a server, and enrolls them. A new connection may replace an old
-// one: otherwise strangers could occupy all of them.
+// NewJoinServer serves hosts without a certificate: it proves that it is a server, and enrolls them. A
+// new connection may replace an old one: otherwise strangers could occupy all of them.
 func NewJoinServer(e Enroller, malformed func(), crowded func(Caller)) *Server {
 	handlers := map[byte]Handler{enrollMethod: {Do: handle(e.Enroll)}, proveServerMethod: {Do: handle(e.ProveServer)}}
 	s := newServer(handlers, withinFiles(joinLimits, filesOfJoiners), joinTimes, malformed, crowded)
@@ -49,8 +50,9 @@ func NewJoinServer(e Enroller, malformed func(), crowded func(Caller)) *Server {
 	return s
 }
 
-// AcceptForwarded makes the server accept forwarded requests. judge returns nil if the server by may forward a request of the caller, or
-// MayNotForward, or a *RefusedError for the caller. Call it before the server serves.
+// AcceptForwarded makes the server accept forwarded requests. judge returns nil if the server by may
+// forward a request of the caller, or MayNotForward, or a *RefusedError for the caller. Call it before
+// the server serves.
 func (s *Server) AcceptForwarded(judge func(by, caller Caller) error) { s.judge = judge }
 
 func newServer(handlers map[byte]Handler, l limits, t times, malformed func(), crowded func(Caller)) *Server {
@@ -66,7 +68,8 @@ const joinSettled = time.Second
 // acceptPause is the pause after a lack of resources.
 const acceptPause = 50 * time.Millisecond
 
-// Serve serves the connections of a listener until it is closed, or fails. A [Port] and a unix socket identify the callers.
+// Serve serves the connections of a listener until it is closed, or fails. A [Port] and a unix socket
+// identify the callers.
 func (s *Server) Serve(listener net.Listener) error {
 	return acceptAll(listener, func(conn net.Conn) { go s.serve(conn) })
 }
@@ -145,7 +148,8 @@ func (s *Server) serve(conn net.Conn) {
 	}
 }
 
-// makeRoom closes the oldest connection: of the same peer if that has too many. It returns false if none is old enough.
+// makeRoom closes the oldest connection: of the same peer if that has too many. It returns false if none
+// is old enough.
 func (s *Server) makeRoom(from peer) bool {
 	if s.settled == 0 {
 		return false

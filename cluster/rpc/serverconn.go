@@ -57,8 +57,8 @@ func newServerConn(s *service, conn net.Conn, caller Caller, a buckets) *serverC
 	return &serverConn{service: s, conn: conn, caller: caller, from: bufio.NewReader(conn), bucket: a.calls, coming: a.coming}
 }
 
-// serve does calls until the peer closes the connection, violates the protocol or is silent for too long. Then it waits for the calls under
-// way.
+// serve does calls until the peer closes the connection, violates the protocol or is silent for too long.
+// Then it waits for the calls under way.
 func (c *serverConn) serve() {
 	defer c.calls.Wait()
 	ctx, cancel := context.WithCancel(WithCaller(context.Background(), c.caller))
@@ -181,8 +181,8 @@ func (c *serverConn) next(ctx context.Context) (head, []byte, error) {
 	return h, request, nil
 }
 
-// receive reads the rest of a request. Only a request beyond the connection's buffer needs quota for that, so incomplete requests cannot
-// block small ones of others.
+// receive reads the rest of a request. Only a request beyond the connection's buffer needs quota for
+// that, so incomplete requests cannot block small ones of others.
 func (c *serverConn) receive(ctx context.Context, h head) ([]byte, error) {
 	if h.length > c.from.Size() {
 		if !c.take(ctx, c.coming, h.length, false) {
@@ -218,8 +218,8 @@ func (c *serverConn) expect(bytes int) {
 
 func cost(request head) int { return callCost + request.length }
 
-// do does a call and replies. A call that is not quick lasts as long as its caller waits, and gets no reply if that ended before there was
-// quota for it.
+// do does a call and replies. A call that is not quick lasts as long as its caller waits, and gets no
+// reply if that ended before there was quota for it.
 func (c *serverConn) do(ctx context.Context, handler Handler, h head, request []byte) {
 	wanted := ctx
 	if !handler.Quick {

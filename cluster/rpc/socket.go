@@ -18,8 +18,8 @@ import (
 // staleTime limits the wait for a process to accept a connection.
 const staleTime = time.Second
 
-// ListenSocket listens on a unix socket, open to all local users that reach it. It replaces the socket of a dead process. It returns an
-// error if another process listens there.
+// ListenSocket listens on a unix socket, open to all local users that reach it. It replaces the socket of
+// a dead process. It returns an error if another process listens there.
 func ListenSocket(path string) (net.Listener, error) {
 	if conn, err := net.DialTimeout("unix", path, staleTime); err == nil {
 		_ = conn.Close()
@@ -75,8 +75,8 @@ func UserAt(conn *net.UnixConn) (Caller, error) {
 // maxGroups is the most a process can have (NGROUPS_MAX).
 const maxGroups = 64 << 10
 
-// peerGroups asks the kernel for the groups at the time of the connection: in /proc, the process could be another one by now, or invisible
-// from here. nil: none, or unknown.
+// peerGroups asks the kernel for the groups at the time of the connection: in /proc, the process could be
+// another one by now, or invisible from here. nil: none, or unknown.
 func peerGroups(fd int) []uint32 {
 	for room := uint32(32); room <= maxGroups; room *= 2 {
 		groups := make([]uint32, room)
