@@ -44,7 +44,7 @@ func (t *Table) checkService() error {
 			return fmt.Errorf("%+v does not have to wait for %+v", w, p)
 		}
 	}
-	if waiting != len(t.service.parked) || waiting != t.service.atByte.Len()+t.service.behind.Len() || waiting != t.byRange.Len() {
+	if waiting != len(t.service.parked) || waiting != t.service.atByte.Len()+t.service.behind.Len() || t.service.atByte.Len() != t.service.ofOwner.Len() || waiting != t.byRange.Len() {
 		return fmt.Errorf("%d wait, %d are parked: %d at a byte, %d behind another request; %d in all", waiting, len(t.service.parked),
 			t.service.atByte.Len(), t.service.behind.Len(), t.byRange.Len())
 	}
@@ -113,7 +113,7 @@ func (t *Table) checkIndexes() error {
 			return fmt.Errorf("%+v is not among those that were interrupted", w)
 		}
 	}
-	if delayed != t.delayed.Len() || interrupted != t.interrupted.Len() || t.waiters.Len() != t.requests.Len() {
+	if delayed != t.delayed.Len() || interrupted != t.interrupted.Len() || interrupted != t.resumable.Len() || t.waiters.Len() != t.requests.Len() {
 		return fmt.Errorf("%d, %d and %d in indexes of %d, %d and %d", t.delayed.Len(), t.interrupted.Len(), t.requests.Len(),
 			delayed, interrupted, t.waiters.Len())
 	}

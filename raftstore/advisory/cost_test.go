@@ -127,3 +127,44 @@ func TestOneCommandPassesNoPileOnceForEachRequest(t *testing.T) {
 		})
 	}
 }
+
+// TestARequestPassesManyOthers: an owner that others wait for waits for locks only, if too many requests are before its own. No lock is shared by
+// that, and a restored table grants the same.
+func TestARequestPassesManyOthers(t *testing.T) {
+	p := &pile{t: t, table: New(digest.New())}
+	p.waitedFor(passedRequests - 1)
+	p.exclusive(1, holdingOwner, 0, 0)
+	p.exclusive(1, otherOwners-1, 0, 9) // waits, and goes before the others
+	requires := func(granted bool, start, end uint64) {
+		t.Helper()
+		p.seq++
+		p.table.Begin(ids.Index(p.seq), 1)
+		want, _ := Want(1, p.seq, budget.User{}, &storepb.TakeLock{
+			Ino: 1, Kind: storepb.LockKind_RECORD, Owner: waitingOwner, Start: start, End: end, Type: storepb.LockType_EXCLUSIVE, Wait: true, ByProcess: true,
+		})
+		code, _ := p.table.Take(want)
+		require.Equal(t, granted, code == storepb.Code_OK)
+		require.NoError(t, p.table.Check())
+	}
+	requires(false, 5, 5)
+	p.exclusive(1, otherOwners+passedRequests, far, far)
+	requires(true, 6, 6)
+	requires(false, 0, 0) // a lock is in the way
+	again := New(digest.Restoring())
+	again.Begin(ids.Index(p.seq), 1)
+	p.table.Each(func(m *storepb.AdvisoryLock) bool {
+		again.Restore(m, "")
+		return true
+	})
+	require.NoError(t, again.Check())
+	for _, table := range []*Table{p.table, again} {
+		table.Begin(ids.Index(p.seq+1), 1)
+		want, _ := Want(1, p.seq+1, budget.User{}, &storepb.TakeLock{
+			Ino: 1, Kind: storepb.LockKind_RECORD, Owner: holdingOwner, Start: 0, End: 0, Type: storepb.LockType_UNLOCK,
+		})
+		table.Take(want)
+		require.NoError(t, table.Check())
+	}
+	require.Equal(t, p.table.Waits(1), again.Waits(1))
+	require.Equal(t, p.table.List(1, 1<<20, func(ids.Inode) bool { return true }), again.List(1, 1<<20, func(ids.Inode) bool { return true }))
+}

@@ -133,6 +133,43 @@ var costTable = []struct {
 			c.wait(ann, free, free)
 			c.table.Cancel(ids.Session(ann), c.seq)
 		}},
+	{"requests of the owner, which takes and releases another byte",
+		func(c *caller, n uint64) {
+			c.take(ann, 0, n)
+			c.take(bob, free, free)
+			each(n, func(i uint64) { c.wait(bob, i, i) })
+		},
+		func(c *caller, n, _ uint64) { c.take(bob, free+2, free+2); c.release(bob, free+2, free+2) }},
+	{"requests of one that shares a byte with two others, of whom one lets go",
+		func(c *caller, n uint64) {
+			c.take(ann, 0, n)
+			c.share(bob, free, lastByte)
+			each(n, func(i uint64) { c.wait(bob, i, i) })
+		},
+		func(c *caller, n, i uint64) {
+			c.share(ann+2, free+i, free+i)
+			c.wait(ann+3, free+i, free+i)
+			c.release(ann+2, free+i, free+i)
+			c.table.Cancel(ids.Session(ann+3), c.seq)
+		}},
+	{"requests for what a waiter holds, and an earlier request gives up",
+		func(c *caller, n uint64) {
+			c.take(bob, free, free)
+			c.take(ann, 0, 0)
+			each(n, func(i uint64) { c.wait(i+1, free, free) })
+		},
+		func(c *caller, _, _ uint64) {
+			c.wait(ann+2, 0, 9)
+			earlier := c.seq
+			c.seq++
+			c.table.Begin(ids.Index(c.seq), int64(c.seq))
+			want, _ := Want(bob, c.seq, budget.User{}, &storepb.TakeLock{
+				Ino: 1, Kind: storepb.LockKind_RECORD, Type: storepb.LockType_EXCLUSIVE, Owner: bob, Start: 5, End: 9, Wait: true, ByProcess: true,
+			})
+			c.table.Take(want) // it passes the earlier request if there are many others
+			c.table.Cancel(ids.Session(ann+2), earlier)
+			c.release(bob, 5, 9)
+		}},
 	{"sessions with a lock, of which one ends",
 		func(c *caller, n uint64) { each(n, func(i uint64) { c.take(i+1, 2*i, 2*i) }) },
 		func(c *caller, _, _ uint64) {

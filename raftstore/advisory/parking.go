@@ -19,8 +19,10 @@ type service struct {
 	candidates *btree.BTreeG[*waiter] // by file and position: nothing may be in the way of these
 	parked     map[*waiter]*parking   // never ranged over
 	atByte     *btree.BTreeG[*parking]
+	ofOwner    *btree.BTreeG[*parking] // the same, by owner
 	behind     *btree.BTreeG[*parking]
 	ofHolders  *btree.BTreeG[*parking] // those behind a request of an owner with locks; see putAmid
+	ofOthers   *btree.BTreeG[*parking] // those behind a request of an owner that had no locks then, by owner; see ownerHasMore
 }
 
 // parking is a request and the reason why it has to wait.
@@ -35,7 +37,8 @@ func newService() service {
 	options := btree.Options{NoLocks: true}
 	return service{
 		candidates: btree.NewBTreeGOptions(lessWaiter, options), parked: make(map[*waiter]*parking),
-		atByte: btree.NewBTreeGOptions(lessAtByte, options), behind: btree.NewBTreeGOptions(lessBehind, options),
+		atByte: btree.NewBTreeGOptions(lessAtByte, options), ofOwner: btree.NewBTreeGOptions(lessOfOwner, options), behind: btree.NewBTreeGOptions(lessBehind, options),
+		ofOthers:  btree.NewBTreeGOptions(func(a, b *parking) bool { return lessByOwner(a.request, b.request) }, options),
 		ofHolders: btree.NewBTreeGOptions(func(a, b *parking) bool { return lessWaiter(a.request, b.request) }, options),
 	}
 }
@@ -51,6 +54,19 @@ func lessAtByte(a, b *parking) bool {
 		return a.byte < b.byte
 	}
 	return a.request.position < b.request.position
+}
+
+// lessOfOwner orders by file, owner, type and byte.
+func lessOfOwner(a, b *parking) bool {
+	switch one, another := ownerOf(&a.request.lock), ownerOf(&b.request.lock); {
+	case fileOf(&a.request.lock) != fileOf(&b.request.lock):
+		return lessWaiter(a.request, b.request)
+	case one.session != another.session:
+		return one.session < another.session
+	case one.owner != another.owner:
+		return one.owner < another.owner
+	}
+	return lessAtByte(a, b)
 }
 
 func lessBehind(a, b *parking) bool {
@@ -69,11 +85,30 @@ func (s *service) park(p *parking) {
 	s.parked[p.request] = p
 	if p.behind == 0 {
 		s.atByte.Set(p)
+		s.ofOwner.Set(p)
 		return
 	}
 	s.behind.Set(p)
 	if p.ofHolder {
 		s.ofHolders.Set(p)
+	} else {
+		s.ofOthers.Set(p)
+	}
+}
+
+// wakeOwner makes candidates of the requests of one owner and type that are parked at some bytes, from one on and before another one.
+func (s *service) wakeOwner(from *parking, before uint64) {
+	var own []*waiter
+	s.ofOwner.Ascend(from, func(p *parking) bool {
+		is := fileOf(&p.request.lock) == fileOf(&from.request.lock) && p.request.sameOwner(&from.request.lock) &&
+			p.request.exclusive == from.request.exclusive && p.byte < before
+		if is {
+			own = append(own, p.request)
+		}
+		return is
+	})
+	for _, w := range own {
+		s.candidates.Set(w)
 	}
 }
 
@@ -84,8 +119,10 @@ func (s *service) unpark(w *waiter) {
 	}
 	delete(s.parked, w)
 	s.atByte.Delete(p)
+	s.ofOwner.Delete(p)
 	s.behind.Delete(p)
 	s.ofHolders.Delete(p)
+	s.ofOthers.Delete(p)
 }
 
 // forget is for a request that goes: those behind it may go on.

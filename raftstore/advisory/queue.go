@@ -25,13 +25,14 @@ func (t *Table) requestsOf(owner *lock) []*waiter {
 }
 
 // interruptedRequest answers the request that a call which is made again has in the queue.
-func (t *Table) interruptedRequest(want *lock) *waiter {
-	for _, w := range t.requestsOf(want) {
-		if w.interrupted != 0 && w.start == want.start && w.end == want.end && w.exclusive == want.exclusive {
-			return w
+func (t *Table) interruptedRequest(want *lock) (again *waiter) {
+	t.resumable.Ascend(&waiter{lock: *want}, func(w *waiter) bool {
+		if w.sameOwner(want) && fileOf(&w.lock) == fileOf(want) && w.start == want.start && w.end == want.end && w.exclusive == want.exclusive {
+			again = w
 		}
-	}
-	return nil
+		return false
+	})
+	return again
 }
 
 // requestsOfSession lists what a session waits for, in the order of its commands.
@@ -98,9 +99,28 @@ func (t *Table) isWaitedForWithin(owner *lock, steps *int) bool {
 	return *steps <= 0
 }
 
+// passedRequests is how many earlier requests one is compared with at most, if other requests wait for what its owner holds.
+const passedRequests = 1024
+
+// passes reports whether more requests are before another one than that is compared with. Then it waits for locks only, and goes before those
+// requests: to wait for one of them might be to wait for itself.
+func (t *Table) passes(later *waiter) bool {
+	before := 0
+	t.queue(fileOf(&later.lock), func(w *waiter) bool {
+		if w.position < later.position {
+			before++
+		}
+		return w.position < later.position && before <= passedRequests
+	})
+	return before > passedRequests
+}
+
 // eachNotStuck visits the earlier requests of others that wait neither for what a request's owner holds nor
-// for one that does. To wait for those would be to wait for oneself. It takes time in proportion to the queue.
+// for one that does. To wait for those would be to wait for oneself. It visits none if the request passes them all.
 func (t *Table) eachNotStuck(later *waiter, visit func(*waiter) bool) {
+	if t.passes(later) {
+		return
+	}
 	var stuck *intervals // requests
 	own := ownLocks{table: t, owner: &later.lock}
 	t.queue(fileOf(&later.lock), func(w *waiter) bool {

@@ -1,13 +1,26 @@
 package advisory
 
-// ownerHasMore looks at an owner's requests again after it got a lock: an earlier request that waits for this lock does not go before them.
+// ownerHasMore looks at an owner's requests again after it got a lock: an earlier request that waits for this lock does not go before them. If
+// no request waits for it, only those are looked at that were parked when the owner had no lock: another reason does for these (sameBefore).
 func (t *Table) ownerHasMore(a *lock) {
 	if a.until != 0 {
 		return
 	}
-	for _, own := range t.requestsOf(a) {
-		if p, parked := t.service.parked[own]; parked && p.behind != 0 {
-			t.service.candidates.Set(own)
+	var own []*waiter
+	first := &waiter{lock: lock{session: a.session, owner: a.owner, ino: a.ino, kind: a.kind}}
+	t.service.ofOthers.Ascend(&parking{request: first}, func(p *parking) bool {
+		is := p.request.sameOwner(a) && fileOf(&p.request.lock) == fileOf(a)
+		if is {
+			own = append(own, p.request)
+		}
+		return is
+	})
+	if t.files[fileOf(a)].queue.leftmost(conflictWith(a)) != nil {
+		own = t.requestsOf(a)
+	}
+	for _, w := range own {
+		if p, parked := t.service.parked[w]; parked && p.behind != 0 {
+			t.service.candidates.Set(w)
 		}
 	}
 }
@@ -151,11 +164,7 @@ func (t *Table) candidatesFrom(from *parking, end uint64, held *intervals) (next
 	default:
 		only := from.request.lock
 		only.session, only.owner = covered.owner[0].session, covered.owner[0].owner
-		for _, own := range t.requestsOf(&only) {
-			if own.interrupted == 0 {
-				t.service.candidates.Set(own)
-			}
-		}
+		t.service.wakeOwner(&parking{request: &waiter{lock: only}, byte: at.byte}, min(one, end+1))
 		return behind(one)
 	}
 }

@@ -7,9 +7,9 @@
 //
 // A command takes logarithmic time in all that a user can pile up: interval trees find the locks in the way of a request, and a release
 // looks only at the requests that wait for the bytes that it frees, and of those in one queue for the same bytes only at the first
-// (type service). What remains in proportion: a close gives up each lock of its owner; requests for many different ranges that a release
-// frees while something else keeps them waiting; and an owner has to pass the queue once for each of its requests that is after another one
-// in the way, while others wait for what the owner holds.
+// (type service). An owner that others wait for passes the earlier requests if they are many ([Table.passes]). What remains in proportion: a close
+// gives up each lock of its owner; and a release looks at those requests for different ranges that it frees while something else keeps them
+// waiting.
 //
 // A table knows neither files nor sessions but by their numbers, and no clock: index and time come in with each command ([Table.Begin]).
 // The same calls give the same table on every node.
@@ -51,6 +51,7 @@ type Table struct {
 	waiters     *digest.Tree[*waiter]  // by file, in the order in which they are served
 	requests    *btree.BTreeG[*waiter] // by session, seq
 	interrupted *btree.BTreeG[*waiter] // by since when
+	resumable   *btree.BTreeG[*waiter] // the same by owner, file, range and arrival
 	counts      counts
 
 	files     map[file]index         // never ranged over
@@ -86,6 +87,7 @@ func New(d *digest.Digest) *Table {
 		waiters:     digest.NewTree(d, lessWaiter, nil),
 		requests:    btree.NewBTreeGOptions(lessRequest, options),
 		interrupted: btree.NewBTreeGOptions(lessInterrupted, options),
+		resumable:   btree.NewBTreeGOptions(lessResumable, options),
 		files:       make(map[file]index),
 		heldBy:      make(map[holding]int),
 		heldOf:      make(map[sessionFile]int),
@@ -239,6 +241,7 @@ func (t *Table) putWaiter(w *waiter) {
 	t.files[fileOf(&w.lock)] = in
 	if w.interrupted != 0 {
 		t.interrupted.Set(w)
+		t.resumable.Set(w)
 	} else {
 		t.byRange.Set(w)
 		t.service.candidates.Set(w)
@@ -255,6 +258,7 @@ func (t *Table) deleteWaiter(w *waiter) {
 	in.queue = in.queue.remove(interval{&w.lock, w})
 	t.putIndex(fileOf(&w.lock), in)
 	t.interrupted.Delete(w)
+	t.resumable.Delete(w)
 	if w.interrupted == 0 {
 		t.byRange.Delete(w)
 	}

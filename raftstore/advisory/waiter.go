@@ -64,6 +64,17 @@ func lessByRange(a, b *waiter) bool {
 	return lessRange(a, b) || !lessRange(b, a) && a.position < b.position
 }
 
+// lessResumable orders by session, owner, file, type, range and then by arrival.
+func lessResumable(a, b *waiter) bool {
+	switch {
+	case a.session != b.session:
+		return a.session < b.session
+	case a.owner != b.owner:
+		return a.owner < b.owner
+	}
+	return lessByRange(a, b)
+}
+
 func lessInterrupted(a, b *waiter) bool {
 	if a.interrupted != b.interrupted {
 		return a.interrupted < b.interrupted
