@@ -31,31 +31,31 @@ func TestWrongCalls(t *testing.T) {
 		"status --sevrers a":                     "unknown flag: --sevrers (did you mean --servers?); see `lockfs status --help`",
 		"status --nothinglike":                   "unknown flag: --nothinglike; see `lockfs status --help`",
 		"--other":                                "see `lockfs --help`",
-		"host":                                   "lockfs: say what to do",
-		"host lst":                               "lst is no command of it (did you mean `lockfs host list`?); see `lockfs host --help`",
+		"host":                                   "lockfs: give a subcommand",
+		"host lst":                               "unknown subcommand lst (did you mean `lockfs host list`?); see `lockfs host --help`",
 		"host list a":                            "usage: lockfs host list",
 		"host forget":                            "usage: lockfs host forget NAME",
 		"host list --timeout 10":                 `missing unit in duration "10"; write it like 90s, 10m or 24h; see`,
-		"host list --timeout 50ms":               "see whether `lockfs server` runs at [127.0.0.1:1]",
+		"host list --timeout 50ms":               "check that `lockfs server` runs on [127.0.0.1:1]",
 		"host forget a --timeout 1ms":            "forget host a: ",
-		"member":                                 "lockfs: say what to do",
+		"member":                                 "lockfs: give a subcommand",
 		"member remove":                          "usage: lockfs member remove NAME",
-		"member list --timeout 50ms":             "or name others with --servers",
-		"session":                                "lockfs: say what to do",
+		"member list --timeout 50ms":             "or give other servers with --servers",
+		"session":                                "lockfs: give a subcommand",
 		"session list a":                         "usage: lockfs session list",
-		"session list --timeout 50ms":            "or name others with --servers",
+		"session list --timeout 50ms":            "or give other servers with --servers",
 		"status a":                               "usage: lockfs status",
-		"status --timeout 50ms":                  "or name others with --servers",
-		"status --servers :":                     "or name others with --servers",
+		"status --timeout 50ms":                  "or give other servers with --servers",
+		"status --servers :":                     "or give other servers with --servers",
 		"locks a b":                              "usage: lockfs locks [PATH]",
-		"locks --timeout 50ms":                   "or name others with --servers",
+		"locks --timeout 50ms":                   "or give other servers with --servers",
 		"events a":                               "usage: lockfs events",
-		"events --since yesterday":               "a time as in 2026-01-02T15:04:05Z, or a duration such as 10m",
-		"events --timeout 50ms":                  "or name others with --servers",
+		"events --since yesterday":               "a time such as 2026-01-02T15:04:05Z, or a duration such as 10m",
+		"events --timeout 50ms":                  "or give other servers with --servers",
 		"events --other":                         "see `lockfs events --help`",
-		"rule":                                   "lockfs: say what to do",
+		"rule":                                   "lockfs: give a subcommand",
 		"rule set":                               "usage: lockfs rule set PATTERN",
-		"rule set x":                             "it sets nothing; give one of --holder",
+		"rule set x":                             "the rule has no setting: give --holder",
 		"rule set x --format other":              "is none of [tower semaphore",
 		"rule set x --holder me":                 "is not creator",
 		"rule set x --format data --guard host":  "can have no other setting",
@@ -65,10 +65,10 @@ func TestWrongCalls(t *testing.T) {
 		"quota set /x --inodes -5":               "write it as a whole number, like 1000",
 		"rule set x --guard host --timeout 50ms": "set rule x: ",
 		"rule delete":                            "usage: lockfs rule delete PATTERN",
-		"rule delete x --timeout 1ms":            "or name others with --servers",
-		"rule list --timeout 50ms":               "or name others with --servers",
+		"rule delete x --timeout 1ms":            "or give other servers with --servers",
+		"rule list --timeout 50ms":               "or give other servers with --servers",
 		"rm":                                     "usage: lockfs rm [--force] PATH...",
-		"rm exits_test.go":                       "it is not on a mount of lockfs, but on what is mounted at",
+		"rm exits_test.go":                       "it is not on a mount of lockfs, but on the file system at",
 		"mount":                                  "usage: lockfs mount",
 		"mount a b":                              "usage: lockfs mount",
 		"dev a b":                                "usage: lockfs dev [DIR]",
@@ -78,27 +78,27 @@ func TestWrongCalls(t *testing.T) {
 		"dev --forrst-addr :1 --forrst-upstream u": "give one like http://127.0.0.1:9000/rpc",
 		"server init a":                            "usage: lockfs server init",
 		"server init --addr 0.0.0.0:1":             "no data directory is given",
-		"server --log-level loud":                  "it is debug, info, warn or error",
+		"server --log-level loud":                  "give debug, info, warn or error",
 		"server --join a --insecure=false":         "no data directory is given",
 		"server --token x":                         "a token lets into a cluster that has certificates",
 		"status --insecure=false --identity /none": "--identity: /none: this host belongs to no cluster yet",
 		"status --identity /none":                  "give one of them",
-		"token":                                    "lockfs: say what to do",
+		"token":                                    "lockfs: give a subcommand",
 		"token create":                             "it is server or client",
-		"token create --role client --uses 0":      "--uses is one at least",
+		"token create --role client --uses 0":      "--uses must be at least 1",
 		"token create --role client --host -":      "is no name of a host",
 		"token create --role server --squash-root": "--squash-root is for clients",
 		"token revoke":                             "usage: lockfs token revoke ID",
 		"token revoke x":                           "is no id of a token",
 		"host revoke":                              "usage: lockfs host revoke NAME",
 		"host revoke a --timeout 50ms":             "revoke host a: ",
-		"ca":                                       "lockfs: say what to do",
-		"ca list --timeout 50ms":                   "or name others with --servers",
+		"ca":                                       "lockfs: give a subcommand",
+		"ca list --timeout 50ms":                   "or give other servers with --servers",
 		"up a b":                                   "usage: lockfs up",
 		"down a":                                   "usage: lockfs down",
 		"leave a":                                  "usage: lockfs leave",
 		"version a":                                "usage: lockfs version",
-		"forrst":                                   "lockfs: say what to do",
+		"forrst":                                   "lockfs: give a subcommand",
 		"forrst status":                            "usage: lockfs forrst status KEY",
 		"bench /nowhere":                           "/nowhere: no such file or directory",
 	} {
@@ -188,7 +188,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "large", ".exclusive-lock"), []byte(large), 0o600))
 	const (
 		tooLarge = "too large: it has 307200 bytes, and a lock has at most 262144"
-		notFile  = "a lock of this format is a file: give another name, or remove what is there"
+		notFile  = "this format keeps each lock in a file: give another name, or remove the one in the way"
 		noDir    = "not a directory; give another path"
 		request  = " --request-id r --intent i --intent-version 1"
 	)
@@ -276,9 +276,9 @@ func TestNotAllowed(t *testing.T) {
 		command := slices.Concat(as, []string{program}, words)
 		done := clitest.Execute(t, environment, command[0], command[1:]...)
 		require.Equal(t, code, done.Code, "%s: %s", call, done.Stderr)
-		require.Contains(t, done.Stderr, fmt.Sprintf("permission denied; user %d may not do that", user), call)
+		require.Contains(t, done.Stderr, fmt.Sprintf("permission denied; user %d needs access", user), call)
 	}
-	require.NotContains(t, clitest.Execute(t, nil, program, "run", filepath.Join(dir, "x"), "--", "/etc/passwd").Stderr, "may not do that")
+	require.NotContains(t, clitest.Execute(t, nil, program, "run", filepath.Join(dir, "x"), "--", "/etc/passwd").Stderr, "needs access")
 }
 
 func copyOfProgram(t testing.TB, dir string) string {
@@ -312,7 +312,7 @@ func TestLostUnderEachRun(t *testing.T) {
 		lost := run(`rm "$LOCK"`)
 		require.Equal(t, cli.ExitLost, lost.Code, "%s: %s", call, lost.Stderr)
 		require.Contains(t, lost.Stderr, "the lock was lost while the command ran", call)
-		require.Contains(t, lost.Stderr, "look at that before you go on", call)
+		require.Contains(t, lost.Stderr, "check this before you go on", call)
 		require.Equal(t, cli.ExitSignal+9, run("kill -9 $$").Code, call)
 		require.NoFileExists(t, filepath.Join(dir, lock))
 	}

@@ -67,7 +67,7 @@ func TestNothingHasColours(t *testing.T) {
 		require.NotContains(t, shown.Stdout, "\x1b[", call)
 	}
 	top := clitest.Execute(t, server.environment, server.program, "top")
-	require.Equal(t, clitest.Outcome{Stderr: "lockfs: it needs a terminal; elsewhere see `lockfs locks --watch`\n", Code: 1}, top)
+	require.Equal(t, clitest.Outcome{Stderr: "lockfs: lockfs top needs a terminal; without one use `lockfs locks --watch`\n", Code: 1}, top)
 	for _, more := range []string{"NO_COLOR=1", "COLORTERM=truecolor"} {
 		shown := topUntil(t, server, more, "a.lock")
 		require.NotRegexp(t, `\x1b\[[0-9;]*[1-9][0-9;]*m`, shown, "it moves about, and colours nothing: %s", more)
@@ -135,7 +135,7 @@ func TestWhereOneStandsInTenLines(t *testing.T) {
 		require.NoError(t, os.Link(sockets[0], filepath.Join(several, fmt.Sprintf("server-%d.sock", s.pid))))
 	}
 	for dir, says := range map[string]string{
-		t.TempDir(): "no lockfs daemon runs here", server.sockets: "1 of 1 voters answer", several: "daemons of several clusters run here",
+		t.TempDir(): "no lockfs daemon runs on this host", server.sockets: "1 of 1 voters answer", several: "daemons of several clusters run on this host",
 	} {
 		stands := clitest.Execute(t, []string{cli.SocketDirVariable + "=" + dir}, server.program)
 		require.Zero(t, stands.Code, stands.Stderr)

@@ -97,7 +97,7 @@ func TestMountPointIsProtected(t *testing.T) {
 	a.mustLockfs(t, "up", "--bootstrap")
 	said := b.mustLockfs(t, "up", strings.TrimSpace(a.mustLockfs(t, "token", "create", "--role", "client")))
 	require.Contains(t, said, "directory /mnt/locks is protected while lockfs is not mounted: the directory below the mount is immutable\n")
-	require.Contains(t, b.mustLockfs(t, "up"), "all is as it should be")
+	require.Contains(t, b.mustLockfs(t, "up"), "everything is as it should be")
 	require.Equal(t, "up,protected /mnt/locks\n", b.asOther(t, "cat", "/etc/lockfs/mount-points"))
 	require.Contains(t, b.doctor(t), "ok mount-points /mnt/locks: the directory below the mount is immutable, so nothing can lock there while lockfs is not mounted")
 

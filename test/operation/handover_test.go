@@ -211,9 +211,9 @@ func TestUpUpgrades(t *testing.T) {
 	daemon := h.daemon(t)
 	u := startUser(t, h.Host, "python3", suite.ClientPath(t, "unnoticed.py"), h.mount)
 	h.install(t, built)
-	require.Contains(t, h.mustLockfs(t, "up"), "goes on with the program that is there now")
+	require.Contains(t, h.mustLockfs(t, "up"), "now runs the newest program")
 	require.Equal(t, daemon, h.daemon(t))
-	require.NotContains(t, h.mustLockfs(t, "up"), "goes on with the program", "once")
+	require.NotContains(t, h.mustLockfs(t, "up"), "now runs the newest program", "once")
 	u.requireUnnoticed(t)
 	h.mustLockfs(t, "down")
 }

@@ -100,7 +100,7 @@ func TestTwoDevs(t *testing.T) {
 	require.Contains(t, host.MustRun(t, program, "locks"), "one")
 	require.NoError(t, first.Stop())
 	_, err = host.Run(program, "locks")
-	require.ErrorContains(t, err, "no lockfs daemon runs here (looked in /run/lockfs)")
+	require.ErrorContains(t, err, "no lockfs daemon runs on this host (looked in /run/lockfs)")
 }
 
 // installFor gives a host what an ordinary machine has: a /dev/fuse for everybody,

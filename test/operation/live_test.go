@@ -47,7 +47,7 @@ func TestLocksAreShownLive(t *testing.T) {
 	watch := openTerminal(t, c, a, "watch", "locks", "--watch")
 	require.NoError(t, watch.WaitOutput(", 0 locks"))
 	top := openTerminal(t, c, a, "top", "top")
-	for _, text := range []string{"leader a", "quorum: 1 of 1 answer", "silent hosts: none", "alarms: none", "[1 locks]"} {
+	for _, text := range []string{"leader a", "quorum: 1 of 1 answer", "unreachable hosts: none", "alarms: none", "[1 locks]"} {
 		require.NoError(t, top.WaitOutput(text))
 	}
 	require.NotContains(t, top.Log(), "deploy.lock")

@@ -83,7 +83,7 @@ func TestFiveCommands(t *testing.T) {
 	}
 	a, b, c, d, e := all[0], all[1], all[2], all[3], all[4]
 	_, err := d.lockfs("status")
-	require.ErrorContains(t, err, "no lockfs daemon runs here (looked in /run/lockfs): run this on a server or a mount")
+	require.ErrorContains(t, err, "no lockfs daemon runs on this host (looked in /run/lockfs): run the command on a server or a host with a mount")
 	_, err = d.lockfs("up")
 	require.ErrorContains(t, err, "this host is in no cluster")
 
@@ -171,9 +171,9 @@ func TestFiveCommands(t *testing.T) {
 	})
 	t.Run("UpAgain", func(t *testing.T) {
 		for _, h := range all {
-			require.Contains(t, h.mustLockfs(t, "up"), "all is as it should be")
+			require.Contains(t, h.mustLockfs(t, "up"), "everything is as it should be")
 		}
-		require.Contains(t, b.mustLockfs(t, "up", token("server")), "all is as it should be", "the token is not needed")
+		require.Contains(t, b.mustLockfs(t, "up", token("server")), "everything is as it should be", "the token is not needed")
 		_, err := d.lockfs("up", token("server"))
 		require.ErrorContains(t, err, "this host is d, a client already")
 		for _, h := range []*upHost{b, d} {
@@ -181,7 +181,7 @@ func TestFiveCommands(t *testing.T) {
 			h.MustRun(t, "kill", "-9", killed)
 			hosts.Eventually(t, "that another process goes on", func() (string, bool) {
 				said, err := h.lockfs("up")
-				return said, err == nil && h.daemon(t) != killed && strings.Contains(said, "all is as it should be")
+				return said, err == nil && h.daemon(t) != killed && strings.Contains(said, "everything is as it should be")
 			})
 			h.killAll(t)
 			require.Contains(t, h.mustLockfs(t, "up"), "daemon    process ")
@@ -198,9 +198,9 @@ func TestFiveCommands(t *testing.T) {
 			h.MustRun(t, "stat", filepath.Join(h.mount, ".lockfs"))
 			user.Kill()
 			require.Contains(t, h.mustLockfs(t, "down"), "daemon    stopped")
-			require.Contains(t, h.mustLockfs(t, "down"), "it was stopped already")
+			require.Contains(t, h.mustLockfs(t, "down"), "it is stopped already")
 			_, err = h.lockfs("status")
-			require.ErrorContains(t, err, "no lockfs daemon runs here")
+			require.ErrorContains(t, err, "no lockfs daemon runs on this host")
 			a.locks(t, b)
 			require.Contains(t, h.mustLockfs(t, "up"), h.mount+" works")
 			h.locks(t, a)
@@ -306,7 +306,7 @@ func TestDownDuringAnUpgrade(t *testing.T) {
 		}
 		for _, moment := range []string{"asked", "handed"} {
 			daemon := h.daemon(t)
-			require.Contains(t, during(moment, "up"), "all is as it should be", moment)
+			require.Contains(t, during(moment, "up"), "everything is as it should be", moment)
 			require.Equal(t, daemon, h.daemon(t), moment)
 			said := during(moment, "down", "--force")
 			require.Contains(t, said, "daemon    stopped", moment)
@@ -314,12 +314,12 @@ func TestDownDuringAnUpgrade(t *testing.T) {
 				left := processes(h.Host, "lockfs (server|mount|guard)( |$)")
 				return fmt.Sprint(left), len(left) == 0
 			})
-			require.Contains(t, h.mustLockfs(t, "down"), "it was stopped already", moment)
+			require.Contains(t, h.mustLockfs(t, "down"), "it is stopped already", moment)
 			require.Zero(t, suite.CountMounts(t, h.Host, h.mount), moment)
 			h.mustLockfs(t, "up")
 			said = during(moment, "down")
 			require.Contains(t, said, "daemon    stopped", moment)
-			require.Contains(t, h.mustLockfs(t, "down"), "it was stopped already", moment)
+			require.Contains(t, h.mustLockfs(t, "down"), "it is stopped already", moment)
 			require.Contains(t, h.mustLockfs(t, "up"), h.mount+" works", moment)
 		}
 	}
@@ -397,12 +397,12 @@ func TestUpWithSystemd(t *testing.T) {
 	a.MustRun(t, "stat", "/run/enabled")
 	require.Equal(t, "644\n", a.MustRun(t, "stat", "-c", "%a", "/etc/systemd/system/lockfs-server.service"))
 	a.locks(t, a)
-	require.Contains(t, must("up"), "all is as it should be")
+	require.Contains(t, must("up"), "everything is as it should be")
 
 	daemon := a.daemon(t)
 	u := startUser(t, a.Host, "python3", suite.ClientPath(t, "unnoticed.py"), a.mount)
 	a.install(t, suite.NextProgram(t))
-	require.Contains(t, must("up"), "daemon    lockfs-server.service, enabled; it goes on with the program that is there now")
+	require.Contains(t, must("up"), "daemon    lockfs-server.service, enabled; it now runs the newest program")
 	require.Equal(t, daemon, a.daemon(t))
 	require.Equal(t, a.MustRun(t, "sha256sum", a.program)[:64], a.MustRun(t, "sha256sum", "/proc/"+daemon+"/exe")[:64])
 	hosts.Eventually(t, "the mount was handed over", func() (string, bool) {
@@ -413,11 +413,11 @@ func TestUpWithSystemd(t *testing.T) {
 	require.Error(t, err, "the program has it")
 	u.requireUnnoticed(t)
 	require.Equal(t, 1, suite.CountMounts(t, a.Host, a.mount))
-	require.Contains(t, must("up"), "all is as it should be", "once")
+	require.Contains(t, must("up"), "everything is as it should be", "once")
 
 	a.MustRun(t, "rm", "/etc/systemd/system/lockfs-server.service")
 	a.MustRun(t, "sh", "-ec", "echo LOCKFS_OP_TIMEOUT=7s >> /etc/lockfs/lockfs.env")
-	require.NotContains(t, must("up"), "all is as it should be", "the unit was gone")
+	require.NotContains(t, must("up"), "everything is as it should be", "the unit was gone")
 	must("down")
 	_, err = a.Run("stat", "/run/enabled")
 	require.Error(t, err, "it does not start with the host")

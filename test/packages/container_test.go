@@ -193,5 +193,5 @@ func TestContainers(t *testing.T) {
 	_, err = inside("rslave")
 	require.NoError(t, err)
 	_, err = inside("rprivate")
-	require.ErrorContains(t, err, "lockfs, which was mounted there, has ended")
+	require.ErrorContains(t, err, "the lockfs daemon of this mount has ended")
 }

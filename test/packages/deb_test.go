@@ -43,11 +43,11 @@ func TestDebianPackage(t *testing.T) {
 		require.Equal(t, daemon, r.daemons())
 		_, err := r.run("flock", "--nonblock", "/locks/flock", "true")
 		require.Error(t, err, "the lock is held on")
-		require.Contains(t, r.mustRun(t, "lockfs", "up"), "it goes on with the program that is there now")
+		require.Contains(t, r.mustRun(t, "lockfs", "up"), "it now runs the newest program")
 		require.Equal(t, daemon, r.daemons())
 		_, err = r.run("flock", "--nonblock", "/locks/flock", "true")
 		require.Error(t, err, "the lock is held on")
-		require.Contains(t, r.mustRun(t, "lockfs", "up"), "all is as it should be")
+		require.Contains(t, r.mustRun(t, "lockfs", "up"), "everything is as it should be")
 	})
 	t.Run("RemovalRefusesInUse", func(t *testing.T) {
 		_, err := r.dpkg("-r", "lockfs")

@@ -121,7 +121,7 @@ func TestBeadsRunLosesItsLock(t *testing.T) {
 	run, dir := startRun(t, c, a, lock, "--format", "beads")
 	_, err := b.Run(c.Program, "rm", c.Path(lock))
 	require.ErrorContains(t, err, "beads lock of a-")
-	require.ErrorContains(t, err, "with --force it is taken away")
+	require.ErrorContains(t, err, "--force breaks the lock")
 	b.MustRun(t, c.Program, "rm", "--force", c.Path(lock))
 	awaitFile(t, filepath.Join(dir, "told"))
 	require.ErrorContains(t, run.Wait(), "exit status 124")

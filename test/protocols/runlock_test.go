@@ -199,7 +199,7 @@ func TestRunIsGivenUp(t *testing.T) {
 	awaitEnd(t, g.Host, command)
 	run.Signal(syscall.SIGTERM)
 	<-run.Ended()
-	require.Contains(t, run.Log(), "the lock is not released until it does")
+	require.Contains(t, run.Log(), "the lock is released when it responds again")
 	g.Daemon.Thaw()
 	require.ErrorContains(t, run.Wait(), "exit status 143")
 	c.AwaitGone(t, "hung", c.Nodes[0].Host)
@@ -281,7 +281,7 @@ func TestWaitsEndInTimeOnAMountThatHangs(t *testing.T) {
 	for _, p := range started {
 		<-p.Ended()
 		require.ErrorContains(t, p.Wait(), "exit status 76", "%s", p)
-		require.Regexp(t, "the wait of 1s is over, and the file system does not answer|has not answered for 1s", p.Log())
+		require.Regexp(t, "the wait of 1s is over, and the file system does not respond|has not answered for 1s", p.Log())
 	}
 	g.Daemon.Thaw()
 	hosts.Eventually(t, "nothing is left", func() (string, bool) {

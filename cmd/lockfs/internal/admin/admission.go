@@ -14,14 +14,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// admission is what `lockfs host admitted --json` prints of each.
+// admission is an element of the output of `lockfs host admitted --json`.
 type admission struct {
 	Name       string    `json:"name"`
 	Role       string    `json:"role"`     // server, client
-	State      string    `json:"state"`    // admitted; expired: its certificate is over, and it renews that when it is back; revoked
-	Admitted   time.Time `json:"admitted"` // cluster time at which its key came in
+	State      string    `json:"state"`    // admitted; expired: the certificate has expired, and the host renews it when it is back; revoked
+	Admitted   time.Time `json:"admitted"` // cluster time of enrolment
 	NotAfter   time.Time `json:"not_after"`
-	Authority  string    `json:"authority"` // fingerprint
+	Authority  string    `json:"authority"` // fingerprint of the CA
 	Token      string    `json:"token,omitempty"`
 	SquashRoot bool      `json:"squash_root,omitempty"`
 }
@@ -70,7 +70,7 @@ list.
 	return cmd
 }
 
-// listAdmissions asks for all pages.
+// listAdmissions reads all pages of the list.
 func listAdmissions(ctx context.Context, admin *cluster.Admin, now time.Time) ([]admission, error) {
 	hosts := []admission{}
 	for after := ""; ; {
@@ -139,7 +139,7 @@ the members. To enrol the host again, create a token with lockfs token create
 	return cmd
 }
 
-// RevokeHost shuts a host out: without a name, this one.
+// RevokeHost revokes a host; without a name, this one.
 func RevokeHost(ctx context.Context, admin *cluster.Admin, name string) error {
 	return change(ctx, admin, &storepb.Op{Op: &storepb.Op_RevokeHost{RevokeHost: &storepb.RevokeHost{Name: name}}})
 }

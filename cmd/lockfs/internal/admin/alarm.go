@@ -15,11 +15,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// alarm is what `lockfs alarm list --json` prints of each.
+// alarm is an element of the output of `lockfs alarm list --json`.
 type alarm struct {
 	Number uint64    `json:"number"`
 	Kind   string    `json:"kind"`             // state_differs, state_undecided, two_processes, two_hosts, no_space
-	Member string    `json:"member,omitempty"` // that it is about
+	Member string    `json:"member,omitempty"` // the member with the fault
 	Since  time.Time `json:"since"`            // cluster time
 	Text   string    `json:"text"`
 }

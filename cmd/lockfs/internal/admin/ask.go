@@ -9,7 +9,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// withAdmin runs a command that asks the cluster, and tells people what it waits for.
+// withAdmin runs a request to the cluster, and prints on a terminal when it takes long.
 func withAdmin(ctx context.Context, flags *cli.ClusterFlags, ask func(context.Context, *cluster.Admin) error) error {
 	return quietly(ctx, flags, func(ctx context.Context, admin *cluster.Admin) error {
 		defer waitingForAnswer(flags)()
@@ -18,10 +18,10 @@ func withAdmin(ctx context.Context, flags *cli.ClusterFlags, ask func(context.Co
 }
 
 func waitingForAnswer(flags *cli.ClusterFlags) (over func()) {
-	return cli.Waiting(os.Stderr, "waiting for an answer of the cluster, for %s at most", flags.Timeout)
+	return cli.Waiting(os.Stderr, "waiting up to %s for the cluster's reply", flags.Timeout)
 }
 
-// quietly is withAdmin for what tells people that itself, or has a screen of its own.
+// quietly is withAdmin without progress, for commands with their own or a full screen.
 func quietly(ctx context.Context, flags *cli.ClusterFlags, ask func(context.Context, *cluster.Admin) error) error {
 	ctx, cancel := context.WithTimeout(ctx, flags.Timeout)
 	defer cancel()
@@ -33,7 +33,7 @@ func quietly(ctx context.Context, flags *cli.ClusterFlags, ask func(context.Cont
 	return asked.Explain(ask(ctx, admin))
 }
 
-// openAdmin finds whom to ask.
+// openAdmin connects to the target of the command.
 func openAdmin(ctx context.Context, flags *cli.ClusterFlags) (*cluster.Admin, *cli.Asked, error) {
 	asked, err := flags.Find(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func openAdmin(ctx context.Context, flags *cli.ClusterFlags) (*cluster.Admin, *c
 	return admin, asked, err
 }
 
-// change does an operation of an administrator, who is this process.
+// change proposes an operation in the name of this process's user.
 func change(ctx context.Context, admin *cluster.Admin, op *storepb.Op) error {
 	host, err := cli.HostName()
 	if err != nil {

@@ -8,20 +8,20 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// authorities answers those that are trusted; the first one signs.
+// authorities returns the trusted CAs, the signing one first.
 func authorities(ctx context.Context, admin *cluster.Admin) ([]*storepb.Authority, error) {
 	result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListAuthorities{ListAuthorities: &storepb.ListAuthorities{}}})
 	return result.GetAuthorities(), err
 }
 
-// signing answers the one that signs.
+// signing returns the fingerprint of the signing CA.
 func signing(ctx context.Context, admin *cluster.Admin) (identity.Fingerprint, error) {
 	found, err := authorities(ctx, admin)
 	if err != nil {
 		return identity.Fingerprint{}, err
 	}
 	if len(found) == 0 {
-		return identity.Fingerprint{}, errors.New("this cluster has no authority: its servers were started with --insecure")
+		return identity.Fingerprint{}, errors.New("the cluster has no CA because its servers run with --insecure: start them without it to use certificates")
 	}
 	return identity.Fingerprint(found[0].GetFingerprint()), nil
 }

@@ -16,7 +16,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// standardOutput is the name of a file that is none.
+// standardOutput is the FILE argument for standard output.
 const standardOutput = "-"
 
 func backupCommand() *cobra.Command {
@@ -74,14 +74,14 @@ lockfs help backup.`,
 func writeToOutput(out io.Writer, write func(io.Writer) error, asJSON bool) error {
 	switch {
 	case asJSON:
-		return errors.New("--json tells of a file, and the backup itself goes to standard output: give one of them")
+		return errors.New("--json describes a file, but the backup goes to standard output: give a file, or leave --json out")
 	case cli.IsTerminal(out):
-		return errors.New("a backup is nothing to look at: redirect the output, or name a file")
+		return errors.New("a backup is binary: redirect the output, or give a file")
 	}
 	return write(out)
 }
 
-// described is what --json prints of a backup.
+// described is the output of --json for a backup.
 type described struct {
 	File string `json:"file"`
 	*backup.Header
@@ -119,7 +119,7 @@ func verify(path string, input io.Reader, progress func(done, all int64)) (*desc
 	if path != standardOutput {
 		file, err := os.Open(filepath.Clean(path))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, errors.New("there is no such file; `lockfs backup` makes one")
+			return nil, errors.New("the file does not exist: create a backup with `lockfs backup`")
 		}
 		if err != nil {
 			return nil, err
@@ -132,14 +132,14 @@ func verify(path string, input io.Reader, progress func(done, all int64)) (*desc
 		return nil, err
 	}
 	if !state.Rehash() {
-		return nil, fmt.Errorf("the file is as node %s wrote it, but the state in it is not what it should have been: the memory of that host, or its "+
-			"disk, is at fault; take a backup of another server", cli.Text(header.Node))
+		return nil, fmt.Errorf("the file is as node %s wrote it, but the state in it does not match its hash: check the memory and disk of that host, "+
+			"and back up another server", cli.Text(header.Node))
 	}
 	return &described{File: path, Header: header, StateHash: state.Hash(), Counts: state.Counts()}, nil
 }
 
 func printBackup(w io.Writer, d *described) error {
-	of := "a cluster without an id"
+	of := "a cluster without an ID"
 	if d.Cluster != "" {
 		of = "cluster " + cli.Text(d.Cluster)
 	}

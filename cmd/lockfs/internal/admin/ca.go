@@ -13,10 +13,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// authority is what `lockfs ca list --json` prints of each.
+// authority is an element of the output of `lockfs ca list --json`.
 type authority struct {
-	Fingerprint string    `json:"fingerprint"` // SHA-256 of its certificate, hexadecimal
-	Signs       bool      `json:"signs"`       // the certificates of hosts now; the others are only trusted
+	Fingerprint string    `json:"fingerprint"` // SHA-256 of the certificate, hexadecimal
+	Signs       bool      `json:"signs"`       // false: only trusted
 	Added       time.Time `json:"added"`       // cluster time
 }
 
@@ -99,7 +99,7 @@ before with lockfs token revoke.
 				if flags.JSON {
 					return cli.PrintJSON(cmd.OutOrStdout(), map[string]string{"signs": fingerprint.String()})
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "authority %s signs now\n", fingerprint)
+				fmt.Fprintf(cmd.OutOrStdout(), "CA %s signs certificates now\n", fingerprint)
 				return nil
 			})
 		},

@@ -1,5 +1,5 @@
-// Package admin has the commands that ask a cluster, or a mount of it: for its members, mounts, hosts, rules, locks and events, for
-// who is let in (tokens, authorities, admitted hosts); and what removes a lock whoever holds it.
+// Package admin has the commands for a cluster or a mount: members, mounts, hosts, rules, locks, events and
+// quotas, and security (tokens, CAs, enrolled hosts). `lockfs rm` removes locks, with --force also held ones.
 package admin
 
 import (
@@ -8,7 +8,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// Commands are all of them.
+// Commands returns all commands of the package.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		statusCommand(), memberCommand(), sessionCommand(), hostCommand(), cli.OnMount(locksCommand()), ruleCommand(), eventsCommand(), topCommand(),

@@ -99,7 +99,7 @@ who caused them.`,
 	return cmd
 }
 
-// since is where events begin; the zero value is the oldest that is kept.
+// since is the start of the list; the zero value is the oldest event.
 type since struct {
 	number uint64
 	time   time.Time
@@ -119,10 +119,11 @@ func parseSince(s string) (since, error) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return since{time: t}, nil
 	}
-	return since{}, fmt.Errorf("--since %q: it is the number of an event, a time as in 2026-01-02T15:04:05Z, or a duration such as 10m", s)
+	return since{}, fmt.Errorf("--since %q: give the number of an event, a time such as 2026-01-02T15:04:05Z, or a duration such as 10m", s)
 }
 
-// ago is so long before now by the cluster's clock, which is that of the events; this host's may be wrong.
+// ago returns the time d before now by the cluster's clock, which dates events; this host's clock may be
+// wrong.
 func ago(ctx context.Context, flags *cli.ClusterFlags, root string, d time.Duration) (t time.Time, err error) {
 	if root != "" {
 		now, err := clusterTime(root)
@@ -139,10 +140,11 @@ func ago(ctx context.Context, flags *cli.ClusterFlags, root string, d time.Durat
 	return t, err
 }
 
-// askFunc is Admin.Query, within some time.
+// askFunc is Admin.Query with a time limit.
 type askFunc func(context.Context, *storepb.Query) (*storepb.Result, error)
 
-// askForEvents asks a mount, or without one the cluster. done is to be called at the end.
+// askForEvents returns a function for queries to a mount, or to the cluster without one. The caller calls
+// done at the end.
 func askForEvents(ctx context.Context, flags *cli.ClusterFlags, root string) (ask askFunc, done func(), err error) {
 	if root != "" {
 		return (&mountEvents{root: root}).ask, func() {}, nil
@@ -164,19 +166,19 @@ type eventReader struct {
 	ask    askFunc
 	from   since
 	follow bool
-	notice func(format string, args ...any) // nil: nobody is told
+	notice func(format string, args ...any) // may be nil
 
 	viewer *storepb.Viewer
 	began  bool
 	after  uint64 // number of the last event seen
 }
 
-// eventLimit is how many events are asked for at once. It is less than what an answer may hold, so a shorter
-// one holds the last event.
+// eventLimit is the number of events in a request. A reply has room for more, so a shorter one has the last
+// event.
 const eventLimit = 500
 
-// each calls handle with some events at a time, to the last one or, when it follows, until ctx ends. Then
-// nothing that a server does ends it but a refusal.
+// each calls handle with batches of events, up to the last event or, with follow, until ctx ends. With
+// follow, only a refusal by the cluster is an error.
 func (r *eventReader) each(ctx context.Context, handle func([]*storepb.Event) error) error {
 	if r.notice == nil {
 		r.notice = func(string, ...any) {}
@@ -194,7 +196,7 @@ func (r *eventReader) each(ctx context.Context, handle func([]*storepb.Event) er
 			return nil
 		case r.follow && errors.Is(err, context.DeadlineExceeded):
 			if !silent {
-				r.notice("no answer yet, trying on: %v", err)
+				r.notice("no reply yet, retrying: %v", err)
 			}
 			silent = true
 			continue
@@ -202,17 +204,17 @@ func (r *eventReader) each(ctx context.Context, handle func([]*storepb.Event) er
 			return err
 		}
 		if silent {
-			r.notice("there is an answer again")
+			r.notice("the cluster replies again")
 			silent = false
 		}
 		last := result.GetLastEvent()
 		if !r.began && r.from.number > last+1 {
-			r.notice("there is no event %d yet, the last one is %d", r.from.number, last)
+			r.notice("event %d does not exist yet; the last one is %d", r.from.number, last)
 		}
 		events := r.pick(result.GetEvents())
 		r.began = true
 		if len(result.GetEvents()) < eventLimit {
-			r.after = max(r.after, last) // the others are not for this viewer
+			r.after = max(r.after, last) // this viewer may not see the others
 		}
 		if len(events) > 0 {
 			if err := handle(events); err != nil {
@@ -225,7 +227,7 @@ func (r *eventReader) each(ctx context.Context, handle func([]*storepb.Event) er
 	}
 }
 
-// pick leaves out what was before the time that was asked for, and says what is not kept any more.
+// pick drops events before the requested time, and reports missing ones.
 func (r *eventReader) pick(events []*storepb.Event) []*storepb.Event {
 	if len(events) == 0 {
 		return nil
@@ -235,12 +237,12 @@ func (r *eventReader) pick(events []*storepb.Event) []*storepb.Event {
 	switch {
 	case r.began || r.from.number > 0:
 	case !r.from.time.IsZero() && first.GetNumber() > 1 && first.GetTime() > r.from.time.UnixNano() && r.viewer.GetUid() == 0:
-		r.notice("events before number %d are not kept any more; look in audit.jsonl on the servers", first.GetNumber())
+		r.notice("events before number %d are no longer kept: see audit.jsonl on the servers", first.GetNumber())
 		fallthrough
 	default:
 		after = first.GetNumber() - 1
 	}
-	if r.viewer.GetUid() == 0 { // those of other users have gaps
+	if r.viewer.GetUid() == 0 { // other users' lists have gaps
 		r.noticeGaps(after, events)
 	}
 	r.after = events[len(events)-1].GetNumber()
@@ -252,7 +254,8 @@ func (r *eventReader) pick(events []*storepb.Event) []*storepb.Event {
 	return events
 }
 
-// noticeGaps says once for all events which are not kept any more. Lock events go before those of administrators and of refusals.
+// noticeGaps reports missing events once. The cluster drops lock events before administrative events and
+// refusals.
 func (r *eventReader) noticeGaps(after uint64, events []*storepb.Event) {
 	first, last, gaps := uint64(0), uint64(0), 0
 	for _, e := range events {
@@ -266,9 +269,9 @@ func (r *eventReader) noticeGaps(after uint64, events []*storepb.Event) {
 	}
 	switch {
 	case gaps == 1:
-		r.notice("events %d to %d are not kept any more; look in audit.jsonl on the servers", first, last)
+		r.notice("events %d to %d are no longer kept: see audit.jsonl on the servers", first, last)
 	case gaps > 1:
-		r.notice("some of the events %d to %d are not kept any more; look in audit.jsonl on the servers", first, last)
+		r.notice("some of the events %d to %d are no longer kept: see audit.jsonl on the servers", first, last)
 	}
 }
 
@@ -276,7 +279,7 @@ func printEventJSON(w io.Writer, e *storepb.Event) {
 	fmt.Fprintf(w, "%s\n", lockjson.EventLine(e))
 }
 
-// printEvent writes an event as a line for people.
+// printEvent prints an event as a line of text.
 func printEvent(w io.Writer, e *storepb.Event) {
 	at := time.Unix(0, e.GetTime()).UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	fmt.Fprintf(w, "%-5d %s  %-16s", e.GetNumber(), at, e.GetEvent())

@@ -96,13 +96,13 @@ func TestReadEvents(t *testing.T) {
 		{"exactly one answer", 1, eventLimit, since{}, upTo(1, eventLimit), ""},
 		{"number", 1, 9, since{number: 7}, upTo(7, 9), ""},
 		{"number to come", 1, 9, since{number: 10}, nil, ""},
-		{"number far off", 1, 9, since{number: 12}, nil, "no event 12 yet, the last one is 9"},
+		{"number far off", 1, 9, since{number: 12}, nil, "event 12 does not exist yet; the last one is 9"},
 		{"number of the oldest", 7, 9, since{number: 7}, upTo(7, 9), ""},
-		{"number not kept", 7, 9, since{number: 2}, upTo(7, 9), "events 2 to 6 are not kept any more"},
+		{"number not kept", 7, 9, since{number: 2}, upTo(7, 9), "events 2 to 6 are no longer kept"},
 		{"time", 1, 9, since{time: time.Unix(7, 0)}, upTo(7, 9), ""},
 		{"time in another answer", 1, 900, since{time: time.Unix(700, 0)}, upTo(700, 900), ""},
 		{"time of the oldest", 7, 9, since{time: time.Unix(7, 0)}, upTo(7, 9), ""},
-		{"time not kept", 7, 9, since{time: time.Unix(6, 0)}, upTo(7, 9), "events before number 7 are not kept any more"},
+		{"time not kept", 7, 9, since{time: time.Unix(6, 0)}, upTo(7, 9), "events before number 7 are no longer kept"},
 		{"time before all", 1, 9, since{time: time.Unix(0, 5)}, upTo(1, 9), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -158,9 +158,9 @@ func TestFollowEvents(t *testing.T) {
 	require.NoError(t, reader.each(ctx, handle))
 	require.Equal(t, []uint64{3, 4, 7, 8, 9}, *numbers)
 	require.Len(t, *notices, 3)
-	require.Equal(t, "events 5 to 6 are not kept any more; look in audit.jsonl on the servers", (*notices)[0])
-	require.Contains(t, (*notices)[1], "no answer yet")
-	require.Contains(t, (*notices)[2], "answer again")
+	require.Equal(t, "events 5 to 6 are no longer kept: see audit.jsonl on the servers", (*notices)[0])
+	require.Contains(t, (*notices)[1], "no reply yet")
+	require.Contains(t, (*notices)[2], "replies again")
 }
 
 func TestPrintEvent(t *testing.T) {
@@ -189,7 +189,7 @@ func TestPrintEvent(t *testing.T) {
 			&storepb.Event{
 				Number: 3, Event: "lock_removed", Path: []byte("x"), Token: 5, Format: "none", Host: "a\nb", Reason: "why\r",
 			},
-			"3     2026-01-02T15:04:05.678Z  lock_removed      x  token 5; lock of no format on \"a\\nb\"; by lockfs: \"why\\r\"\n",
+			"3     2026-01-02T15:04:05.678Z  lock_removed      x  token 5; lock without format on \"a\\nb\"; by lockfs: \"why\\r\"\n",
 		},
 		{
 			&storepb.Event{

@@ -14,11 +14,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// host is what `lockfs host list --json` prints of each.
+// host is an element of the output of `lockfs host list --json`.
 type host struct {
 	Name     string    `json:"name"`
 	State    string    `json:"state"` // reachable, unreachable, left
-	Since    time.Time `json:"since"` // cluster time since when it has, or has not, a session
+	Since    time.Time `json:"since"` // cluster time at which its sessions began or ended
 	Sessions uint32    `json:"sessions"`
 	BootID   string    `json:"boot_id"`
 }
@@ -84,11 +84,11 @@ func printHosts(w io.Writer, hosts []host) error {
 	return table.Flush()
 }
 
-// forgotten is what `lockfs host forget --json` prints.
+// forgotten is the output of `lockfs host forget --json`.
 type forgotten struct {
 	Host    string   `json:"forgotten"`
-	Stale   []string `json:"stale"`   // paths of locks that have become so and stay
-	Removed []string `json:"removed"` // paths of those that were removed for it
+	Stale   []string `json:"stale"`   // paths of locks that became stale and stay
+	Removed []string `json:"removed"` // paths of locks that were removed
 }
 
 func hostForgetCommand() *cobra.Command {
@@ -114,7 +114,7 @@ its locks when it is back.`,
 				}
 				report, err := reportForgotten(ctx, admin.Query, args[0])
 				if err != nil {
-					return fmt.Errorf("%s is forgotten; what became of its locks is not known, see `lockfs events`: %w", cli.Word(args[0]), err)
+					return fmt.Errorf("host %s is forgotten, but the state of its locks is unknown; see `lockfs events`: %w", cli.Word(args[0]), err)
 				}
 				if flags.JSON {
 					return cli.PrintJSON(cmd.OutOrStdout(), report)
@@ -127,7 +127,7 @@ its locks when it is back.`,
 	return cmd
 }
 
-// reportForgotten finds what forgetting a host did in the events of that command, which have one time.
+// reportForgotten finds the events of the command, which share one time.
 func reportForgotten(ctx context.Context, ask askFunc, name string) (*forgotten, error) {
 	report := &forgotten{Host: name, Stale: []string{}, Removed: []string{}}
 	at := int64(0)

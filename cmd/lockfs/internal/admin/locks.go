@@ -71,7 +71,8 @@ with --json, one array a line.
 	return cmd
 }
 
-// fromRoot makes of a path on a mount where that is, and a path from its root. Any other is taken for one already: then root is empty.
+// fromRoot splits a path on a mount into the root of the mount and the path below. Other paths count from the
+// root; then root is empty.
 func fromRoot(path string) (root, below string) {
 	dir, name := filepath.Dir(path), filepath.Base(path)
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
@@ -89,7 +90,7 @@ func fromRoot(path string) (root, below string) {
 	return root, strings.Trim(filepath.Clean("/"+path), "/")
 }
 
-// locksFor lists the locks below a path. root is the mount that this was on, if it was.
+// locksFor lists the locks below a path, through the mount at root if that is not empty.
 func locksFor(cmd *cobra.Command, flags *cli.ClusterFlags, root, below string) (locks []lockjson.Lock, err error) {
 	if root := lookThrough(cmd, root); root != "" {
 		locks, err = locksOn(root, below)
@@ -108,7 +109,7 @@ func locksFor(cmd *cobra.Command, flags *cli.ClusterFlags, root, below string) (
 	return locks, err
 }
 
-// mustExist is an error for a path from the root that nothing has.
+// mustExist returns an error if the path does not exist.
 func mustExist(ctx context.Context, admin *cluster.Admin, path string) error {
 	at := uint64(namespace.RootIno)
 	for name := range strings.SplitSeq(path, "/") {
@@ -122,9 +123,9 @@ func mustExist(ctx context.Context, admin *cluster.Admin, path string) error {
 		case ctx.Err() != nil:
 			return err
 		case isRefused(err):
-			return nil // it is not for this user to know
+			return nil // this user may not see it
 		case err != nil:
-			return fmt.Errorf("there is no %s; give a path on a mount, or one from the root of the cluster's locks, as `lockfs locks` lists them",
+			return fmt.Errorf("%s does not exist; give a path on a mount, or one from the root of the cluster's locks, as in `lockfs locks`",
 				cli.Word(path))
 		}
 		at = found.GetAttr().GetIno()
@@ -132,7 +133,7 @@ func mustExist(ctx context.Context, admin *cluster.Admin, path string) error {
 	return nil
 }
 
-// locksOn lists the locks below a path as a mount tells of them.
+// locksOn lists the locks below a path on a mount.
 func locksOn(root, below string) ([]lockjson.Lock, error) {
 	file, err := os.Open(filepath.Join(root, controlDir, "locks.jsonl"))
 	if err != nil {
@@ -154,7 +155,7 @@ func locksOn(root, below string) ([]lockjson.Lock, error) {
 	}
 }
 
-// exclusiveOn lists the name itself if it was created exclusively and is no lock.
+// exclusiveOn lists the name itself if it was created exclusively without being a lock.
 func exclusiveOn(root, path string) ([]lockjson.Lock, error) {
 	if _, err := os.Lstat(filepath.Join(root, path)); err != nil {
 		return nil, err
@@ -166,7 +167,7 @@ func exclusiveOn(root, path string) ([]lockjson.Lock, error) {
 	lock := lockjson.Lock{Path: path, State: lockjson.StateExclusive, Format: "none"}
 	for line := range strings.Lines(string(facts)) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		number, _ := strconv.ParseUint(value, 10, 64) // 0 for other values
+		number, _ := strconv.ParseUint(value, 10, 64) // 0 for malformed values
 		switch key {
 		case "host":
 			lock.Host = value
@@ -182,8 +183,8 @@ func exclusiveOn(root, path string) ([]lockjson.Lock, error) {
 	return []lockjson.Lock{lock}, nil
 }
 
-// findLocks asks the cluster for the locks below a path, all if that is empty, for the user of this process. Without any
-// lock it answers the name itself, if that was created exclusively.
+// findLocks asks the cluster for the locks below a path (empty: all) in the name of this user. Without a lock
+// it lists the name itself if it was created exclusively.
 func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]lockjson.Lock, error) {
 	result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{
 		ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Viewer: cli.Self()},
@@ -191,7 +192,7 @@ func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]lockj
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().UnixNano() // this host's clock, which is good enough for an age
+	now := time.Now().UnixNano() // the local clock is good enough for an age
 	unnamed := make(map[uint64][]lockjson.Advisory)
 	for _, a := range result.GetAdvisoryLocks() {
 		unnamed[a.GetIno()] = append(unnamed[a.GetIno()], lockjson.DescribeAdvisory(a, now))
@@ -226,14 +227,14 @@ func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]lockj
 		}
 	}
 	if below == "" {
-		for _, of := range unnamed { // of files that were removed and are still open
+		for _, of := range unnamed { // of removed files that are still open
 			locks = append(locks, lockjson.Lock{State: "removed", Format: "none", Advisory: of})
 		}
 	}
 	return locks, nil
 }
 
-// isBelow tells whether a path is another one or below it; all are below "".
+// isBelow reports whether path is top or below it. Every path is below "".
 func isBelow(path, top string) bool {
 	return top == "" || path == top || strings.HasPrefix(path, top+"/")
 }

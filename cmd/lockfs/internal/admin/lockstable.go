@@ -17,7 +17,7 @@ func printLocks(w io.Writer, locks []lockjson.Lock) error {
 		if l.Path == "" {
 			path = "(removed)"
 		}
-		if l.State == "" { // this user may stat, and not read it
+		if l.State == "" { // this user may stat but not read the lock
 			fmt.Fprintf(table, "%s\t-\t-\t-\t-\t%.0fs\n", path, l.Age)
 			continue
 		}

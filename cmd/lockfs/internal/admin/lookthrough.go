@@ -9,14 +9,14 @@ import (
 	"lockfs/fusefs/mountpoint"
 )
 
-// whoSees is for the help of commands that list locks.
+// whoSees is part of the help of commands that list locks.
 const whoSees = `root asks the servers and sees everything. Other users see the locks that they
 could stat; of a lock that they could not read, only its path and age. They ask
 the mount of the working directory (or of PATH), else the only mount of the
 host. Without a mount, or with --servers, they ask the servers for the same.`
 
-// lookThrough returns the mount that a command asks for a user other than root, or "" if it asks the servers. root is the mount
-// that the command line names, if any.
+// lookThrough returns the mount through which a command asks for users other than root, or "" if it asks the
+// servers. root is the mount on the command line, if any.
 func lookThrough(cmd *cobra.Command, root string) string {
 	switch {
 	case os.Geteuid() == 0:
@@ -39,9 +39,9 @@ func lookThrough(cmd *cobra.Command, root string) string {
 	return root
 }
 
-// lockOf says whose a lock is. What is empty is not known.
+// lockOf describes the holder of a lock; empty arguments are unknown.
 func lockOf(format, holder, host, pid string) string {
-	said := "lock of no format"
+	said := "lock without format"
 	if format != "" && format != "none" {
 		said = format + " lock"
 	}

@@ -14,13 +14,13 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// member is what `lockfs member list --json` prints of each.
+// member is an element of the output of `lockfs member list --json`.
 type member struct {
 	Name    string `json:"name"`
 	ID      string `json:"id"`
-	State   string `json:"state"` // voter; non-voter; joining: it has no vote yet
+	State   string `json:"state"` // voter; non-voter; joining: no vote yet
 	Address string `json:"address"`
-	// DeadSince is from when on the leader has not heard it, as far as that has led.
+	// DeadSince is the leader's last contact with a dead member, within the leader's raft term.
 	DeadSince *time.Time `json:"dead_since,omitempty"`
 }
 
@@ -153,17 +153,17 @@ give --force.`,
 	return cmd
 }
 
-// memberChange is a command that changes who is a member, or has a vote.
+// memberChange is a command that changes the members or their votes.
 type memberChange struct {
 	Use, Short, Long, Example string
 
 	args      int
-	did       string // to the member that is named first
-	catchesUp int    // which of args it is, from 1 on, that is waited for; 0: nobody
+	did       string // past tense for the first member
+	catchesUp int    // 1-based index in args of the member that has to catch up; 0: none
 	do        func(context.Context, *cluster.Admin, []string) error
 }
 
-// perform does it, and tells people what it waits for.
+// perform runs the change and prints the progress.
 func (c *memberChange) perform(ctx context.Context, admin *cluster.Admin, flags *cli.ClusterFlags, args []string) error {
 	if c.catchesUp == 0 {
 		defer waitingForAnswer(flags)()
@@ -176,18 +176,18 @@ func (c *memberChange) perform(ctx context.Context, admin *cluster.Admin, flags 
 	return c.do(ctx, admin, args)
 }
 
-// catchingUp says how far behind the leader a member is, of its name or id.
+// catchingUp describes how far the member with a name or ID is behind the leader.
 func catchingUp(name string, nodes []cluster.NodeStatus, err error) string {
 	newcomer := slices.IndexFunc(nodes, func(n cluster.NodeStatus) bool { return n.Name == name || n.ID == name })
 	leader := leaderOf(nodes)
 	switch {
 	case err != nil || leader == nil:
-		return "waiting for an answer of the cluster"
+		return "waiting for the cluster's reply"
 	case newcomer < 0 || nodes[newcomer].Err != nil:
-		return fmt.Sprintf("waiting for an answer of %s", cli.Word(name))
+		return fmt.Sprintf("waiting for a reply from %s", cli.Word(name))
 	}
 	applied, committed := nodes[newcomer].Status.GetAppliedIndex(), leader.GetCommitIndex()
-	return fmt.Sprintf("%s catches up: it has applied entry %d of %d", cli.Word(name), min(applied, committed), committed)
+	return fmt.Sprintf("%s is catching up: it has applied entry %d of %d", cli.Word(name), min(applied, committed), committed)
 }
 
 func memberChangeCommand(c *memberChange) *cobra.Command {

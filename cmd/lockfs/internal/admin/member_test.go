@@ -19,10 +19,10 @@ func TestCatchingUp(t *testing.T) {
 	behind := node("c", &clusterpb.StatusReply{State: "follower", Term: 3, AppliedIndex: 40})
 	silent := cluster.NodeStatus{Name: "d", Err: errors.New("unreachable")}
 	nodes := []cluster.NodeStatus{leader, deposed, behind, silent}
-	require.Equal(t, "c catches up: it has applied entry 40 of 100", catchingUp("c", nodes, nil))
-	require.Equal(t, "id-c catches up: it has applied entry 40 of 100", catchingUp("id-c", nodes, nil))
-	require.Equal(t, "waiting for an answer of d", catchingUp("d", nodes, nil))
-	require.Equal(t, "waiting for an answer of e", catchingUp("e", nodes, nil))
-	require.Equal(t, "waiting for an answer of the cluster", catchingUp("c", []cluster.NodeStatus{behind}, nil))
-	require.Equal(t, "waiting for an answer of the cluster", catchingUp("c", nil, errors.New("no server answers")))
+	require.Equal(t, "c is catching up: it has applied entry 40 of 100", catchingUp("c", nodes, nil))
+	require.Equal(t, "id-c is catching up: it has applied entry 40 of 100", catchingUp("id-c", nodes, nil))
+	require.Equal(t, "waiting for a reply from d", catchingUp("d", nodes, nil))
+	require.Equal(t, "waiting for a reply from e", catchingUp("e", nodes, nil))
+	require.Equal(t, "waiting for the cluster's reply", catchingUp("c", []cluster.NodeStatus{behind}, nil))
+	require.Equal(t, "waiting for the cluster's reply", catchingUp("c", nil, errors.New("no server answers")))
 }

@@ -15,10 +15,10 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// addition is what `lockfs member add --json` prints.
+// addition is the output of `lockfs member add --json`.
 type addition struct {
-	Token   *Token `json:"token,omitempty"` // nil: the cluster has no certificates
-	Command string `json:"command"`         // for the new server
+	Token   *Token `json:"token,omitempty"` // nil with --insecure
+	Command string `json:"command"`         // to run on the new server
 }
 
 func memberAddCommand() *cobra.Command {
@@ -60,7 +60,7 @@ line then has --join.
 				}
 				fmt.Fprintln(cmd.OutOrStdout(), made.Command)
 				if warning := WarnOfVoters(votersOf(nodes) + 1); warning != "" && !withoutVote {
-					fmt.Fprintln(cmd.ErrOrStderr(), "with it, "+warning)
+					fmt.Fprintln(cmd.ErrOrStderr(), "with the new server, "+warning+warning)
 				}
 				return nil
 			})
@@ -85,7 +85,7 @@ func planAddition(ctx context.Context, admin *cluster.Admin, plan *TokenPlan, no
 		return &addition{Command: command + " --insecure --join " + strings.Join(addresses, ",")}, nil
 	}
 	if !slices.ContainsFunc(nodes, func(n cluster.NodeStatus) bool { return n.Address != "" }) {
-		return nil, errors.New("nobody can join this cluster: its only node has no address")
+		return nil, errors.New("no server can join this cluster because its only node has no address: start that one with --addr or --advertise")
 	}
 	token, err := CreateToken(ctx, admin, plan)
 	if err != nil {

@@ -2,14 +2,14 @@ package admin
 
 import "time"
 
-// The states of a member.
+// States of a member.
 const (
 	voter    = "voter"
 	nonvoter = "non-voter"
-	joining  = "joining" // it has no vote yet
+	joining  = "joining" // no vote yet
 )
 
-// deadAfter is how long a member is silent that is shown as dead.
+// deadAfter is the time without contact after which a member is shown as dead.
 const deadAfter = 10 * time.Second
 
 func stateOf(isVoter, isJoining bool) string {

@@ -15,21 +15,22 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// mountEvents answers queries for events as a mount tells of them to this user, in order, each once.
+// mountEvents answers queries with the events that a mount shows to this user, in order and without
+// repetition.
 type mountEvents struct {
 	root string
 
-	kept  []*storepb.Event      // told, and not asked for yet
-	began bool                  // what was kept has been read
-	news  <-chan *storepb.Event // nil: nobody has waited yet
-	fail  error                 // why there are no more, once news is closed
+	kept  []*storepb.Event      // read, but not requested yet
+	began bool                  // past events have been read
+	news  <-chan *storepb.Event // nil before the first wait
+	fail  error                 // why news was closed
 }
 
-// ask is an askFunc.
+// ask implements askFunc.
 func (m *mountEvents) ask(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
 	q := query.GetListEvents()
 	if !m.began {
-		if q.GetWait() { // first, so that nothing is between these and what is kept
+		if q.GetWait() { // before the past events, so that none is missed
 			if err := m.follow(); err != nil {
 				return nil, err
 			}
@@ -81,7 +82,7 @@ func (m *mountEvents) history() (kept []*storepb.Event, err error) {
 	return kept, err
 }
 
-// follow reads new events, until this process ends.
+// follow reads new events until this process ends.
 func (m *mountEvents) follow() error {
 	file, err := m.open("events")
 	if err != nil {
@@ -96,7 +97,7 @@ func (m *mountEvents) follow() error {
 	return nil
 }
 
-// eachEvent answers io.EOF after the last one.
+// eachEvent returns io.EOF after the last event.
 func eachEvent(file *os.File, handle func(*storepb.Event)) error {
 	lines := bufio.NewReader(file)
 	for {
@@ -112,7 +113,7 @@ func eachEvent(file *os.File, handle func(*storepb.Event)) error {
 	}
 }
 
-// clusterTime is that of a mount.
+// clusterTime reads cluster time from a mount.
 func clusterTime(root string) (time.Time, error) {
 	text, err := os.ReadFile(filepath.Join(root, controlDir, "status"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountRoot answers where the mount of lockfs is that a directory, given without symbolic links, is on.
+// mountRoot returns the root of the lockfs mount with a directory, whose path has no symbolic links.
 func mountRoot(dir string) (string, error) {
 	var own, above unix.Stat_t
 	if err := unix.Stat(dir, &own); err != nil {
@@ -32,16 +32,16 @@ func mountRoot(dir string) (string, error) {
 	}
 	control, err := os.Lstat(filepath.Join(root, controlDir))
 	if system.Type != unix.FUSE_SUPER_MAGIC || err != nil || !control.IsDir() {
-		return "", fmt.Errorf("it is not on a mount of lockfs, but on what is mounted at %s; use rm (`lockfs doctor` tells where lockfs is mounted)",
+		return "", fmt.Errorf("it is not on a mount of lockfs, but on the file system at %s; use rm (`lockfs doctor` lists the mounts of lockfs)",
 			root)
 	}
 	return root, nil
 }
 
-// controlDir is what a mount has at its root, not listed.
+// controlDir is the hidden directory at the root of a mount.
 const controlDir = ".lockfs"
 
-// LockAttribute is what a mount of lockfs knows of a lock; empty where there is nothing, which is anywhere else.
+// LockAttribute reads an extended attribute of a lock; empty outside of lockfs or without a value.
 func LockAttribute(path, name string) (string, error) {
 	var value [1024]byte
 	n, err := unix.Lgetxattr(path, "user.lockfs."+name, value[:])

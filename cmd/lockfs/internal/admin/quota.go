@@ -17,7 +17,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// quota is what `lockfs quota list --json` prints of each: of a path or of a uid. A limit that is left out is not set.
+// quota is an element of the output of `lockfs quota list --json`, for a path or a UID. Limits that are not
+// set are left out.
 type quota struct {
 	Path      string  `json:"path,omitempty"` // from the root of the mount
 	UID       *uint32 `json:"uid,omitempty"`
@@ -32,10 +33,10 @@ type budgetUse struct {
 	Budget  string  `json:"budget"`
 	Host    string  `json:"host,omitempty"`
 	UID     *uint32 `json:"uid,omitempty"`
-	Path    string  `json:"path,omitempty"` // of the one file that it is for
+	Path    string  `json:"path,omitempty"` // the file, for budgets of one file
 	Used    uint64  `json:"used"`
 	Most    uint64  `json:"most"`
-	Setting string  `json:"setting,omitempty"` // that changes it
+	Setting string  `json:"setting,omitempty"` // the flag that changes the budget
 }
 
 // listed is the output of `lockfs quota list --json`.
@@ -121,7 +122,7 @@ func quotaSetCommand() *cobra.Command {
 				return err
 			}
 			if set.GetMaxInodes() == 0 && set.GetMaxBytes() == 0 {
-				return errors.New("it limits nothing; give --inodes, --bytes or both")
+				return errors.New("the quota has no limit: give --inodes, --bytes or both")
 			}
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
 				op := &storepb.Op_SetQuota{SetQuota: &storepb.SetQuota{Path: []byte(path), Quota: &set}}
@@ -178,15 +179,15 @@ user. The user then has the default share.`,
 	return cmd
 }
 
-// explainQuota says what was not done to a quota, and where one sees what there is.
+// explainQuota adds the subject of a quota and the commands that list it to an error.
 func explainQuota(what, path string, uid uint32, err error) error {
 	if refusal(err) == storepb.Code_NOT_FOUND && !strings.Contains(err.Error(), "`") {
-		err = fmt.Errorf("%w; `lockfs quota list` shows the quotas, and `lockfs locks` what there is", err)
+		err = fmt.Errorf("%w; `lockfs quota list` shows the quotas, and `lockfs locks` the paths", err)
 	}
 	return fmt.Errorf("%s the quota of %s: %w", what, subjectText(path, uid), err)
 }
 
-// quotaSubject is the path that was given; empty: a uid was.
+// quotaSubject returns the path argument, or "" with --uid.
 func quotaSubject(cmd *cobra.Command, args []string) (path string, err error) {
 	if (len(args) == 1) == cmd.Flags().Changed("uid") {
 		return "", errors.New("give either the path of a directory or --uid")
@@ -195,7 +196,7 @@ func quotaSubject(cmd *cobra.Command, args []string) (path string, err error) {
 		return "", nil
 	}
 	if args[0] == "" {
-		return "", errors.New("the path is empty")
+		return "", errors.New("the path is empty: give / for the root")
 	}
 	return args[0], nil
 }

@@ -36,7 +36,7 @@ as for rm. Each forced removal and each refusal is an event (lockfs events).`,
 	return cmd
 }
 
-// remove removes in order, and nothing at all unless every path is on a mount.
+// remove removes names in order, or none unless every path is on a mount.
 func remove(ctx context.Context, paths []string, force bool) error {
 	victims := make([]*victim, len(paths))
 	for i, path := range paths {
@@ -64,31 +64,31 @@ func withRest(err error, rest []string) error {
 	for i, path := range rest {
 		words[i] = cli.Word(path)
 	}
-	return fmt.Errorf("%w; not removed for that reason: %s", err, strings.Join(words, " "))
+	return fmt.Errorf("%w; therefore also not removed: %s", err, strings.Join(words, " "))
 }
 
-// victim is a name that is to be removed.
+// victim is a name to remove.
 type victim struct {
-	path      string // as it was given
-	root      string // where lockfs is mounted
-	below     string // its path from there
+	path      string // as given
+	root      string // root of the mount
+	below     string // path from the root
 	directory bool
 }
 
-// findVictim follows symbolic links in the directory part only: the last element may be a lock itself.
+// findVictim resolves symbolic links in the directory part only: the last element may be a lock.
 func findVictim(path string) (*victim, error) {
 	trimmed := strings.TrimRight(path, "/")
 	cut := strings.LastIndexByte(trimmed, '/') + 1
 	dir, name := trimmed[:cut], trimmed[cut:]
 	if name == "" || name == "." || name == ".." {
-		return nil, fmt.Errorf("%s: give a lock by its name", cli.Word(path))
+		return nil, fmt.Errorf("%s: give the name of a lock", cli.Word(path))
 	}
 	if !filepath.IsAbs(dir) {
 		here, err := os.Getwd()
 		if err != nil {
 			return nil, err
 		}
-		dir = here + "/" + dir // not cleaned: a .. after a symbolic link is not what it looks like
+		dir = here + "/" + dir // not cleaned: .. after a symbolic link leads elsewhere
 	}
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -114,15 +114,15 @@ func findVictim(path string) (*victim, error) {
 	return &victim{path: path, root: root, below: below, directory: directory}, nil
 }
 
-// Removal is the command that removes a lock whoever has it.
+// Removal returns the command that removes a lock even if it is held.
 func Removal(path string) string {
-	if _, err := findVictim(path); err == nil || errors.Is(err, unix.ENOENT) { // it may be gone for a moment
+	if _, err := findVictim(path); err == nil || errors.Is(err, unix.ENOENT) { // the name may be missing for a moment
 		return "lockfs rm --force " + argument(path)
 	}
 	return "rm " + argument(path)
 }
 
-// argument returns a path as an argument of a command, which is not taken for a flag.
+// argument returns a path as an argument that no program takes for a flag.
 func argument(path string) string {
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path
@@ -147,14 +147,14 @@ func (v *victim) remove(force bool) error {
 		return v.held(name)
 	case !force && errors.Is(err, unix.ENOENT):
 		if _, there := os.Lstat(name); there == nil {
-			return fmt.Errorf("%s is not removed: the lock that the calling program looked at is gone, and another one "+
-				"has its name; look at it again, then remove it if that is right", cli.Word(v.path))
+			return fmt.Errorf("%s is not removed: the lock that the calling program inspected is gone, and another one "+
+				"has its name; inspect it again before you remove it", cli.Word(v.path))
 		}
 	}
 	return &os.PathError{Op: "remove", Path: v.path, Err: err}
 }
 
-// held explains who holds a lock that may not be removed from here.
+// held explains why a held lock cannot be removed from this host.
 func (v *victim) held(name string) error {
 	know := func(attribute string) string {
 		value, _ := LockAttribute(name, attribute)
@@ -168,12 +168,12 @@ func explainHeld(v *victim, state, lock, host string) string {
 	said := cli.Word(v.path) + " is not removed: "
 	switch state {
 	case "":
-		said += "somebody holds it, see " + cli.Word(filepath.Join(v.root, controlDir, "why", v.below)) + "; wait"
+		said += "it is held, see " + cli.Word(filepath.Join(v.root, controlDir, "why", v.below)) + "; wait"
 	case "unreachable":
-		said += fmt.Sprintf("%s is silent, and may well hold it (%s); wait until it is back, or if it is gone for good use "+
-			"`lockfs host forget %[1]s`", cli.Word(host), lock)
+		said += fmt.Sprintf("its host %s is unreachable and may still hold it (%s); wait until the host is back, or run "+
+			"`lockfs host forget %[1]s` if it is gone for good", cli.Word(host), lock)
 	default:
 		said += fmt.Sprintf("it is held (%s); wait, or let its holder release it", lock)
 	}
-	return said + "; with --force it is taken away from a holder that is alive"
+	return said + "; --force breaks the lock of a live holder"
 }

@@ -11,12 +11,12 @@ import (
 func TestExplainHeld(t *testing.T) {
 	v := &victim{path: "a.lock", root: "/locks", below: "jobs/a.lock"}
 	for state, want := range map[string]string{
-		"":     "a.lock is not removed: somebody holds it, see /locks/.lockfs/why/jobs/a.lock; wait",
+		"":     "a.lock is not removed: it is held, see /locks/.lockfs/why/jobs/a.lock; wait",
 		"held": "a.lock is not removed: it is held (beads lock of me, pid 7 on m); wait, or let its holder release it",
-		"unreachable": "a.lock is not removed: m is silent, and may well hold it (beads lock of me, pid 7 on m); " +
-			"wait until it is back, or if it is gone for good use `lockfs host forget m`",
+		"unreachable": "a.lock is not removed: its host m is unreachable and may still hold it (beads lock of me, pid 7 on m); " +
+			"wait until the host is back, or run `lockfs host forget m` if it is gone for good",
 	} {
-		require.Equal(t, want+"; with --force it is taken away from a holder that is alive",
+		require.Equal(t, want+"; --force breaks the lock of a live holder",
 			explainHeld(v, state, lockOf("beads", "me", "m", "7"), "m"))
 	}
 }
@@ -31,16 +31,16 @@ func TestRemoveElsewhere(t *testing.T) {
 		file:         file + ": it is not on a mount of lockfs",
 		dir + "/no/": "it is not on a mount of lockfs",
 		dir + "/x/y": "no such file or directory",
-		"/":          "give a lock by its name",
-		dir + "/.":   "give a lock by its name",
-		dir + "/../": "give a lock by its name",
-		"":           "give a lock by its name",
+		"/":          "give the name of a lock",
+		dir + "/.":   "give the name of a lock",
+		dir + "/../": "give the name of a lock",
+		"":           "give the name of a lock",
 		"rm_test.go": "rm_test.go: it is not on a mount of lockfs",
 	} {
 		require.ErrorContains(t, remove(t.Context(), []string{path}, false), problem, path)
 		require.ErrorContains(t, remove(t.Context(), []string{path}, true), problem, path)
 	}
 	err := remove(t.Context(), []string{file, dir}, false)
-	require.ErrorContains(t, err, "; not removed for that reason: "+dir)
+	require.ErrorContains(t, err, "; therefore also not removed: "+dir)
 	require.FileExists(t, file)
 }

@@ -17,7 +17,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// rule is what `lockfs rule list --json` prints of each. What is left out stays as the format has it.
+// rule is an element of the output of `lockfs rule list --json`. Settings of the format are left out.
 type rule struct {
 	Pattern     string  `json:"pattern"`
 	Format      string  `json:"format,omitempty"`
@@ -136,7 +136,7 @@ If the rule would remove any of them, it needs --yes.`,
 					return fmt.Errorf("set rule %s: %w", cli.Word(set.GetPattern()), err)
 				}
 				if removed > 0 && !yes {
-					return fmt.Errorf("rule %s is not set: it would have %d of these names removed; if that is right, add --yes",
+					return fmt.Errorf("rule %s is not set, because it would remove %d of these names; to remove them, add --yes",
 						cli.Word(set.GetPattern()), removed)
 				}
 				err = change(ctx, admin, &storepb.Op{Op: &storepb.Op_SetRule{SetRule: &storepb.SetRule{Rule: &set}}})
@@ -200,22 +200,22 @@ func listRules(ctx context.Context, admin *cluster.Admin) ([]*storepb.Rule, erro
 	return result.GetRules(), err
 }
 
-// checkRule tells what is wrong with a rule before it is sent.
+// checkRule validates a rule before it is sent.
 func checkRule(r *storepb.Rule) error {
 	if !utf8.ValidString(r.GetPattern()) {
-		return fmt.Errorf("the pattern is not valid UTF-8; write ? for each byte that is not")
+		return fmt.Errorf("the pattern is not valid UTF-8: write ? for each invalid byte")
 	}
 	if message := namespace.CheckRule(r); message != "" {
 		return fmt.Errorf("%s", message)
 	}
 	if describeRule(r) == (rule{Pattern: r.GetPattern()}) {
-		return fmt.Errorf("it sets nothing; give one of --holder, --format, --stale-after, --on-stale, --guard and " +
+		return fmt.Errorf("the rule has no setting: give --holder, --format, --stale-after, --on-stale, --guard or " +
 			"--host-timeout, or delete the rule with `lockfs rule delete`")
 	}
 	return nil
 }
 
-// uselessOptions are those that do not apply to the format which the rule names.
+// uselessOptions returns the options without effect on the rule's format.
 func uselessOptions(r *storepb.Rule) (options []string) {
 	switch format := r.GetFormat(); format {
 	case "":
@@ -238,7 +238,7 @@ func uselessOptions(r *storepb.Rule) (options []string) {
 
 func hasRule(rules []*storepb.Rule, pattern string) error {
 	if len(rules) == 0 {
-		return fmt.Errorf("there is no rule %s, nor any other; `lockfs rule set` makes one", cli.Word(pattern))
+		return fmt.Errorf("rule %s does not exist, and there are no others; create one with `lockfs rule set`", cli.Word(pattern))
 	}
 	var patterns []string
 	for _, r := range rules {
@@ -247,7 +247,7 @@ func hasRule(rules []*storepb.Rule, pattern string) error {
 		}
 		patterns = append(patterns, cli.Word(r.GetPattern()))
 	}
-	return fmt.Errorf("there is no rule %s; there are: %s", cli.Word(pattern), strings.Join(patterns, "  "))
+	return fmt.Errorf("rule %s does not exist; the rules are: %s", cli.Word(pattern), strings.Join(patterns, "  "))
 }
 
 func describeRule(r *storepb.Rule) rule {

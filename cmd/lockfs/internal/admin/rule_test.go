@@ -17,7 +17,7 @@ func TestCheckRule(t *testing.T) {
 	require.NoError(t, checkRule(&storepb.Rule{Pattern: "*.lock", Holder: "creator"}))
 	require.NoError(t, checkRule(&storepb.Rule{Pattern: "*.lock", Format: "data"}))
 	for problem, r := range map[string]*storepb.Rule{
-		"it sets nothing":              {Pattern: "*.lock"},
+		"the rule has no setting":      {Pattern: "*.lock"},
 		"not valid UTF-8":              {Pattern: "\xff", Guard: "host"},
 		"two slashes":                  {Pattern: "a//b", Guard: "host"},
 		`"owner" is neither host`:      {Pattern: "a", Guard: "owner"},
@@ -50,8 +50,8 @@ func TestUselessOptions(t *testing.T) {
 func TestHasRule(t *testing.T) {
 	rules := []*storepb.Rule{{Pattern: "*.lock"}, {Pattern: "a b"}}
 	require.NoError(t, hasRule(rules, "a b"))
-	require.EqualError(t, hasRule(rules, "*.lck"), `there is no rule *.lck; there are: *.lock  "a b"`)
-	require.EqualError(t, hasRule(nil, ""), "there is no rule \"\", nor any other; `lockfs rule set` makes one")
+	require.EqualError(t, hasRule(rules, "*.lck"), `rule *.lck does not exist; the rules are: *.lock  "a b"`)
+	require.EqualError(t, hasRule(nil, ""), "rule \"\" does not exist, and there are no others; create one with `lockfs rule set`")
 }
 
 func TestPrintRules(t *testing.T) {

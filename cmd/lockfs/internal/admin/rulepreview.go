@@ -10,10 +10,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// shownFits is how many names `lockfs rule set` lists; the rest is counted.
+// shownFits is the number of names that `lockfs rule set` lists before it only counts.
 const shownFits = 20
 
-// previewRule lists the names that are there and fit a rule, with what becomes of each, and answers how many the rule has removed.
+// previewRule lists the existing names that match a rule with the rule's effect on each, and returns how many
+// the rule removes.
 func previewRule(ctx context.Context, admin *cluster.Admin, r *storepb.Rule, w io.Writer) (removed int, err error) {
 	fits := 0
 	for next := (&storepb.PreviewRule{Rule: r, Viewer: cli.Self()}); ; {
@@ -27,7 +28,7 @@ func previewRule(ctx context.Context, admin *cluster.Admin, r *storepb.Rule, w i
 		}
 		for _, l := range page {
 			if fits++; fits == 1 {
-				fmt.Fprintf(w, "lockfs: these names fit %s:\n", cli.Word(r.GetPattern()))
+				fmt.Fprintf(w, "lockfs: these names match %s:\n", cli.Word(r.GetPattern()))
 			}
 			if l.GetRemoved() {
 				removed++

@@ -15,15 +15,15 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// session is what `lockfs session list --json` prints of each.
+// sessionRow is an element of the output of `lockfs session list --json`.
 type sessionRow struct {
 	ID          string    `json:"id"` // hexadecimal
 	Host        string    `json:"host"`
 	BootID      string    `json:"boot_id"`
 	Opened      time.Time `json:"opened"`               // cluster time
 	Silent      float64   `json:"silent_seconds"`       // since the last keepalive
-	ClockOffset float64   `json:"clock_offset_seconds"` // how far the host's clock is ahead of cluster time
-	// OldestVersion and NewestVersion are those of a cluster that its program knows.
+	ClockOffset float64   `json:"clock_offset_seconds"` // positive: the host's clock is ahead of cluster time
+	// OldestVersion and NewestVersion are the cluster versions that the mount's program supports.
 	OldestVersion uint32 `json:"oldest_version"`
 	NewestVersion uint32 `json:"newest_version"`
 }

@@ -18,11 +18,11 @@ import (
 	"lockfs/raftstore/lockjson"
 )
 
-// standingTime is how long the cluster may take in all.
+// standingTime is the time limit for all requests to the cluster.
 const standingTime = 5 * time.Second
 
-// Standing is the program without a command: it shows in a few lines the mounts of this host, the health of its cluster, its locks, and the
-// next commands. Without a quorum its exit code is 1.
+// Standing is the program without a command. It shows in a few lines the mounts of this host, the health of
+// its cluster, its locks, and the next commands. Without a quorum its exit code is 1.
 func Standing(cmd *cobra.Command, _ []string) error {
 	return standing(cmd.Context(), cmd.OutOrStdout())
 }
@@ -43,7 +43,7 @@ func standing(ctx context.Context, w io.Writer) error {
 	var healthy health.Health
 	var leader string
 	var locks []lockjson.Lock
-	var unseen error // why locks are not known
+	var unseen error // why locks are unknown
 	failed := withAdmin(ctx, &cli.ClusterFlags{Timeout: standingTime}, func(ctx context.Context, admin *cluster.Admin) error {
 		var nodes []cluster.NodeStatus
 		var err error
@@ -62,7 +62,7 @@ func standing(ctx context.Context, w io.Writer) error {
 		fmt.Fprintf(w, "  %-9s %s\n", what, fmt.Sprintf(format, args...))
 	}
 	if len(mounts) == 0 {
-		line("mounted", "nowhere here: `lockfs up` does that for a host, `lockfs dev` for a try")
+		line("mounted", "not on this host: `lockfs up` mounts, `lockfs dev` starts a trial")
 	}
 	select {
 	case lines := <-states:
@@ -98,10 +98,10 @@ func standing(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// mountWait is how much longer than the cluster a mount may take to answer.
+// mountWait is how much longer than the cluster a mount may take.
 const mountWait = 100 * time.Millisecond
 
-// describeMount shows a mount, and whether its daemon runs.
+// describeMount describes a mount and the state of its daemon.
 func describeMount(dir string) string {
 	dead, err := mountpoint.State(dir)
 	switch {
@@ -113,7 +113,7 @@ func describeMount(dir string) string {
 	return cli.Text(dir)
 }
 
-// hostNames are those that this host may be known by to the cluster.
+// hostNames returns the names under which the cluster may know this host.
 func hostNames() []string {
 	var names []string
 	if name, err := cli.HostName(); err == nil {
@@ -125,7 +125,7 @@ func hostNames() []string {
 	return names
 }
 
-// describeLocks counts those of this host, and those in trouble.
+// describeLocks counts the held locks, those of this host, and those with problems.
 func describeLocks(locks []lockjson.Lock, here []string) string {
 	held, own, stale := 0, 0, 0
 	for _, lock := range locks {
@@ -140,7 +140,7 @@ func describeLocks(locks []lockjson.Lock, here []string) string {
 	}
 	text := fmt.Sprintf("%d held, %d of them by this host", held, own)
 	if stale > 0 {
-		text += fmt.Sprintf("; %d stale or of hosts that are silent", stale)
+		text += fmt.Sprintf("; %d stale or on unreachable hosts", stale)
 	}
 	return text
 }

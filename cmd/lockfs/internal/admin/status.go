@@ -20,27 +20,27 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// clusterStatus is what `lockfs status --json` prints.
+// clusterStatus is the output of `lockfs status --json`.
 type clusterStatus struct {
 	Health health.Health `json:"health"`
-	Leader string        `json:"leader"` // name; empty: no quorum confirms that there is one
-	Term   uint64        `json:"term"`   // highest that a node has seen
+	Leader string        `json:"leader"` // name; empty without a quorum
+	Term   uint64        `json:"term"`   // highest of all nodes
 	Time   time.Time     `json:"cluster_time"`
-	Usage  *usage        `json:"usage,omitempty"` // as the node knows it that has applied the most
-	// Insecure is that whoever reaches the port of one of the nodes is trusted.
+	Usage  *usage        `json:"usage,omitempty"` // from the node with the highest applied index
+	// Insecure reports whether a node accepts connections without certificates.
 	Insecure bool `json:"insecure"`
-	// ClusterVersion is that at which the cluster runs, as the node knows it that has applied the most of it.
+	// ClusterVersion is the version of the cluster on the node with the highest applied index.
 	ClusterVersion uint32 `json:"cluster_version,omitempty"`
-	// Clusters are the servers of each cluster, by its id: several if servers that were asked do not belong to one cluster.
+	// Clusters are the servers by cluster ID: several if the servers do not belong to one cluster.
 	Clusters map[string][]string `json:"clusters"`
-	// SeveralClusters says what is wrong then, unless one of the clusters was recovered or restored from the others.
+	// SeveralClusters is the warning for that, unless one cluster was recovered or restored from another.
 	SeveralClusters string       `json:"several_clusters,omitempty"`
 	Nodes           []nodeStatus `json:"nodes"`
-	// Sessions are the mounts; null if no leader could be asked.
+	// Sessions are the mounts; null without a leader.
 	Sessions []sessionRow `json:"sessions"`
 }
 
-// usage is what counts for the limits, and these.
+// usage is the use of the limits, and the limits.
 type usage struct {
 	Inodes    uint64 `json:"inodes"`
 	MaxInodes uint64 `json:"max_inodes"`
@@ -53,7 +53,7 @@ type nodeStatus struct {
 	Address string `json:"address"`
 	ID      string `json:"id,omitempty"`
 	Version string `json:"version,omitempty"`
-	// OldestVersion and NewestVersion are those of a cluster that its program knows.
+	// OldestVersion and NewestVersion are the cluster versions that the node's program supports.
 	OldestVersion uint32 `json:"oldest_version,omitempty"`
 	NewestVersion uint32 `json:"newest_version,omitempty"`
 
@@ -67,7 +67,7 @@ type nodeStatus struct {
 	Inodes       uint64 `json:"inodes,omitempty"`
 	Mount        string `json:"mount,omitempty"`
 	Error        string `json:"error,omitempty"`
-	// DeadSince is from when on the leader has not heard it, as far as that has led.
+	// DeadSince is the leader's last contact with a dead member, within the leader's raft term.
 	DeadSince *time.Time `json:"dead_since,omitempty"`
 }
 
@@ -120,7 +120,7 @@ exit code is then 1, within two seconds.`,
 	return cmd
 }
 
-// healthWithHash leaves the hashes of the state out if the caller may not read them.
+// healthWithHash leaves out the state hashes if the caller may not read them.
 func healthWithHash(ctx context.Context, admin *cluster.Admin, wanted bool) (health.Health, []cluster.NodeStatus, error) {
 	healthy, nodes, err := admin.Health(ctx, wanted)
 	if wanted && err == nil && slices.ContainsFunc(nodes, func(n cluster.NodeStatus) bool { return isRefused(n.Err) }) {
@@ -129,10 +129,10 @@ func healthWithHash(ctx context.Context, admin *cluster.Admin, wanted bool) (hea
 	return healthy, nodes, err
 }
 
-// isRefused tells that the caller may not do what he asked for.
+// isRefused reports whether the caller lacks permission.
 func isRefused(err error) bool { return refusal(err) == storepb.Code_NOT_PERMITTED }
 
-// refusal is what kind of no the cluster said; OK: it said none.
+// refusal returns the code of a refusal by the cluster; OK for other errors.
 func refusal(err error) storepb.Code {
 	if refused := new(rpc.RefusedError); errors.As(err, &refused) {
 		return refused.Code()
@@ -140,7 +140,7 @@ func refusal(err error) storepb.Code {
 	return storepb.Code_OK
 }
 
-// summarize takes for the leader the one of the highest term, if a quorum confirms that the cluster has one.
+// summarize names the leader of the highest term, if a quorum confirms a leader.
 func summarize(healthy health.Health, nodes []cluster.NodeStatus) *clusterStatus {
 	summary := &clusterStatus{Health: healthy, Nodes: []nodeStatus{}}
 	leaderID, names, voters := "", make(map[string]string), make(map[string]bool)
@@ -168,7 +168,7 @@ func summarize(healthy health.Health, nodes []cluster.NodeStatus) *clusterStatus
 			newest = s.GetStateIndex()
 			summary.Usage = &usage{u.GetInodes(), u.GetMaxInodes(), u.GetBytes(), u.GetMaxBytes()}
 		}
-		summary.ClusterVersion = max(summary.ClusterVersion, s.GetClusterVersion()) // it never goes back
+		summary.ClusterVersion = max(summary.ClusterVersion, s.GetClusterVersion()) // it only grows
 	}
 	if healthy.Confirmed {
 		summary.Leader = names[leaderID]
@@ -186,7 +186,7 @@ func summarize(healthy health.Health, nodes []cluster.NodeStatus) *clusterStatus
 	return summary
 }
 
-// latestTime is the latest cluster time that a member knows: that of the leader, if there is one.
+// latestTime returns the latest cluster time of all members.
 func latestTime(nodes []cluster.NodeStatus) (latest time.Time) {
 	for _, node := range nodes {
 		if at := time.Unix(0, node.Status.GetClusterTime()).UTC(); node.Err == nil && at.After(latest) {
@@ -196,7 +196,7 @@ func latestTime(nodes []cluster.NodeStatus) (latest time.Time) {
 	return latest
 }
 
-// silencesOf are for how long the leader has not heard members, by id.
+// silencesOf returns the time since the leader's last contact with each member, by ID.
 func silencesOf(nodes []cluster.NodeStatus) map[string]time.Duration {
 	silences := make(map[string]time.Duration)
 	for _, node := range nodes {
@@ -258,7 +258,7 @@ func (s *clusterStatus) print(w io.Writer) error {
 		fmt.Fprintln(w, "WRONG:", s.SeveralClusters)
 	}
 	if s.Insecure {
-		fmt.Fprintln(w, "insecure: whoever reaches a server's port may do anything")
+		fmt.Fprintln(w, "insecure: every program that reaches a server's port has all rights")
 	}
 	if warning := s.warnOfVoters(); warning != "" {
 		fmt.Fprintln(w, warning)

@@ -18,21 +18,22 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TokenPlan is what a join token is to be good for.
+// TokenPlan are the properties of a new join token.
 type TokenPlan struct {
 	Role       identity.Role
-	Host       string        // for that one only, also if it is known by another key; empty: any new one
-	TTL        time.Duration // by the cluster's clock
+	Host       string        // the only host that may use the token, even with another key; empty: any new host
+	TTL        time.Duration // by cluster time
 	Uses       uint32
-	SquashRoot bool // root of such a host is nobody
+	SquashRoot bool // treat root of the host as nobody
 }
 
-// Token is what `lockfs token list --json` prints of each, and with the token itself `lockfs token create --json`.
+// Token is an element of the output of `lockfs token list --json`. The output of `lockfs token create --json`
+// also has the token itself.
 type Token struct {
 	ID         string    `json:"id"`
 	Role       string    `json:"role"`
 	Host       string    `json:"host,omitempty"`
-	Uses       uint32    `json:"uses"`    // that are left
+	Uses       uint32    `json:"uses"`    // left
 	Expires    time.Time `json:"expires"` // cluster time
 	SquashRoot bool      `json:"squash_root,omitempty"`
 	Token      string    `json:"token,omitempty"`
@@ -88,7 +89,7 @@ has no rights of root there.
 				}
 				fmt.Fprintln(cmd.OutOrStdout(), made.Token)
 				if cli.IsTerminal(cmd.OutOrStdout()) {
-					fmt.Fprintf(cmd.ErrOrStderr(), "It is good for %s. There: lockfs up TOKEN\n", made.describe())
+					fmt.Fprintf(cmd.ErrOrStderr(), "Valid for %s. On the new host: lockfs up TOKEN\n", made.describe())
 				}
 				return nil
 			})
@@ -103,16 +104,16 @@ has no rights of root there.
 	return cmd
 }
 
-// check refuses what makes no sense.
+// check refuses contradictory properties.
 func (p *TokenPlan) check() error {
 	switch {
 	case p.Host != "" && !identity.ValidHost(p.Host):
 		_, err := identity.ParseName(p.Role, p.Host)
 		return fmt.Errorf("--host: %w", err)
 	case p.Host != "" && p.Uses > 1:
-		return errors.New("--host is one host: leave --uses out")
+		return errors.New("--host names one host: leave --uses out")
 	case p.Uses == 0:
-		return errors.New("--uses is one at least")
+		return errors.New("--uses must be at least 1")
 	case p.TTL <= 0:
 		return errors.New("--ttl must be positive")
 	case p.SquashRoot && p.Role == identity.Server:
@@ -121,7 +122,7 @@ func (p *TokenPlan) check() error {
 	return nil
 }
 
-// CreateToken makes one that names the members there are now.
+// CreateToken creates a token with the addresses of the current members.
 func CreateToken(ctx context.Context, admin *cluster.Admin, plan *TokenPlan) (*Token, error) {
 	members, err := admin.Members(ctx)
 	if err != nil {
@@ -134,7 +135,7 @@ func CreateToken(ctx context.Context, admin *cluster.Admin, plan *TokenPlan) (*T
 		}
 	}
 	if len(addresses) == 0 {
-		return nil, errors.New("nobody can join this cluster: its only node has no address")
+		return nil, errors.New("no host can join this cluster because its only node has no address: start that one with --addr or --advertise")
 	}
 	slices.Sort(addresses)
 	fingerprint, err := signing(ctx, admin)
@@ -162,7 +163,7 @@ func CreateToken(ctx context.Context, admin *cluster.Admin, plan *TokenPlan) (*T
 	return &made, err
 }
 
-// mostAddresses is how many a token names: more of them make it longer, and one that answers is enough.
+// mostAddresses limits the addresses in a token, which grows with them: one reachable address is enough.
 const mostAddresses = 5
 
 func describeToken(t *storepb.JoinToken) Token {
@@ -172,7 +173,7 @@ func describeToken(t *storepb.JoinToken) Token {
 	}
 }
 
-// describe says what a token is good for.
+// describe describes the hosts and the time for which a token is valid.
 func (t *Token) describe() string {
 	what := fmt.Sprintf("%d %ss", t.Uses, t.Role)
 	switch {
@@ -212,7 +213,7 @@ of each.
 	return cmd
 }
 
-// ListTokens returns the tokens that can still be used, without what is secret.
+// ListTokens returns the usable tokens without secrets.
 func ListTokens(ctx context.Context, admin *cluster.Admin) ([]Token, error) {
 	result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListTokens{ListTokens: &storepb.ListTokens{}}})
 	if err != nil {

@@ -26,7 +26,7 @@ filter with /.
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cli.IsTerminal(cmd.OutOrStdout()) {
-				return errors.New("it needs a terminal; elsewhere see `lockfs locks --watch`")
+				return errors.New("lockfs top needs a terminal; without one use `lockfs locks --watch`")
 			}
 			l := &lookout{flags: &flags, root: lookThrough(cmd, "")}
 			go l.followEvents(cmd.Context())
@@ -47,10 +47,8 @@ var _ tea.Model = (*top)(nil)
 
 type lookAgain struct{}
 
-// Init is part of tea.Model.
 func (m *top) Init() tea.Cmd { return func() tea.Msg { return m.look() } }
 
-// Update is part of tea.Model.
 func (m *top) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	switch message := message.(type) {
 	case tea.WindowSizeMsg:
@@ -97,7 +95,7 @@ func (m *top) press(key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// search takes a key while words are typed.
+// search handles a key while the filter is typed.
 func (m *top) search(name, text string) {
 	switch name {
 	case "enter":

@@ -90,19 +90,19 @@ func TestTopHasTheBanner(t *testing.T) {
 	}
 	banner := bannerOf(summarize(health.Health{Confirmed: true, Voters: 3, Answering: 2}, nodes))
 	require.Equal(t, []string{
-		"leader a, term 3  quorum: 2 of 3 answer  clocks not known", "silent hosts: none", "alarms: none",
-		"insecure: whoever reaches a server's port may do anything",
+		"leader a, term 3  quorum: 2 of 3 answer  clocks not known", "unreachable hosts: none", "alarms: none",
+		"insecure: every program that reaches a server's port has all rights",
 	}, topOf(20, desk{banner: banner}).banner())
 
 	banner = page.Banner{Health: health.Health{Voters: 3, Answering: 1}, Spread: 1500 * time.Millisecond, Clocks: 4, Silent: []string{"w", "x"}, Alarms: []string{"no_space: a"}}
 	m := topOf(20, desk{banner: banner})
 	require.Equal(t, []string{
-		"leader (none is known), term 0  no quorum: 1 of 3 answer  clocks 1.5 s apart", "SILENT HOSTS: w, x", "ALARMS: no_space: a",
+		"leader (unknown), term 0  no quorum: 1 of 3 answer  clocks 1.5 s apart", "UNREACHABLE HOSTS: w, x", "ALARMS: no_space: a",
 	}, m.banner())
 	m.Update(desk{at: time.Unix(2, 0), err: errors.New("nobody leads"), members: []nodeStatus{{Name: "a"}},
 		banner: page.Banner{Leader: "b", Term: 4, Health: health.Health{Voters: 3, Answering: 2}}})
 	require.Equal(t, []string{
-		"nobody leads", "leader b, term 4  quorum: 2 of 3 answer  clocks 1.5 s apart", "SILENT HOSTS: w, x", "ALARMS: no_space: a",
+		"nobody leads", "leader b, term 4  quorum: 2 of 3 answer  clocks 1.5 s apart", "UNREACHABLE HOSTS: w, x", "ALARMS: no_space: a",
 	}, m.banner(), "of what only the leader knows, what was seen last")
 }
 

@@ -18,13 +18,13 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// lookout is who looks, again and again.
+// lookout polls the cluster.
 type lookout struct {
 	flags *cli.ClusterFlags
-	root  string // of the mount through which locks and events are seen; empty: the cluster is asked
+	root  string // of the mount that serves locks and events; empty: the cluster does
 
 	mu     sync.Mutex
-	events []*storepb.Event // the last ones, in order
+	events []*storepb.Event // the latest, in order
 }
 
 func (l *lookout) look(ctx context.Context) desk {
@@ -56,16 +56,16 @@ func (l *lookout) look(ctx context.Context) desk {
 	return d
 }
 
-// bannerOf is the part of the banner that the members' statuses show.
+// bannerOf returns the part of the banner that comes from the members' status.
 func bannerOf(status *clusterStatus) page.Banner {
 	banner := page.Banner{Leader: status.Leader, Term: status.Term, Health: status.Health}
 	if status.Insecure {
-		banner.Warning = "insecure: whoever reaches a server's port may do anything"
+		banner.Warning = "insecure: every program that reaches a server's port has all rights"
 	}
 	return banner
 }
 
-// ask asks the leader for what only that knows.
+// ask requests data that only the leader has.
 func (d *desk) ask(ctx context.Context, admin *cluster.Admin, nodes []cluster.NodeStatus) error {
 	result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListHosts{ListHosts: &storepb.ListHosts{}}})
 	if err != nil {
@@ -78,7 +78,7 @@ func (d *desk) ask(ctx context.Context, admin *cluster.Admin, nodes []cluster.No
 			d.banner.Silent = append(d.banner.Silent, h.Name)
 		}
 	}
-	slices.SortStableFunc(d.hosts, func(a, b host) int { // "unreachable" is the last of the states
+	slices.SortStableFunc(d.hosts, func(a, b host) int { // unreachable is the last state
 		return cmp.Or(strings.Compare(b.State, a.State), strings.Compare(a.Name, b.Name))
 	})
 	if result, err = admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListAlarms{ListAlarms: &storepb.ListAlarms{}}}); err != nil {
@@ -93,7 +93,7 @@ func (d *desk) ask(ctx context.Context, admin *cluster.Admin, nodes []cluster.No
 	return err
 }
 
-// leaderOf answers what the leader said of itself; nil: none did.
+// leaderOf returns the status of the leader, or nil.
 func leaderOf(nodes []cluster.NodeStatus) (leader *clusterpb.StatusReply) {
 	for _, node := range nodes {
 		if node.Status.GetState() == "leader" && node.Status.GetTerm() >= leader.GetTerm() {
@@ -103,13 +103,13 @@ func leaderOf(nodes []cluster.NodeStatus) (leader *clusterpb.StatusReply) {
 	return leader
 }
 
-// followEvents keeps the last events until ctx ends, also while nobody answers for a time.
+// followEvents keeps the latest events until ctx ends, and retries after errors.
 func (l *lookout) followEvents(ctx context.Context) {
 	reader := &eventReader{follow: true, viewer: cli.Self()}
 	for ; ctx.Err() == nil; _ = pause.For(ctx, watchInterval) {
 		ask, done, err := askForEvents(ctx, l.flags, l.root)
 		if err != nil {
-			continue // that nobody answers is shown already
+			continue // the screen shows the error already
 		}
 		reader.ask = ask
 		_ = reader.each(ctx, l.note)
@@ -117,7 +117,7 @@ func (l *lookout) followEvents(ctx context.Context) {
 	}
 }
 
-// keptEvents is how many events can be scrolled through.
+// keptEvents is the number of events to scroll through.
 const keptEvents = 1000
 
 func (l *lookout) note(events []*storepb.Event) error {

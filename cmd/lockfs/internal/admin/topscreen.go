@@ -19,12 +19,11 @@ type top struct {
 	seen          desk
 	width, height int
 	view          int // index into views
-	at            int // index of the first row that is shown
+	at            int // index of the first visible row
 	words         string
-	typing        bool // of words
+	typing        bool // the filter is being typed
 }
 
-// View is part of tea.Model.
 func (m *top) View() tea.View {
 	view := tea.NewView(m.text())
 	view.AltScreen = true
@@ -42,7 +41,7 @@ func (m *top) text() string {
 	return strings.Join(append(lines, "q quit  tab views  / narrow  j k scroll"), "\n")
 }
 
-// chosen are the rows that have all of the words.
+// chosen returns the rows that match the filter.
 func (m *top) chosen() [][]string {
 	words := strings.Fields(strings.ToLower(m.words))
 	return slices.DeleteFunc(views[m.view].rows(&m.seen), func(row []string) bool {
@@ -51,10 +50,10 @@ func (m *top) chosen() [][]string {
 	})
 }
 
-// room is how many rows there is room for, besides what stands above and below them.
+// room returns the number of rows that fit on the screen.
 func (m *top) room() int { return max(1, m.height-len(m.banner())-3) }
 
-// banner is what stands above all views.
+// banner returns the lines above all views.
 func (m *top) banner() []string {
 	b := m.seen.banner
 	var lines []string
@@ -72,10 +71,10 @@ func (m *top) banner() []string {
 		clocks = "clocks " + b.SpreadText() + " apart"
 	}
 	lines = append(lines, fmt.Sprintf("leader %s, term %d  %s: %d of %d answer  %s",
-		cmp.Or(cli.Text(b.Leader), "(none is known)"), b.Term, majority, b.Health.Answering, b.Health.Voters, clocks))
-	silent := "silent hosts: none"
+		cmp.Or(cli.Text(b.Leader), "(unknown)"), b.Term, majority, b.Health.Answering, b.Health.Voters, clocks))
+	silent := "unreachable hosts: none"
 	if len(b.Silent) > 0 {
-		silent = "SILENT HOSTS: " + cli.Text(strings.Join(b.Silent, ", "))
+		silent = "UNREACHABLE HOSTS: " + cli.Text(strings.Join(b.Silent, ", "))
 	}
 	alarms := "alarms: none"
 	if len(b.Alarms) > 0 {
@@ -88,7 +87,7 @@ func (m *top) banner() []string {
 	return lines
 }
 
-// title names the views, and what is narrowed to.
+// title returns the names of the views, and the filter.
 func (m *top) title(rows int) string {
 	var names []string
 	for i, view := range views {
@@ -108,7 +107,8 @@ func (m *top) title(rows int) string {
 	return title
 }
 
-// table makes lines of rows, below a line of their columns' names. No cell is wider than so many characters but those of the last column.
+// table formats rows below their column names. Cells are at most widest characters wide, except in the last
+// column.
 func table(columns string, rows [][]string, widest int) []string {
 	var text strings.Builder
 	lines := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -126,7 +126,7 @@ func table(columns string, rows [][]string, widest int) []string {
 	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 }
 
-// fit makes a text no wider than it may be, of characters that are one wide.
+// fit cuts a text to a width.
 func fit(text string, width int) string {
 	if runes := []rune(text); len(runes) > width {
 		return string(runes[:width-1]) + "…"

@@ -13,12 +13,12 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// desk is what was seen at one moment.
+// desk is the data of one poll.
 type desk struct {
-	at          time.Time // on this host's clock
+	at          time.Time // by the local clock
 	clusterTime time.Time
 	banner      page.Banner
-	locks       []lockjson.Lock // trouble first
+	locks       []lockjson.Lock // those with problems first
 	events      []*storepb.Event
 	hosts       []host
 	sessions    []sessionRow
@@ -26,7 +26,7 @@ type desk struct {
 	err         error
 }
 
-// after is a desk with what was seen before of what was not seen now: that is better than nothing.
+// after fills gaps with the data of the previous poll.
 func (d desk) after(before desk) desk {
 	if d.err == nil {
 		return d
@@ -40,7 +40,7 @@ func (d desk) after(before desk) desk {
 	return d
 }
 
-// views are what one can look at; their rows have a text for each column, and are the caller's.
+// views are the views of the screen; the caller owns the rows, which have a cell for each column.
 var views = []struct {
 	name, columns string
 	rows          func(*desk) [][]string
@@ -71,7 +71,7 @@ func lockRows(d *desk) (rows [][]string) {
 	return rows
 }
 
-// byTrouble has those first that somebody should look at.
+// byTrouble sorts locks with problems first.
 func byTrouble(a, b lockjson.Lock) int {
 	rank := func(l lockjson.Lock) int {
 		switch {
@@ -96,7 +96,7 @@ func waiters(l lockjson.Lock) (count int) {
 	return count
 }
 
-// eventRows has the newest first.
+// eventRows sorts the newest first.
 func eventRows(d *desk) (rows [][]string) {
 	for _, e := range slices.Backward(d.events) {
 		details := strings.Join(eventDetails(e), "; ")

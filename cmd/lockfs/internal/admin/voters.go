@@ -5,7 +5,7 @@ import (
 	"lockfs/cluster"
 )
 
-// CountVoters counts those that have a vote.
+// CountVoters returns the number of voters.
 func CountVoters(members []cluster.Member) (voters int) {
 	for _, m := range members {
 		if m.Voter {
@@ -15,15 +15,15 @@ func CountVoters(members []cluster.Member) (voters int) {
 	return voters
 }
 
-// WarnOfVoters says what is wrong with a number of voters, or nothing.
+// WarnOfVoters returns a warning for an unfavourable number of voters, or "".
 func WarnOfVoters(voters int) string {
 	switch {
 	case voters == 0 || voters%2 == 1:
 		return ""
 	case voters == 2:
-		return "2 voters are an even number: neither may fail. Three survive the loss of one."
+		return "2 voters are an even number: neither may fail. With 3 voters, one may fail."
 	}
-	return fmt.Sprintf("%d voters are an even number: they survive the loss of no more than %d do", voters, voters-1)
+	return fmt.Sprintf("%d voters are an even number: they tolerate no more failures than %d", voters, voters-1)
 }
 
 func votersOf(nodes []cluster.NodeStatus) (voters int) {

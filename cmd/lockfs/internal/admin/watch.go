@@ -13,11 +13,11 @@ import (
 	"lockfs/raftstore/lockjson"
 )
 
-// watchInterval is how often locks are listed anew that are watched. Whoever looks is a person.
+// watchInterval is the interval between two lists of locks.
 const watchInterval = time.Second
 
-// watchLocks lists locks again whenever they are others than before, until ctx ends: on a terminal in the place of what was there, elsewhere
-// one after the other, as lines of JSON if that is wanted. A cluster that does not answer is waited for.
+// watchLocks prints the locks after each change until ctx ends: in place on a terminal, else one list after
+// the other, with asJSON one line each. It retries while the cluster does not answer.
 func watchLocks(ctx context.Context, out io.Writer, notices io.Writer, asJSON bool, list func() ([]lockjson.Lock, error)) error {
 	var shown []byte
 	silent := false
@@ -28,7 +28,7 @@ func watchLocks(ctx context.Context, out io.Writer, notices io.Writer, asJSON bo
 		}
 		if err != nil {
 			if !silent && ctx.Err() == nil {
-				fmt.Fprintf(notices, "lockfs: no answer yet, trying on: %v\n", err)
+				fmt.Fprintf(notices, "lockfs: no reply yet, retrying: %v\n", err)
 			}
 			silent = true
 			continue
@@ -49,7 +49,7 @@ func watchLocks(ctx context.Context, out io.Writer, notices io.Writer, asJSON bo
 	return nil
 }
 
-// clearScreen goes to the top left of a terminal, and clears what is below.
+// clearScreen moves the cursor to the top left, and clears the screen.
 const clearScreen = "\x1b[H\x1b[2J"
 
 func printWatched(out io.Writer, asJSON bool, locks []lockjson.Lock) error {
@@ -69,7 +69,7 @@ func printWatched(out io.Writer, asJSON bool, locks []lockjson.Lock) error {
 	return err
 }
 
-// withoutAges makes locks equal that differ by nothing but the time, or were renewed.
+// withoutAges returns the locks without fields that change with time or by renewal.
 func withoutAges(locks []lockjson.Lock) []lockjson.Lock {
 	same := make([]lockjson.Lock, len(locks))
 	for i, l := range locks {

@@ -34,19 +34,19 @@ read, as with .lockfs/why/PATH below the mount.`,
 			if root == "" {
 				var err error
 				if root, err = onlyMount(); err != nil {
-					return fmt.Errorf("%s is on no mount of lockfs, and %w", cli.Word(args[0]), err)
+					return fmt.Errorf("%s is not on a mount of lockfs, and %w", cli.Word(args[0]), err)
 				}
 			}
 			if below == "" || below == "." {
-				return fmt.Errorf("%s is the root of a mount, and no lock; see `lockfs locks`", cli.Word(args[0]))
+				return fmt.Errorf("%s is the root of a mount, not a lock; see `lockfs locks`", cli.Word(args[0]))
 			}
 			text, err := os.ReadFile(filepath.Join(root, controlDir, "why", below))
-			if errors.Is(err, syscall.EISDIR) { // it has entries
+			if errors.Is(err, syscall.EISDIR) { // a directory with entries
 				text, err = os.ReadFile(filepath.Join(root, controlDir, "why", below, controlDir))
 			}
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return fmt.Errorf("there is no %s on the mount at %s; see `lockfs locks`", cli.Word(below), cli.Word(root))
+				return fmt.Errorf("%s does not exist on the mount at %s; see `lockfs locks`", cli.Word(below), cli.Word(root))
 			case err != nil:
 				return err
 			case !asJSON:
@@ -59,7 +59,7 @@ read, as with .lockfs/why/PATH below the mount.`,
 			}
 			at := slices.IndexFunc(locks, func(l lockjson.Lock) bool { return l.Path == below })
 			if at < 0 {
-				return fmt.Errorf("no lock is listed at %s; see `lockfs why %[1]s` without --json, and `lockfs locks`", cli.Word(args[0]))
+				return fmt.Errorf("%s is not in the list of locks; see `lockfs why %[1]s` without --json, and `lockfs locks`", cli.Word(args[0]))
 			}
 			return cli.PrintJSON(cmd.OutOrStdout(), locks[at])
 		},
@@ -68,16 +68,16 @@ read, as with .lockfs/why/PATH below the mount.`,
 	return cmd
 }
 
-// onlyMount is where this host has the locks mounted.
+// onlyMount returns the only mount of this host.
 func onlyMount() (string, error) {
 	points, err := mountpoint.All()
 	switch {
 	case err != nil:
 		return "", err
 	case len(points) == 0:
-		return "", errors.New("this host has none; see `lockfs locks`")
+		return "", errors.New("this host has no mount: mount with `lockfs up`, or see `lockfs locks`")
 	case len(points) > 1:
-		return "", fmt.Errorf("this host has several: %s; give a whole path, as `lockfs why %s`",
+		return "", fmt.Errorf("this host has several mounts: %s; give a full path, as in `lockfs why %s`",
 			cli.Text(strings.Join(points, ", ")), cli.ShellWord(filepath.Join(points[0], "deploy.lock")))
 	}
 	return mountRoot(points[0])

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// LeafFile is what an identity directory has its host's certificate in, first of its chain.
+// LeafFile is the file in an identity directory with the certificate chain of the host, its own first.
 const LeafFile = "host.pem"
 
-// ReadLeaf reads the first certificate of a PEM file, and checks nothing of it.
+// ReadLeaf reads the first certificate of a PEM file without verifying it.
 func ReadLeaf(path string) (*x509.Certificate, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -22,10 +22,10 @@ func ReadLeaf(path string) (*x509.Certificate, error) {
 			return x509.ParseCertificate(block.Bytes)
 		}
 	}
-	return nil, errors.New("there is no certificate in it")
+	return nil, errors.New("the file has no certificate")
 }
 
-// DefaultIdentity is the directory of this user's identity on a host that is no server.
+// DefaultIdentity returns the identity directory of this user on a host without a server.
 func DefaultIdentity() string {
 	if os.Geteuid() == 0 {
 		return "/etc/lockfs/identity"

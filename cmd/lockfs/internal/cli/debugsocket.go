@@ -15,20 +15,20 @@ import (
 	"time"
 )
 
-// Daemon is what a daemon says of itself on its socket for debugging.
+// Daemon is the description that a daemon serves on its debug socket.
 type Daemon struct {
 	Kind    string `json:"kind"` // server, mount or dev
 	Of      string `json:"of"`   // name of the server, or directory of the mount
 	PID     int    `json:"pid"`
 	Version string `json:"version"`
-	Data    string `json:"data,omitempty"`  // data directory; empty: it has none
-	Mount   string `json:"mount,omitempty"` // where it mounts; empty: nowhere
+	Data    string `json:"data,omitempty"`  // data directory, if any
+	Mount   string `json:"mount,omitempty"` // mount point, if any
 }
 
 const debugSocketPrefix = "debug-"
 
-// DebugSocket is where a daemon of a kind (server, mount, dev) serves what [Daemon] says, metrics and profiles by HTTP. It is not
-// among the [Sockets].
+// DebugSocket returns the path of the socket on which a daemon of a kind (server, mount, dev) serves
+// [Daemon], metrics and profiles over HTTP. It is not one of the [Sockets].
 func DebugSocket(kind, of string) string {
 	dir, name := filepath.Split(socketPath(kind, of))
 	path := filepath.Join(dir, debugSocketPrefix+name)
@@ -39,17 +39,17 @@ func DebugSocket(kind, of string) string {
 	return path
 }
 
-// GuardSocket is the path of the socket of the guard of a mount. It is not among the [Sockets].
+// GuardSocket returns the path of the socket of a mount's guard. It is not one of the [Sockets].
 func GuardSocket(of string) string {
 	sum := sha256.Sum256([]byte(of))
 	return filepath.Join(OwnSocketDir(), "guard-"+hex.EncodeToString(sum[:8])+socketSuffix)
 }
 
-// longestPID is what a process adds to a socket's name until it is ready.
+// longestPID is the suffix of a socket's name until its process is ready.
 const longestPID = len(".4194304")
 
-// DebugSockets are those of the daemons on this host that this user may be allowed to look into. Whether one is still served
-// shows when it is asked.
+// DebugSockets returns the debug sockets of this host that this user may be able to open. Some may have no
+// listener.
 func DebugSockets() ([]string, error) {
 	var found []string
 	for _, dir := range SocketDirs() {
@@ -72,10 +72,10 @@ func DebugSockets() ([]string, error) {
 	return found, nil
 }
 
-// daemonTimeout is how long a daemon may take to say what it is.
+// daemonTimeout limits one request for [Daemon].
 const daemonTimeout = 2 * time.Second
 
-// SocketClient asks the daemon behind a socket by HTTP; the host in the address is of no account.
+// SocketClient returns an HTTP client that connects to a socket, with any host in the URL.
 func SocketClient(socket string) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{Timeout: daemonTimeout}).DialContext(ctx, "unix", socket)
@@ -83,7 +83,7 @@ func SocketClient(socket string) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 }
 
-// AskDaemon answers what the daemon behind a socket for debugging says of itself.
+// AskDaemon reads the description of the daemon behind a debug socket.
 func AskDaemon(socket string) (*Daemon, error) {
 	client := SocketClient(socket)
 	client.Timeout = daemonTimeout

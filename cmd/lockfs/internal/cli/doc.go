@@ -1,3 +1,3 @@
-// Package cli is what the commands of lockfs have in common: the program around them ([Main], [Root]), flags, which are
-// variables too, and what they default to, exit codes, advice after an error, and output for people and as JSON.
+// Package cli has the parts that the commands of lockfs share: the program around them ([Main], [Root]),
+// flags and their environment variables, exit codes, advice after an error, and output as text and JSON.
 package cli

@@ -20,8 +20,8 @@ import (
 // ExitWithoutCluster is the exit code of `lockfs server` for a data directory that belongs to no cluster.
 const ExitWithoutCluster = 4
 
-// Exit codes of the commands that take, release and look at locks by a protocol: one table for all, [Endings]. Those from
-// 124 on are what timeout(1) and env(1) use, so that they differ from most commands' own.
+// Exit codes of the commands that acquire, release and inspect locks by a protocol; [Endings] describes them.
+// From 124 on they are those of timeout(1) and env(1), so that most commands have other ones.
 const (
 	ExitBlocked   = 75 // EX_TEMPFAIL of sysexits.h
 	ExitTimedOut  = 76
@@ -32,11 +32,11 @@ const (
 	ExitFailed    = 125
 	ExitCannotRun = 126
 	ExitNotFound  = 127
-	ExitSignal    = 128 // and the number of the signal
+	ExitSignal    = 128 // plus the number of the signal
 )
 
-// Where a specification says with which code a command ends, that counts. Of `lockfs tower check` these are section 6.2's,
-// and two more; `lockfs swarm` ends with ExitSwarm after any error.
+// Exit codes from a specification take precedence. Those of `lockfs tower check` are from section 6.2, with
+// two more; `lockfs swarm` exits with ExitSwarm after any error.
 const (
 	ExitStale = iota
 	ExitActive
@@ -46,14 +46,13 @@ const (
 	ExitSwarm = 1
 )
 
-// Ending is one way in which a protocol command ends that has not done what it should.
+// Ending describes an exit code of a protocol command other than 0.
 type Ending struct {
 	Code    int
-	Outcome string // what --json calls it
+	Outcome string // in the output of --json
 	meaning string
 }
 
-// Endings are all of them.
 var Endings = []Ending{
 	{ExitBlocked, "held", "not acquired: another process holds the lock"},
 	{ExitTimedOut, "timed_out", "not acquired: another process still holds the lock after the time limit"},
@@ -67,7 +66,7 @@ var Endings = []Ending{
 	{ExitSignal, "interrupted", "interrupted by signal N"},
 }
 
-// EndingOf finds the row of the table for a code.
+// EndingOf returns the description of an exit code.
 func EndingOf(code int) Ending {
 	for _, e := range Endings {
 		if e.Code == min(code, ExitSignal) {
@@ -77,18 +76,17 @@ func EndingOf(code int) Ending {
 	return EndingOf(ExitFailed)
 }
 
-// ExitHelp is the part of the table that a command has a use for, for its help: every command can fail and be interrupted.
+// ExitHelp returns the help text for some exit codes, with those of failure and interruption.
 func ExitHelp(codes ...int) string {
 	return "Exit codes:\n\n  0      done\n" + ExitRows(append(codes, ExitFailed, ExitSignal))
 }
 
-// RunExitHelp is the same for what runs another command.
+// RunExitHelp is ExitHelp for a command that runs another command.
 func RunExitHelp(codes ...int) string {
 	return "The exit code is the command's own, or 128+N if signal N ended it. But if the command was not run, or with 124,\n" +
 		"it is\n\n" + ExitRows(append(codes, ExitBlocked, ExitTimedOut, ExitLost, ExitFailed, ExitCannotRun, ExitNotFound, ExitSignal))
 }
 
-// ExitRows are rows of the table.
 func ExitRows(codes []int) string {
 	slices.Sort(codes)
 	var rows strings.Builder
@@ -102,7 +100,7 @@ func ExitRows(codes []int) string {
 	return strings.TrimSuffix(rows.String(), "\n")
 }
 
-// Failed gives an error that has no exit code yet the one it has in the commands that use [Exits].
+// Failed gives an error without an exit code that of a failed [Exits] command.
 func Failed(err error) error {
 	var exit *ExitStatus
 	switch {
@@ -114,7 +112,7 @@ func Failed(err error) error {
 	return &ExitStatus{ExitFailed, err}
 }
 
-// Exits makes a command and what is wrong with its flags and arguments end with the codes of the table.
+// Exits makes a command use the exit codes of the table, also for wrong flags and arguments.
 func Exits(cmd *cobra.Command) *cobra.Command {
 	args, run := cmd.Args, cmd.RunE
 	cmd.Args = func(cmd *cobra.Command, words []string) error {
@@ -130,17 +128,17 @@ func Exits(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// FlagError is what is wrong with the flags of such a command.
+// FlagError returns a flag error with its exit code.
 func FlagError(cmd *cobra.Command, err error) error {
 	return Failed(WrongFlag(cmd, err))
 }
 
-// interruption is why a context ended: this process was told to stop.
+// interruption is the cause of a context that a signal has ended.
 type interruption struct{ signal syscall.Signal }
 
 func (i *interruption) Error() string { return "interrupted by signal: " + i.signal.String() }
 
-// Is makes it the end of any context.
+// Is makes errors.Is report context.Canceled.
 func (i *interruption) Is(err error) bool { return err == context.Canceled }
 
 // UntilSignal is signal.NotifyContext with an [interruption] as the cause.
@@ -154,7 +152,7 @@ func UntilSignal(ctx context.Context, signals ...os.Signal) (context.Context, co
 	}
 }
 
-// UntilTold does so for signals that somebody else listens to.
+// UntilTold is UntilSignal for a channel with signals.
 func UntilTold(ctx context.Context, told <-chan os.Signal) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -167,7 +165,7 @@ func UntilTold(ctx context.Context, told <-chan os.Signal) (context.Context, con
 	return ctx, func() { cancel(nil) }
 }
 
-// Stopped gives an error the exit code of the signal that ended ctx, if one did.
+// Stopped gives err the exit code of the signal that ended ctx, if one did.
 func Stopped(ctx context.Context, err error) error {
 	var exit *ExitStatus
 	var told *interruption
@@ -177,23 +175,22 @@ func Stopped(ctx context.Context, err error) error {
 	return &ExitStatus{ExitSignal + int(told.signal), fmt.Errorf("%w: %w", told, err)}
 }
 
-// IsLost tells that a lock is lost from what may pass.
+// IsLost reports whether an error means a lost lock, in any format.
 func IsLost(err error) bool {
-	var lost *semaphore.LostError // of all formats but one
+	var lost *semaphore.LostError // all formats but tower
 	var towerLost *tower.LostError
 	return errors.As(err, &lost) || errors.As(err, &towerLost)
 }
 
-// Exit is an error with an exit code of its own. Without err there is nothing to say.
+// Exit returns an error with an exit code. With a nil err the program prints nothing.
 func Exit(code int, err error) *ExitStatus { return &ExitStatus{code, err} }
 
-// ExitStatus is what [Exit] makes.
+// ExitStatus is an error with an exit code.
 type ExitStatus struct {
 	Code int
 	Err  error
 }
 
-// Error says what happened, and as a last resort the code.
 func (e *ExitStatus) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("exit code %d", e.Code)
@@ -201,5 +198,4 @@ func (e *ExitStatus) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap is what happened.
 func (e *ExitStatus) Unwrap() error { return e.Err }

@@ -18,32 +18,32 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// Asked is whom a command asks.
+// Asked is the daemon or the servers that a command connects to.
 type Asked struct {
 	Addresses []string // of servers, or unix:PATH of a daemon on this host
 	Security  *rpc.Security
 }
 
-// unixPrefix makes an address of the path of a socket.
 const unixPrefix = "unix:"
 
-// Explain says what to do when nobody answers.
+// Explain adds the next step to an error if no server answered.
 func (a *Asked) Explain(err error) error {
 	switch {
 	case !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, rpc.ErrUnreachable):
 		return err
 	case strings.HasPrefix(a.Addresses[0], unixPrefix):
-		return fmt.Errorf("%w; the daemon of this host was asked (%s): `lockfs doctor` tells whether a majority of the servers runs, and is reached from here",
+		return fmt.Errorf("%w; the command asked the daemon of this host (%s); `lockfs doctor` checks whether this host reaches a quorum of servers",
 			err, strings.TrimPrefix(a.Addresses[0], unixPrefix))
 	}
-	return fmt.Errorf("%w; see whether `lockfs server` runs at %v and a majority of the servers does, or name others with --servers",
+	return fmt.Errorf("%w; check that `lockfs server` runs on %v and that a quorum of servers runs, or give other servers with --servers",
 		err, a.Addresses)
 }
 
-// answerTime is how long a daemon of this host may take to say which cluster it is of.
+// answerTime limits how long a daemon of this host may take to name its cluster.
 const answerTime = 3 * time.Second
 
-// Find answers whom a command asks: the servers that are given, the socket that is given, or the daemons of this host.
+// Find returns the target of a command: the servers of --servers, the socket of --socket, or a daemon of this
+// host.
 func (f *ClusterFlags) Find(ctx context.Context) (*Asked, error) {
 	switch {
 	case len(f.Servers) > 0:
@@ -51,20 +51,20 @@ func (f *ClusterFlags) Find(ctx context.Context) (*Asked, error) {
 		return &Asked{f.Servers, security}, err
 	case f.Socket != "":
 		if info, err := os.Stat(f.Socket); err != nil {
-			return nil, fmt.Errorf("--socket: %w; `lockfs doctor` finds those of this host", err)
+			return nil, fmt.Errorf("--socket: %w; `lockfs doctor` lists the sockets of this host", err)
 		} else if info.Mode().Type() != fs.ModeSocket {
-			return nil, fmt.Errorf("--socket: %s is no socket; `lockfs doctor` finds those of this host", f.Socket)
+			return nil, fmt.Errorf("--socket: %s is not a socket; `lockfs doctor` lists the sockets of this host", f.Socket)
 		}
 		return &Asked{[]string{unixPrefix + f.Socket}, nil}, nil
 	}
 	return findDaemon(ctx)
 }
 
-// security is what this host shows the servers that are named, and how it knows them.
+// security returns the certificates for a connection to --servers; nil with --insecure.
 func (f *ClusterFlags) security() (*rpc.Security, error) {
 	if f.Insecure {
 		if f.Identity != "" {
-			return nil, errors.New("--identity is not shown to servers that are asked with --insecure: give one of them")
+			return nil, errors.New("--identity and --insecure exclude each other: give one of them")
 		}
 		return nil, nil
 	}
@@ -75,14 +75,15 @@ func (f *ClusterFlags) security() (*rpc.Security, error) {
 	credentials, err := identity.Load(dir)
 	switch {
 	case err != nil && f.Identity == "":
-		return nil, fmt.Errorf("servers want to know who asks: give --identity DIR, or --insecure if they were started so (%w)", err)
+		return nil, fmt.Errorf("servers require a certificate: give --identity DIR, or --insecure if they run with it (%w)", err)
 	case err != nil:
 		return nil, fmt.Errorf("--identity: %w", err)
 	}
 	return enrolment.ForCommand(credentials), nil
 }
 
-// findDaemon prefers the daemon that knows most. Where there are several they must be of one cluster, as a command is for one.
+// findDaemon returns the daemon with the most knowledge of the cluster. It fails if daemons of several
+// clusters run here.
 func findDaemon(ctx context.Context) (*Asked, error) {
 	sockets, err := Sockets()
 	if err != nil {
@@ -100,7 +101,7 @@ func findDaemon(ctx context.Context) (*Asked, error) {
 	return &Asked{[]string{unixPrefix + sockets[0]}, nil}, nil
 }
 
-// isServed tells whether somebody listens who lets this user in.
+// isServed reports whether the socket has a listener and this user may connect.
 func isServed(socket string) bool {
 	conn, err := net.DialTimeout("unix", socket, answerTime)
 	if err == nil {
@@ -109,7 +110,7 @@ func isServed(socket string) bool {
 	return err == nil
 }
 
-// ofOneCluster answers the daemons of these that say which cluster they are of, if that is one.
+// ofOneCluster returns the daemons that answer. It fails if they belong to several clusters.
 func ofOneCluster(ctx context.Context, sockets []string) ([]string, error) {
 	clusters, failed := make([]string, len(sockets)), make([]error, len(sockets))
 	var asking sync.WaitGroup
@@ -132,10 +133,10 @@ func ofOneCluster(ctx context.Context, sockets []string) ([]string, error) {
 	case 1:
 		return answering, nil
 	}
-	return nil, errors.New("daemons of several clusters run here; say which is meant:" + strings.Join(lines, ""))
+	return nil, errors.New("daemons of several clusters run on this host; choose one:" + strings.Join(lines, ""))
 }
 
-// clusterOf says which cluster a daemon is of: by its members where it has no id.
+// clusterOf returns the cluster ID of a daemon, or its members if it has none.
 func clusterOf(ctx context.Context, socket string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -154,6 +155,6 @@ func clusterOf(ctx context.Context, socket string) (string, error) {
 }
 
 func noDaemon() error {
-	return fmt.Errorf("no lockfs daemon runs here (looked in %s): run this on a server or a mount, make this host one with `lockfs up`, "+
+	return fmt.Errorf("no lockfs daemon runs on this host (looked in %s): run the command on a server or a host with a mount, mount here with `lockfs up`, "+
 		"or give --servers with --identity", strings.Join(SocketDirs(), " and "))
 }

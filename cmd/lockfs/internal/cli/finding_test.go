@@ -44,7 +44,7 @@ func flagsOf(t *testing.T, args ...string) *ClusterFlags {
 func TestCommandsFindTheDaemonOfTheirHost(t *testing.T) {
 	t.Setenv(SocketDirVariable, filepath.Join(t.TempDir(), "s"))
 	_, err := flagsOf(t).Find(t.Context())
-	require.ErrorContains(t, err, "no lockfs daemon runs here (looked in "+OwnSocketDir()+")")
+	require.ErrorContains(t, err, "no lockfs daemon runs on this host (looked in "+OwnSocketDir()+")")
 
 	require.NoError(t, MakeSocketDir())
 	dead, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: ServerSocket("dead")})
@@ -52,7 +52,7 @@ func TestCommandsFindTheDaemonOfTheirHost(t *testing.T) {
 	dead.SetUnlinkOnClose(false)
 	require.NoError(t, dead.Close())
 	_, err = flagsOf(t).Find(t.Context())
-	require.ErrorContains(t, err, "no lockfs daemon runs here")
+	require.ErrorContains(t, err, "no lockfs daemon runs on this host")
 
 	serveDaemon(t, MountSocket("/locks"), "one")
 	found, err := flagsOf(t, "--insecure").Find(t.Context())
@@ -66,14 +66,14 @@ func TestCommandsFindTheDaemonOfTheirHost(t *testing.T) {
 
 	serveDaemon(t, DevSocket("/tmp/locks"), "another")
 	_, err = flagsOf(t).Find(t.Context())
-	require.ErrorContains(t, err, "daemons of several clusters run here")
+	require.ErrorContains(t, err, "daemons of several clusters run on this host")
 	require.ErrorContains(t, err, "--socket "+DevSocket("/tmp/locks")+"  (cluster another)")
 
 	found, err = flagsOf(t, "--socket", DevSocket("/tmp/locks")).Find(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"unix:" + DevSocket("/tmp/locks")}, found.Addresses)
 	_, err = flagsOf(t, "--socket", t.TempDir()).Find(t.Context())
-	require.ErrorContains(t, err, "is no socket")
+	require.ErrorContains(t, err, "is not a socket")
 }
 
 func TestServersAreAskedAsTheyWantToBe(t *testing.T) {

@@ -16,11 +16,11 @@ import (
 	"lockfs/cluster/session"
 )
 
-// JoinTokenVariable has the token of a host that joins, so that it does not appear on the command line. LOCKFS_TOKEN is the
-// fencing token of the lock that a command runs under.
+// JoinTokenVariable has the join token, which keeps it off the command line. LOCKFS_TOKEN is the fencing
+// token of the lock under which a command runs.
 const JoinTokenVariable = "LOCKFS_JOIN_TOKEN"
 
-// variableOf is the environment variable of a flag.
+// variableOf returns the name of the environment variable for a flag.
 func variableOf(flag string) string {
 	if flag == "token" {
 		return JoinTokenVariable
@@ -28,7 +28,8 @@ func variableOf(flag string) string {
 	return "LOCKFS_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// FlagsFromEnvironment sets flags that are not on the command line: --op-timeout from LOCKFS_OP_TIMEOUT.
+// FlagsFromEnvironment sets flags from variables, such as --op-timeout from LOCKFS_OP_TIMEOUT. The command
+// line takes precedence.
 func FlagsFromEnvironment(cmd *cobra.Command) error {
 	var failed error
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -44,30 +45,30 @@ func FlagsFromEnvironment(cmd *cobra.Command) error {
 	return failed
 }
 
-// DetachedVariable tells a process that it has been detached from the terminal.
+// DetachedVariable marks a process that is detached from the terminal.
 const DetachedVariable = "LOCKFS_DETACHED"
 
-// UnattendedVariable tells a daemon that nobody starts it anew should it crash.
+// UnattendedVariable marks a daemon that is not restarted after a crash.
 const UnattendedVariable = "LOCKFS_UNATTENDED"
 
-// SupervisedVariable tells a daemon that somebody starts it anew should it crash, as systemd does.
+// SupervisedVariable marks a daemon that a supervisor such as systemd restarts after a crash.
 const SupervisedVariable = "LOCKFS_SUPERVISED"
 
-// LogFlags are for what a daemon tells of its work.
+// LogFlags are the flags for logs.
 type LogFlags struct{ Format, Level string }
 
-// Add adds them, with the level that counts unless it is given.
+// Add adds the flags, with a default level.
 func (f *LogFlags) Add(flags *pflag.FlagSet, level string) {
 	flags.StringVar(&f.Format, "log-format", "text", "text or json")
 	flags.StringVar(&f.Level, "log-level", level, "debug, info, warn or error")
 }
 
-// Logger writes to standard error; a process that was detached writes to the system log, if there is one.
+// Logger returns a logger to standard error, or to the system log for a detached process.
 func (f *LogFlags) Logger() (*slog.Logger, error) {
 	options := new(slog.HandlerOptions)
 	level := new(slog.LevelVar)
 	if err := level.UnmarshalText([]byte(f.Level)); err != nil {
-		return nil, fmt.Errorf("--log-level %q: it is debug, info, warn or error", f.Level)
+		return nil, fmt.Errorf("--log-level %q: give debug, info, warn or error", f.Level)
 	}
 	options.Level = level
 	var out io.Writer = os.Stderr
@@ -82,10 +83,10 @@ func (f *LogFlags) Logger() (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(out, options)), nil
 	}
-	return nil, fmt.Errorf("--log-format %q: it is text or json", f.Format)
+	return nil, fmt.Errorf("--log-format %q: give text or json", f.Format)
 }
 
-// Where a server listens unless it is told otherwise, and where it is asked.
+// Default addresses of a server.
 const (
 	DefaultAddress     = "127.0.0.1:7420"
 	DefaultHTTPAddress = "127.0.0.1:7422"
@@ -95,12 +96,13 @@ const (
 	DefaultForrstEndpoint = "http://" + DefaultForrstAddress + ForrstPath
 )
 
-// DefaultAddresses are the ports of a server, unless it is told otherwise.
+// DefaultAddresses returns the default ports of a server on this host.
 func DefaultAddresses() []string {
 	return []string{DefaultAddress, DefaultHTTPAddress, DefaultForrstAddress}
 }
 
-// ClusterFlags are for commands that ask a cluster: the daemon of this host, unless they say otherwise (see Find).
+// ClusterFlags are the connection flags of commands that ask a cluster. The default is the daemon of this
+// host (see Find).
 type ClusterFlags struct {
 	Servers  []string
 	Identity string
@@ -110,7 +112,6 @@ type ClusterFlags struct {
 	JSON     bool
 }
 
-// Add adds them.
 func (f *ClusterFlags) Add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.Servers, "servers", nil, "`SERVERS` to ask (HOST:PORT,...); not the daemon here")
 	flags.StringVar(&f.Identity, "identity", "", "`DIR` of the certificate to show them (default "+DefaultIdentity()+")")
@@ -123,18 +124,17 @@ func (f *ClusterFlags) Add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.JSON, "json", false, "print JSON")
 }
 
-// AddOpTimeout adds the flag for how long a system call waits.
+// AddOpTimeout adds --op-timeout.
 func AddOpTimeout(flags *pflag.FlagSet, timeout *time.Duration) {
 	flags.DurationVar(timeout, "op-timeout", session.DefaultOpTimeout,
 		"how long a system call on the mount waits for a majority before it fails with ETIMEDOUT")
 }
 
-// OptionalDuration is a flag for a duration that may be left out; then the value stays nil.
+// OptionalDuration is a flag for a duration; its value is nil unless the flag is given.
 func OptionalDuration(value **time.Duration) pflag.Value { return durationFlag{value} }
 
 type durationFlag struct{ value **time.Duration }
 
-// Set is part of pflag.Value.
 func (f durationFlag) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err == nil && d < 0 {
@@ -144,7 +144,6 @@ func (f durationFlag) Set(text string) error {
 	return err
 }
 
-// String is part of pflag.Value.
 func (f durationFlag) String() string {
 	if f.value == nil || *f.value == nil {
 		return ""
@@ -152,5 +151,4 @@ func (f durationFlag) String() string {
 	return (*f.value).String()
 }
 
-// Type is part of pflag.Value.
 func (durationFlag) Type() string { return "duration" }

@@ -10,13 +10,13 @@ import (
 	"lockfs/raftstore/lockjson"
 )
 
-// PrintJSON prints a value as indented JSON, without characters that a terminal obeys.
+// PrintJSON prints a value as indented JSON without terminal control characters.
 func PrintJSON(w io.Writer, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	return printEscaped(w, text, err)
 }
 
-// PrintJSONLine prints a value as one line of JSON, without characters that a terminal obeys.
+// PrintJSONLine prints a value as one line of JSON without terminal control characters.
 func PrintJSONLine(w io.Writer, value any) error {
 	text, err := json.Marshal(value)
 	return printEscaped(w, text, err)
@@ -29,7 +29,7 @@ func printEscaped(w io.Writer, text []byte, err error) error {
 	return err
 }
 
-// IsTerminal tells whether a person is likely to read what is written.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {

@@ -12,8 +12,8 @@ import (
 
 const pageSocketPrefix = "page-"
 
-// PageSocket is where a daemon of a kind (server, mount, dev) serves the page of `lockfs ui` by HTTP, to every user of the host. It is
-// not among the [Sockets].
+// PageSocket returns the path of the socket on which a daemon of a kind (server, mount, dev) serves the page
+// of `lockfs ui` to every user of the host. It is not one of the [Sockets].
 func PageSocket(kind, of string) string {
 	dir, name := filepath.Split(socketPath(kind, of))
 	path := filepath.Join(dir, pageSocketPrefix+name)
@@ -24,8 +24,7 @@ func PageSocket(kind, of string) string {
 	return path
 }
 
-// PageSockets are those of the daemons on this host, in the order in which they are to be asked. Whether one is still served shows when
-// it is asked.
+// PageSockets returns the page sockets of this host in order of preference. Some may have no listener.
 func PageSockets() ([]string, error) {
 	var found []string
 	for _, dir := range SocketDirs() {
@@ -49,7 +48,7 @@ func PageSockets() ([]string, error) {
 	return found, nil
 }
 
-// pageSocketKind is that of socketKind, or -1.
+// pageSocketKind returns the index of the daemon's kind in socketKinds, or -1.
 func pageSocketKind(name string) int {
 	name, is := strings.CutPrefix(name, pageSocketPrefix)
 	if !is {

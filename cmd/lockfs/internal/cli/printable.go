@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Word shows a name as one word of a line, and as a Go string where that is not what it looks like.
+// Word returns a name as one printable word; ambiguous names are quoted as Go strings.
 func Word(s string) string {
 	if s == "" || strings.ContainsAny(s, " \"") || Text(s) != s {
 		return strconv.Quote(s)
@@ -16,8 +16,8 @@ func Word(s string) string {
 	return s
 }
 
-// ShellWord returns a value as one word of a command for a POSIX shell, in quotes where the shell would read it otherwise. Characters that a
-// terminal obeys are escaped as bash, zsh and ksh read them.
+// ShellWord returns a value as one word for a POSIX shell, quoted if necessary. Terminal control characters
+// are escaped as bash, zsh and ksh read them.
 func ShellWord(s string) string {
 	switch {
 	case Text(s) != s:
@@ -40,7 +40,7 @@ func isShellSpecial(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./+,:@%=~^", r)
 }
 
-// Message returns a text of several words, in which every character is escaped that a terminal might obey. Line breaks and tabs stay.
+// Message returns a text with terminal control characters escaped, except line breaks and tabs.
 func Message(s string) string {
 	var shown strings.Builder
 	for i, r := range s {
@@ -56,7 +56,7 @@ func Message(s string) string {
 	return shown.String()
 }
 
-// Text shows what somebody else wrote without what a terminal would do to it.
+// Text returns a foreign text with terminal control characters escaped.
 func Text(s string) string {
 	for _, r := range s {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {

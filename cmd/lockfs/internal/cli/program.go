@@ -14,14 +14,13 @@ import (
 	"lockfs/cmd/lockfs/internal/cli/worker"
 )
 
-// Program is a root command, and the name that it says errors under.
+// Program is a root command and the name for its errors.
 type Program struct {
 	Root *cobra.Command
 	Name string
 }
 
-// Main runs the program that goes by the name under which this process was started, and ends the process. Commands of
-// [OnMount] run in a worker.
+// Main runs the program for the name of this process, and exits. [OnMount] commands run in a worker.
 func Main(named func(name string) Program) {
 	self := worker.Current()
 	if self != nil {
@@ -43,7 +42,7 @@ func Main(named func(name string) Program) {
 	}
 }
 
-// work runs a command in this process, which is a worker. Its context also ends when the front is gone.
+// work runs a command in this process, a worker. Its context also ends with the front.
 func work(self *worker.Worker, program Program) {
 	ctx, stop := UntilSignal(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -56,7 +55,7 @@ func work(self *worker.Worker, program Program) {
 	switch {
 	case err == nil:
 		self.Exit(0)
-	case self.IsOrphan(): // the caller has gone on
+	case self.IsOrphan(): // the front is gone
 		self.Exit(ExitFailed)
 	default:
 		self.Exit(Report(os.Stderr, program.Name, err))
@@ -69,7 +68,8 @@ const (
 	runsCommand = "runs"
 )
 
-// OnMount marks a command and its subcommands: they touch a file system that may not answer. A signal ends them all the same.
+// OnMount marks a command and its subcommands: they use a file system, which may hang. A signal ends them
+// even then.
 func OnMount(cmd *cobra.Command) *cobra.Command {
 	markOnMount(cmd, touches)
 	for _, sub := range cmd.Commands() {
@@ -78,7 +78,7 @@ func OnMount(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// RunsCommand marks a command of [OnMount] that runs another command under a lock.
+// RunsCommand marks an [OnMount] command that runs another command under a lock.
 func RunsCommand(cmd *cobra.Command) *cobra.Command {
 	markOnMount(cmd, runsCommand)
 	return cmd
@@ -94,8 +94,8 @@ func markOnMount(cmd *cobra.Command, how string) {
 	cmd.Annotations[onMount] = how
 }
 
-// Keep returns why a lock that was just acquired must be given back: a signal has ended ctx, or the process that the caller
-// started is gone. After nil the command must succeed.
+// Keep returns an error if a lock that was just acquired must be released: a signal has ended ctx, or the
+// front process is gone. After nil the command must succeed.
 func Keep(ctx context.Context) error {
 	err := context.Cause(ctx)
 	if err == nil {
@@ -107,7 +107,7 @@ func Keep(ctx context.Context) error {
 	return Stopped(ctx, fmt.Errorf("not acquired: %w", err))
 }
 
-// Root is a program of some commands, whose flags are variables too.
+// Root returns a program of commands. Each flag has an environment variable.
 func Root(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use: use, Short: short, Long: long,
@@ -122,7 +122,7 @@ func Root(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	return root
 }
 
-// Report prints an error of the program of a name and answers the exit code for it.
+// Report prints an error and returns its exit code.
 func Report(w io.Writer, name string, err error) int {
 	status := &ExitStatus{1, err}
 	errors.As(err, &status)
@@ -131,7 +131,7 @@ func Report(w io.Writer, name string, err error) int {
 		if more := advice(err); more != "" && status.Code != ExitCannotRun && status.Code != ExitNotFound {
 			said += "; " + more
 		}
-		fmt.Fprintln(w, name+":", Message(said)) // it may quote names that others chose
+		fmt.Fprintln(w, name+":", Message(said)) // names in it may come from other users
 	}
 	return status.Code
 }

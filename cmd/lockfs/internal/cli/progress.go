@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Progress answers what tells people how much there is so far of what takes longer than a second; nil if there is nobody.
+// Progress returns a function that shows the progress of a transfer longer than a second; nil without a
+// terminal.
 func Progress(to io.Writer) func(done, all int64) {
 	if !IsTerminal(to) {
 		return nil
@@ -30,7 +31,7 @@ func progress(to io.Writer, from time.Time, now func() time.Time) func(done, all
 	}
 }
 
-// ReadWithProgress reads a file, and tells how far that is. Of what has no size it tells nothing.
+// ReadWithProgress reports the progress of reading a file to a function, unless the file has no size.
 func ReadWithProgress(file fs.File, progress func(done, all int64)) io.Reader {
 	info, err := file.Stat()
 	if err != nil || progress == nil || !info.Mode().IsRegular() {

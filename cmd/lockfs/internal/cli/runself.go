@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Ran is what a program printed, and how it ended.
+// Ran is the output and result of a command.
 type Ran struct {
 	Stdout, Stderr []byte
-	Err            error // nil: with exit code 0
+	Err            error // nil: exit code 0
 }
 
-// RunSelf runs a command of this very program to its end, or until ctx ends.
+// RunSelf runs a command of this program until it ends or ctx ends.
 func RunSelf(ctx context.Context, args ...string) *Ran {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
 	cmd.Args[0] = "lockfs"
@@ -27,8 +27,8 @@ func RunSelf(ctx context.Context, args ...string) *Ran {
 	return &Ran{stdout.Bytes(), stderr.Bytes(), err}
 }
 
-// PassedOn are the flags of a command that were given, and not by a variable that has them too, for another command that has the same
-// ones; without some.
+// PassedOn returns the flags from the command line of cmd for another command with the same flags. Flags from
+// variables and those in without are left out.
 func PassedOn(cmd *cobra.Command, without ...string) (args []string) {
 	left := map[string]bool{}
 	for _, name := range without {

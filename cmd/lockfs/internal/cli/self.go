@@ -7,7 +7,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Self is whom this process looks for. A daemon that is asked by its socket knows that better; servers believe their hosts.
+// Self identifies this process for permission checks. A daemon checks the identity by its socket; servers
+// trust their hosts.
 func Self() *storepb.Viewer {
 	viewer := &storepb.Viewer{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
 	groups, err := os.Getgroups()
@@ -18,7 +19,7 @@ func Self() *storepb.Viewer {
 	return viewer
 }
 
-// HostName is how sessions and lock files name this host.
+// HostName returns the name of this host in sessions and lock files.
 func HostName() (string, error) {
 	name, err := os.Hostname()
 	if err != nil {

@@ -12,19 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// longestSessionName is what the name of a session file may have, in bytes, besides what is added to it.
+// longestSessionName is the limit for the name of a session file in bytes, without its suffix.
 const longestSessionName = 200
 
-// SessionFile is where a later process on this boot finds the session of a mount; empty: nowhere. Its name begins the names of others
-// that processes have which are there at the same time. Hosts in namespaces of one machine may share the folder, so whose mount it is is
-// part of it: the host's name, or the id of the server in the same process, which is another one once its disk was wiped.
+// SessionFile returns the file with the session of a mount for later processes on this boot; empty if there
+// is no suitable place. Other files of a mount begin with its name. Hosts in namespaces of one machine may
+// share the folder, so the owner is part of the name: the host, or the ID of the server in the same process.
+// A wiped disk gives a server another ID.
 func SessionFile(whose, dir string) string {
 	folder := os.Getenv("XDG_RUNTIME_DIR")
 	if os.Geteuid() == 0 || folder == "" {
 		folder = "/run"
 	}
 	if os.Geteuid() != 0 && folder == "/run" {
-		return "" // a successor opens a session of its own
+		return "" // a successor opens its own session
 	}
 	return filepath.Join(folder, "lockfs", sessionFileName(whose, dir))
 }
@@ -32,7 +33,8 @@ func SessionFile(whose, dir string) string {
 // serverSession is a link in a server's data directory.
 const serverSession = "mount.session"
 
-// ServerSessionFile is where the mount of the server of a data directory has its session, as [LinkSessionFile] has noted.
+// ServerSessionFile returns the session file of a server's mount, from the link of [LinkSessionFile] in the
+// data directory.
 func ServerSessionFile(data string) string {
 	link := filepath.Join(data, serverSession)
 	if file, err := os.Readlink(link); err == nil {
@@ -41,10 +43,11 @@ func ServerSessionFile(data string) string {
 	return link
 }
 
-// LinkSessionFile answers the SessionFile of a server's mount, and has it found through its data directory: whoever wipes that begins
-// anew, and a server that cannot read the rest of it any more finds its mount all the same. The file itself is there only if it can be
-// nowhere else, or was there before. A disk that fails may lose what it said last: what a program was told of would be taken for under way,
-// and be taken back. The error is that it will not be found.
+// LinkSessionFile returns the session file of a server's mount and links to it from the data directory. A
+// wiped data directory thus begins without a session. A server with damaged data still finds its mount. The
+// file is in the data directory only if there is no other place, or if it was there before: a failing disk
+// may lose its last writes. A successor would then undo calls that programs know to be complete. An error
+// means that later processes will not find the file.
 func LinkSessionFile(data, id, dir string) (string, error) {
 	link := filepath.Join(data, serverSession)
 	if st, err := os.Lstat(link); err == nil && st.Mode().IsRegular() {
@@ -70,7 +73,7 @@ func LinkSessionFile(data, id, dir string) (string, error) {
 	return file, os.Rename(fresh, link)
 }
 
-// sessionFileName is another one for each host, or server, and directory.
+// sessionFileName returns a unique name for each owner and directory.
 func sessionFileName(whose, dir string) string {
 	name := url.PathEscape(whose) + "," + url.PathEscape(dir)
 	if len(name) > longestSessionName {

@@ -2,16 +2,16 @@ package cli
 
 import "strings"
 
-// SettingsFile has what lockfs up sets this host up with: variables, one a line, as systemd reads them.
+// SettingsFile has the settings of `lockfs up` on this host as variables in systemd's format.
 const SettingsFile = "/etc/lockfs/lockfs.env"
 
-// Variables of SettingsFile that say which mount this host is to have. Without a role the host is not set up.
+// Variables of SettingsFile for the mount of this host. Without a role the host has none.
 const (
 	RoleVariable  = "LOCKFS_ROLE"
 	MountVariable = "LOCKFS_MOUNT"
 )
 
-// MustEscape are characters with a meaning between double quotes.
+// MustEscape are the special characters in double quotes.
 const MustEscape = "\"\\$`"
 
 // Assignment reads a line of SettingsFile. The name is empty if the line sets no variable.

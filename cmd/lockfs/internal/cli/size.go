@@ -13,12 +13,11 @@ import (
 // sizeUnits are powers of 1024.
 const sizeUnits = "KMGT"
 
-// Size is a flag for a number of bytes: 512M, 2G, 2GiB.
+// Size is a flag for a number of bytes, such as 512M, 2G or 2GiB.
 func Size(value *uint64) pflag.Value { return sizeFlag{value} }
 
 type sizeFlag struct{ value *uint64 }
 
-// Set is part of pflag.Value.
 func (f sizeFlag) Set(text string) error {
 	number, shift := strings.TrimSuffix(strings.TrimSuffix(text, "B"), "i"), 0
 	if number != "" {
@@ -28,13 +27,12 @@ func (f sizeFlag) Set(text string) error {
 	}
 	size, err := strconv.ParseUint(number, 10, 64)
 	if err != nil || size > math.MaxInt64>>shift {
-		return errors.New("it is a number of bytes, also with K, M, G or T")
+		return errors.New("give a number of bytes, such as 512M or 2G")
 	}
 	*f.value = size << shift
 	return nil
 }
 
-// String is part of pflag.Value.
 func (f sizeFlag) String() string {
 	if f.value == nil || *f.value == 0 {
 		return ""
@@ -42,10 +40,9 @@ func (f sizeFlag) String() string {
 	return strconv.FormatUint(*f.value, 10)
 }
 
-// Type is part of pflag.Value.
 func (sizeFlag) Type() string { return "size" }
 
-// SizeText is a number of bytes for people.
+// SizeText formats a number of bytes with a unit.
 func SizeText(size uint64) string {
 	if size < 1<<10 {
 		return fmt.Sprintf("%d B", size)

@@ -12,29 +12,29 @@ import (
 	"syscall"
 )
 
-// SocketDirVariable names another directory for the sockets of daemons.
+// SocketDirVariable overrides the directory for the sockets of daemons.
 const SocketDirVariable = "LOCKFS_SOCKET_DIR"
 
 const (
 	socketSuffix = ".sock"
 
-	// longestSocketPath is what fits into a struct sockaddr_un, with the byte that ends it.
+	// longestSocketPath is the limit of struct sockaddr_un without its final zero byte.
 	longestSocketPath = 107
 )
 
-// socketKinds are the daemons that have a socket, in the order in which commands ask them: who knows the cluster best is first.
+// socketKinds are the daemons with a socket, in the order in which commands prefer them.
 var socketKinds = []string{"server", "mount", "dev"}
 
-// ServerSocket is where the server of a name is asked on its host.
+// ServerSocket returns the socket of a server.
 func ServerSocket(name string) string { return socketPath(socketKinds[0], name) }
 
-// MountSocket is where the daemon of a mount without a server is asked.
+// MountSocket returns the socket of the daemon of a mount without a server.
 func MountSocket(dir string) string { return socketPath(socketKinds[1], dir) }
 
-// DevSocket is where `lockfs dev` is asked.
+// DevSocket returns the socket of `lockfs dev`.
 func DevSocket(dir string) string { return socketPath(socketKinds[2], dir) }
 
-// socketPath has a sum in place of what is too long for a path of a socket.
+// socketPath replaces a name by its hash if the path would be too long.
 func socketPath(kind, of string) string {
 	path := filepath.Join(OwnSocketDir(), kind+"-"+escape(of)+socketSuffix)
 	if len(path) > longestSocketPath {
@@ -44,7 +44,7 @@ func socketPath(kind, of string) string {
 	return path
 }
 
-// escape makes a name of a file of what names a server or a directory: /mnt/locks is mnt-locks.
+// escape turns a server or directory name into a file name: /mnt/locks becomes mnt-locks.
 func escape(of string) string {
 	var b strings.Builder
 	for _, c := range []byte(strings.Trim(of, "/")) {
@@ -62,7 +62,7 @@ func escape(of string) string {
 
 const rootsSocketDir = "/run/lockfs"
 
-// OwnSocketDir is where daemons of this user have their sockets.
+// OwnSocketDir returns the directory for sockets of this user's daemons.
 func OwnSocketDir() string {
 	if dir := os.Getenv(SocketDirVariable); dir != "" {
 		return dir
@@ -76,8 +76,9 @@ func OwnSocketDir() string {
 	return fmt.Sprintf("/tmp/lockfs-%d", os.Geteuid())
 }
 
-// MakeSocketDir makes [OwnSocketDir] if it is missing: open to all if it is root's, else to this user only. It is an error if it
-// belongs to somebody else, who could answer in a daemon's place. One that [SocketDirVariable] names keeps its mode.
+// MakeSocketDir creates [OwnSocketDir] if it is missing, with access for all users for root and for this user
+// only otherwise. It fails if another user owns the directory, because that user could impersonate a daemon.
+// A directory from [SocketDirVariable] keeps its mode.
 func MakeSocketDir() error {
 	dir, mode := OwnSocketDir(), os.FileMode(0o700)
 	if os.Geteuid() == 0 {
@@ -89,20 +90,20 @@ func MakeSocketDir() error {
 		return fmt.Errorf("directory for sockets: %w", err)
 	}
 	if !trustedDir(dir) {
-		return fmt.Errorf("directory for sockets: %s belongs to somebody else, or others may write to it; set %s to another one",
+		return fmt.Errorf("directory for sockets: another user owns %s or may write to it; set %s to another directory",
 			dir, SocketDirVariable)
 	}
 	if os.Getenv(SocketDirVariable) != "" && !made {
 		return nil
 	}
-	// The directory is also that of sessions, which are nobody else's.
+	// The directory also has session files, which must stay private.
 	if err := os.Chmod(dir, mode); err != nil {
 		return fmt.Errorf("directory for sockets: %w", err)
 	}
 	return nil
 }
 
-// SocketDirs are where commands of this user look for sockets.
+// SocketDirs returns the directories in which this user's commands look for sockets.
 func SocketDirs() []string {
 	dirs := []string{OwnSocketDir()}
 	if os.Getenv(SocketDirVariable) == "" && dirs[0] != rootsSocketDir {
@@ -111,12 +112,11 @@ func SocketDirs() []string {
 	return dirs
 }
 
-// Sockets are the sockets of daemons on this host, in the order in which they are to be asked. Whether one is still listened on
-// shows when it is asked.
+// Sockets returns the sockets of daemons on this host in order of preference. Some may have no listener.
 func Sockets() ([]string, error) {
 	var found []string
 	for _, dir := range SocketDirs() {
-		if !trustedDir(dir) { // also what somebody else has made there, so that commands do not work
+		if !trustedDir(dir) { // another user may have created it to disturb commands
 			continue
 		}
 		entries, err := os.ReadDir(dir)
@@ -136,7 +136,7 @@ func Sockets() ([]string, error) {
 	return found, nil
 }
 
-// socketKind is the index in socketKinds of a name, or -1.
+// socketKind returns the index of a name in socketKinds, or -1.
 func socketKind(name string) int {
 	kind, rest, _ := strings.Cut(name, "-")
 	if !strings.HasSuffix(rest, socketSuffix) {
@@ -145,7 +145,8 @@ func socketKind(name string) int {
 	return slices.Index(socketKinds, kind)
 }
 
-// trustedDir tells whether only root or this user can have put something into a directory. A link to one can be changed by who made it.
+// trustedDir reports whether only root or this user can have created files in a directory. A link is not
+// trusted, because its owner can change it.
 func trustedDir(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {

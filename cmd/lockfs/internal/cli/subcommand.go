@@ -9,30 +9,29 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Parent makes a command of some that does nothing itself.
+// Parent returns a command with subcommands and no action of its own.
 func Parent(cmd *cobra.Command, of ...*cobra.Command) *cobra.Command {
 	cmd.Args, cmd.RunE = cobra.ArbitraryArgs, needSubcommand
 	cmd.AddCommand(of...)
 	return cmd
 }
 
-// needSubcommand shows how a command is used that does nothing itself, as an error: scripts that leave the
-// rest out must not go on.
+// needSubcommand fails with the usage of a command, so that a script without the subcommand does not go on.
 func needSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%s is no command of it%s; see `%s --help`", Word(args[0]), meantCommand(cmd, args[0]), cmd.CommandPath())
+		return fmt.Errorf("unknown subcommand %s%s; see `%s --help`", Word(args[0]), meantCommand(cmd, args[0]), cmd.CommandPath())
 	}
 	cmd.SetOut(cmd.ErrOrStderr())
 	if err := cmd.Usage(); err != nil {
 		return err
 	}
-	return errors.New("say what to do")
+	return errors.New("give a subcommand")
 }
 
-// AnyNumber is the most arguments of a command that takes as many as it is given.
+// AnyNumber is the maximum for commands with any number of arguments.
 const AnyNumber = math.MaxInt
 
-// Exactly is cobra.RangeArgs with an error that says what to give.
+// Exactly is cobra.RangeArgs with an error that names the missing arguments.
 func Exactly(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
@@ -42,7 +41,7 @@ func Exactly(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// WrongFlag says where to find what is right.
+// WrongFlag adds the right form of a value, or a hint at the help, to a flag error.
 func WrongFlag(cmd *cobra.Command, err error) error {
 	hint := meantFlag(cmd, err)
 	var invalid *pflag.InvalidValueError

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// mostTypos is by how much a word may differ from what was meant by it.
+// mostTypos is the largest edit distance of a suggestion.
 const mostTypos = 2
 
-// KnownCommands is cobra's check that there is the command of a program which does something without one too.
+// KnownCommands is cobra's check for unknown commands, for a program with an action of its own.
 func KnownCommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -20,7 +20,7 @@ func KnownCommands(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q%s; see `%s --help`", args[0], cmd.CommandPath(), meantCommand(cmd, args[0]), cmd.CommandPath())
 }
 
-// meanings are commands for words that users try.
+// meanings maps words that users try to commands.
 var meanings = map[string]string{
 	"lock": "run", "acquire": "run", "exec": "run", "flock": "run", "with": "run",
 	"unlock": "rm", "release": "rm", "break": "rm", "delete": "rm", "remove": "rm", "steal": "rm",
@@ -31,7 +31,7 @@ var meanings = map[string]string{
 	"cluster": "status", "node": "member", "nodes": "member", "verify": "audit", "dump": "debug",
 }
 
-// meantCommand suggests another command, by its meaning or its spelling; empty if none is like it.
+// meantCommand suggests a command by meaning or spelling; empty if none is similar.
 func meantCommand(cmd *cobra.Command, word string) string {
 	nearest := meanings[word]
 	if nearest == "" || cmd.HasParent() {
@@ -45,7 +45,7 @@ func meantCommand(cmd *cobra.Command, word string) string {
 	return fmt.Sprintf(" (did you mean `%s %s`?)", cmd.CommandPath(), nearest)
 }
 
-// meantFlag asks whether another flag was meant.
+// meantFlag suggests a flag by spelling.
 func meantFlag(cmd *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
@@ -63,7 +63,7 @@ func meantFlag(cmd *cobra.Command, err error) string {
 	return fmt.Sprintf(" (did you mean --%s?)", like)
 }
 
-// distance is how many bytes have to be put in, left out or replaced to make one word of the other.
+// distance returns the edit distance of two words in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -12,11 +12,11 @@ import (
 	"lockfs/cluster/identity"
 )
 
-// mostToken is far above what a token may have, in bytes.
+// mostToken is an upper bound for the size of a token in bytes.
 const mostToken = 16 << 10
 
-// ReadToken reads a token from where it is given: itself, @FILE, or - for standard input, since all users of a host see its command
-// lines. Errors have nothing of it.
+// ReadToken reads a token from its argument: the token itself, @FILE, or - for standard input. Files and
+// standard input keep it off the command line, which all users see. Errors do not contain it.
 func ReadToken(given string, stdin io.Reader) (*identity.Token, error) {
 	text := given
 	if name, isFile := strings.CutPrefix(given, "@"); isFile || given == "-" {
@@ -41,12 +41,11 @@ func ReadToken(given string, stdin io.Reader) (*identity.Token, error) {
 	return identity.ParseToken(text)
 }
 
-// tokenCommands are the commands that take a join token.
 var tokenCommands = []string{"mount", "server", "up"}
 
-// HideToken starts this program again without a join token on its command line, which every user of the host can read for as long as the
-// process runs. The new process finds the token in its environment, which only its user and root can read. It returns if there is no token on
-// the command line, or it cannot be started again.
+// HideToken restarts this program without the join token on its command line, which every user of the host
+// can read. The new process gets the token in its environment, which only its user and root can read. It
+// returns if there is no token on the command line, or if the restart fails.
 func HideToken() error {
 	rest, token := withoutToken(os.Args)
 	if token == "" {
@@ -56,12 +55,12 @@ func HideToken() error {
 		return err
 	}
 	if err := syscall.Exec("/proc/self/exe", rest, os.Environ()); err != nil {
-		return fmt.Errorf("start again without the token on the command line: %w", err)
+		return fmt.Errorf("restart without the token on the command line: %w", err)
 	}
 	return nil
 }
 
-// withoutToken returns the arguments of this program without the join token, and the token; empty: there is none.
+// withoutToken returns the arguments of this program without the join token, and the token, if any.
 func withoutToken(args []string) (rest []string, token string) {
 	if len(args) < 2 || !slices.Contains(tokenCommands, args[1]) {
 		return args, ""

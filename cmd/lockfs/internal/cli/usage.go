@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connectionAnnotation marks the flags that say which servers a command asks, and how.
+// connectionAnnotation marks the connection flags.
 const connectionAnnotation = "lockfs_connection"
 
-// narrowest and widest bound the width of help; without a terminal it is the narrower.
+// narrowest and widest limit the width of help. Without a terminal it is the narrowest.
 const (
 	narrowest = 80
 	widest    = 120
 )
 
-// Usage gives a program the layout of its help: it fits the terminal, and the flags of the connection stand below the command's own.
+// Usage sets the layout of help: it fits the terminal, with connection flags below the command's own.
 func Usage(root *cobra.Command, footer string) {
 	cobra.AddTemplateFunc("ownFlags", func(cmd *cobra.Command) string { return flagUsages(cmd, false) })
 	cobra.AddTemplateFunc("connectionFlags", func(cmd *cobra.Command) string { return flagUsages(cmd, true) })
@@ -48,7 +48,7 @@ func flagUsages(cmd *cobra.Command, connection bool) string {
 	return strings.TrimRight(shown.FlagUsagesWrapped(width()), " \n")
 }
 
-// width is that of the terminal, within bounds.
+// width returns the width of the terminal, within limits.
 func width() int {
 	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
@@ -57,13 +57,13 @@ func width() int {
 	return min(max(cmp.Or(int(size.Col), narrowest), narrowest/2), widest)
 }
 
-// term matches the first line of an entry in a list: a word or a flag, at least two spaces, and the text that explains it.
+// term matches the first line of a list entry: a word or a flag, at least two spaces, and its explanation.
 var term = regexp.MustCompile(`^( +(?:- |\S+(?: \S+)*  +))\S`)
 
-// wrapText fits the paragraphs and lists of a help text into a width. Other lines that are indented, such as commands, stay as they are.
+// wrapText wraps the paragraphs and lists of a help text. Other indented lines, such as commands, stay.
 func wrapText(text string, width int) string {
 	var lines []string
-	hang, open := "", false // of the paragraph or entry that the next line may go on with
+	hang, open := "", false // of the current paragraph or entry
 	for line := range strings.SplitSeq(text, "\n") {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		entry := term.FindStringSubmatch(line)
@@ -92,7 +92,7 @@ func wrapText(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// wrapLine breaks a line between words; those after the first are indented by hang.
+// wrapLine wraps a line and indents its continuation by hang.
 func wrapLine(line, hang string, width int) string {
 	var b strings.Builder
 	for len(line) > width {
@@ -106,7 +106,7 @@ func wrapLine(line, hang string, width int) string {
 	return b.String() + line
 }
 
-// wrapExamples breaks commands that are too wide before a flag or an operator, as one breaks them in a shell.
+// wrapExamples breaks long commands before a flag or an operator.
 func wrapExamples(text string, width int) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -123,7 +123,8 @@ func wrapExamples(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// breakOf returns the last space outside of quotes and comments, not after most bytes, that stands before a flag or an operator; 0: none.
+// breakOf returns the last space before a flag or operator within most bytes, outside of quotes and comments;
+// 0 without one.
 func breakOf(line string, most int) (at int) {
 	quote := byte(0)
 	for i := range min(len(line), most+1) {

@@ -10,7 +10,7 @@ import (
 // version is set by release builds (-ldflags "-X lockfs/cmd/lockfs/internal/cli.version=1.2.3").
 var version = ""
 
-// ProgramVersion is this program's, as far as the build tells.
+// ProgramVersion returns the version of this program as far as the build has it.
 func ProgramVersion() string {
 	if version != "" {
 		return version
@@ -21,13 +21,12 @@ func ProgramVersion() string {
 	return "development"
 }
 
-// ShowVersion adds the flag --version to a program.
+// ShowVersion adds --version to a program.
 func ShowVersion(root *cobra.Command) {
 	root.Version = ProgramVersion()
 	root.SetVersionTemplate("lockfs {{.Version}}\n")
 }
 
-// VersionCommand is lockfs version.
 func VersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

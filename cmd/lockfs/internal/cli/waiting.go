@@ -11,11 +11,11 @@ import (
 	"lockfs/formats/pause"
 )
 
-// patience is how long a command may take until it says what it waits for.
+// patience is the delay before a command prints its wait.
 const patience = time.Second
 
-// Waiting tells people what a command is about, once that has taken a second; what is no terminal is told nothing. It is to be called
-// when it is over.
+// Waiting prints a message on a terminal if the command takes longer than a second. The caller calls over at
+// the end.
 func Waiting(w io.Writer, format string, args ...any) (over func()) {
 	if !IsTerminal(w) {
 		return func() {}
@@ -31,13 +31,12 @@ func waiting(w io.Writer, patience time.Duration, what string) (over func()) {
 	})
 	return func() {
 		if !timer.Stop() {
-			<-told // not in the midst of what follows
+			<-told // not within later output
 		}
 	}
 }
 
-// WaitingFor is Waiting for what can tell each second how far it is, in the place of what it told before. The context of howFar ends when
-// it is over.
+// WaitingFor is Waiting with a message that is updated each second. over ends the context of howFar.
 func WaitingFor(ctx context.Context, w io.Writer, howFar func(context.Context) string) (over func()) {
 	if !IsTerminal(w) {
 		return func() {}

@@ -216,7 +216,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"odd certificate": {"certificates", func(h *host) {
 			h.identities = []string{filepath.Join(h.root, "id")}
 			put(t, filepath.Join(h.root, "id", cli.LeafFile), "x")
-		}, Failed, "there is no certificate in it", true},
+		}, Failed, "the file has no certificate", true},
 		"old certificate":    {"certificates", certificate(t, -time.Hour), Failed, "has expired at 2026-01-02T02:04:05Z", true},
 		"dying certificate":  {"certificates", certificate(t, 24*time.Hour), Warning, "expires at 2026-01-03T03:04:05Z", true},
 		"certificate":        {"certificates", certificate(t, 20*24*time.Hour), OK, "valid until", false},

@@ -199,7 +199,7 @@ func TestBeadsExitCodes(t *testing.T) {
 	require.Contains(t, wrong.Stderr, `variable LOCKFS_GRACE="x"`)
 	steal := d.beads("steal")
 	require.Equal(t, cli.ExitFailed, steal.Code)
-	require.Contains(t, steal.Stderr, "steal is no command of it")
+	require.Contains(t, steal.Stderr, "unknown subcommand steal")
 }
 
 func TestBeadsRunHasTheLock(t *testing.T) {

@@ -158,7 +158,7 @@ func TestSemaphoreExitCodes(t *testing.T) {
 		{held, "run LOCK -- /etc/passwd", cli.ExitCannotRun, "cannot run the command"},
 		{"", "run LOCK -- false", 1, ""},
 		{"", "run LOCK -- true", 0, ""},
-		{held, "steal LOCK", cli.ExitFailed, "steal is no command of it"},
+		{held, "steal LOCK", cli.ExitFailed, "unknown subcommand steal"},
 	} {
 		d.put(c.content)
 		done := d.lockfs("semaphore " + c.call)

@@ -129,8 +129,8 @@ func TestSwarmFailures(t *testing.T) {
 		"check ../outside":        "task_id: must not begin with a dot",
 		"check":                   "usage: lockfs swarm check TASK",
 		"list all":                "usage: lockfs swarm list",
-		"steal ever w":            "steal is no command of it",
-		"":                        "say what to do",
+		"steal ever w":            "unknown subcommand steal",
+		"":                        "give a subcommand",
 	} {
 		done := run(strings.Fields(call)...)
 		require.Equal(t, 1, done.Code, call)
@@ -180,7 +180,7 @@ func TestSwarmScriptHasItsOwnName(t *testing.T) {
 	require.Contains(t, done.Stderr, "swarm_lock.sh [command]")
 	done = clitest.Execute(t, state, script, "steal")
 	require.Equal(t, 1, done.Code)
-	require.Contains(t, done.Stderr, "swarm_lock.sh: steal is no command of it")
+	require.Contains(t, done.Stderr, "swarm_lock.sh: unknown subcommand steal")
 	done = clitest.Execute(t, state, script, "acquire", "--help")
 	require.Equal(t, 0, done.Code)
 	require.Contains(t, done.Stdout, "\n  swarm_lock.sh acquire task-001 worker-0 3600\n")

@@ -467,7 +467,7 @@ func TestTowerWrongArguments(t *testing.T) {
 	request := []string{"--request-id", "req_1", "--intent", "i", "--intent-version", "1"}
 	for problem, args := range map[string][]string{
 		"take is no command":               {"take", "a"},
-		"say what to do":                   {},
+		"give a subcommand":                {},
 		"usage: lockfs tower acquire NAME": {"acquire"},
 		"--request-id":                     {"acquire", "a", "--intent", "i", "--intent-version", "1"},
 		"give --intent:":                   {"acquire", "a", "--request-id", "r", "--intent-version", "1"},

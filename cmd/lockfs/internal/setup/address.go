@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// addressTowards is this host's address on the way to another: where that reaches it too, unless addresses are translated in
-// between. Nothing is sent.
+// addressTowards returns this host's address on the route to peer, where peer can reach it unless there is
+// NAT between. It sends no packet.
 func addressTowards(peer string) (netip.Addr, error) {
 	conn, err := net.Dial("udp", peer)
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("no way from here to %s: %w; say where others reach this host with --addr HOST:PORT", peer, err)
+		return netip.Addr{}, fmt.Errorf("no route to %s: %w; give the address at which others reach this host with --addr HOST:PORT", peer, err)
 	}
 	defer func() { _ = conn.Close() }()
 	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap(), nil
 }
 
-// onlyAddress is the one at which others can reach this host, if there is only one.
+// onlyAddress returns the address at which other hosts reach this one, if there is exactly one.
 func onlyAddress(addresses []net.Addr) (netip.Addr, error) {
 	var found []netip.Addr
 	for _, a := range addresses {
@@ -32,8 +32,8 @@ func onlyAddress(addresses []net.Addr) (netip.Addr, error) {
 	found = slices.Compact(found)
 	switch len(found) {
 	case 0:
-		return netip.Addr{}, errors.New("this host has no address at which others could reach it: " +
-			"give it one, or say --addr 127.0.0.1:7420 for a cluster of this host only")
+		return netip.Addr{}, errors.New("this host has no address that other hosts can reach: " +
+			"configure one, or give --addr 127.0.0.1:7420 for a cluster on this host only")
 	case 1:
 		return found[0], nil
 	}
@@ -41,9 +41,9 @@ func onlyAddress(addresses []net.Addr) (netip.Addr, error) {
 	for i, a := range found {
 		words[i] = netip.AddrPortFrom(a, defaultPort).String()
 	}
-	return netip.Addr{}, fmt.Errorf("this host has several addresses; say at which the others reach it: --addr %s",
+	return netip.Addr{}, fmt.Errorf("this host has several addresses; give the one that the other hosts reach: --addr %s",
 		strings.Join(words, " or --addr "))
 }
 
-// defaultPort is where servers listen.
+// defaultPort is the port of servers.
 const defaultPort = 7420

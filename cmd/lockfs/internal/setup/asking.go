@@ -11,20 +11,20 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// askTime is how long the cluster may take to answer a question.
+// askTime is the time limit for a reply of the cluster.
 const askTime = 15 * time.Second
 
-// ask asks the cluster, by the daemon of this host.
+// ask asks the cluster through the daemon of this host.
 func (h *host) ask(ctx context.Context, question func(context.Context, *cluster.Admin) error) error {
 	return asking(ctx, &cli.ClusterFlags{Socket: h.socket()}, nil, question)
 }
 
-// askServers asks the other servers with the identity of this host, which needs no daemon.
+// askServers asks the other servers directly with the identity of this host.
 func (h *host) askServers(ctx context.Context, servers []string, question func(context.Context, *cluster.Admin) error) error {
 	return asking(ctx, &cli.ClusterFlags{Servers: servers, Identity: h.identityDir()}, nil, question)
 }
 
-// warnOfVoters tells of a number of voters that is worse than it looks, if the cluster says how many there are.
+// warnOfVoters prints a warning for an unfavourable number of voters.
 func (h *host) warnOfVoters(ctx context.Context, r *report) {
 	_ = h.ask(ctx, func(ctx context.Context, asked *cluster.Admin) error {
 		members, err := asked.Members(ctx)
@@ -35,7 +35,7 @@ func (h *host) warnOfVoters(ctx context.Context, r *report) {
 	})
 }
 
-// asking tells turnedAway, which may be nil, that a server does not know this host.
+// asking calls turnedAway, if not nil, when a server does not know this host.
 func asking(ctx context.Context, whom *cli.ClusterFlags, turnedAway func(), question func(context.Context, *cluster.Admin) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -54,14 +54,16 @@ func asking(ctx context.Context, whom *cli.ClusterFlags, turnedAway func(), ques
 	return asked.Explain(question(ctx, admin))
 }
 
-// How many hosts the tokens of a new cluster let in: servers up to five in all, and as many mounts as one will set up in an hour.
+// Uses of the tokens of a new cluster: servers up to five in all, and as many mounts as an administrator will
+// set up in an hour.
 const (
 	firstServers = 4
 	firstClients = 100
 	firstTTL     = time.Hour
 )
 
-// firstTokens are for the hosts that follow the first one. There are none where others have come, or an earlier run has made them.
+// firstTokens creates the tokens for the next hosts, unless other hosts have joined or an earlier run has
+// created them.
 func (h *host) firstTokens(ctx context.Context) (tokens []*admin.Token, err error) {
 	plans := []admin.TokenPlan{
 		{Role: identity.Server, Uses: firstServers, TTL: firstTTL},
@@ -79,7 +81,7 @@ func (h *host) firstTokens(ctx context.Context) (tokens []*admin.Token, err erro
 		for _, plan := range plans {
 			token, err := admin.CreateToken(ctx, asked, &plan)
 			if err != nil {
-				return fmt.Errorf("make a token for further hosts (again with `lockfs token create`): %w", err)
+				return fmt.Errorf("create a token for further hosts (retry with `lockfs token create`): %w", err)
 			}
 			tokens = append(tokens, token)
 		}

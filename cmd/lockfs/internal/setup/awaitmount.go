@@ -11,10 +11,10 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// remark is how often it is said, while it is waited for the mount, what the daemon says.
+// remark is the interval between messages of the daemon during the wait for the mount.
 const remark = 5 * time.Second
 
-// awaitMount waits until a quorum of the servers does what is asked for on the mount.
+// awaitMount waits until a quorum of the servers executes calls on the mount.
 func (h *host) awaitMount(ctx context.Context, r *report, daemon service, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -43,8 +43,8 @@ func (h *host) awaitMount(ctx context.Context, r *report, daemon service, wait t
 	}
 }
 
-// whyNotYet is the cause for which a mount does not work: the health of the cluster, or, where the daemon cannot say it yet, the last line of
-// the daemon's log.
+// whyNotYet returns why a mount does not work: the health of the cluster, or the last line of the daemon's
+// log if the daemon does not know it yet.
 func (h *host) whyNotYet(ctx context.Context, daemon service) string {
 	var healthy health.Health
 	err := h.ask(ctx, func(ctx context.Context, asked *cluster.Admin) (err error) {

@@ -18,22 +18,22 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// logFile is where a daemon in the background says what it has to say.
+// logFile is the log of a daemon in the background.
 const logFile = "/var/log/lockfs.log"
 
-// background is a daemon that nobody looks after: on hosts without systemd.
+// background is a daemon without a supervisor, on hosts without systemd.
 type background struct {
 	program string
-	command []string        // after the program
-	more    func() []string // variables that it gets besides those of this process
-	socket  string          // where it is asked, and so found
+	command []string        // arguments of the program
+	more    func() []string // additional environment variables
+	socket  string          // socket of the daemon
 	mount   string
 
-	process *os.File  // pidfd of what another process has started; nil: none is known
+	process *os.File  // pidfd of a process that another process started, or nil
 	number  int       // its pid
 	child   *exec.Cmd // started by this process
 	ended   chan struct{}
-	logEnd  int64 // of logFile, when it was started
+	logEnd  int64 // size of logFile at the start
 }
 
 func (b *background) install() (bool, error) { return false, nil }
@@ -105,8 +105,9 @@ func (b *background) reload(ctx context.Context) error {
 	return ignoreGone(unix.PidfdSendSignal(int(b.process.Fd()), unix.SIGHUP, nil, 0))
 }
 
-// find finds the daemon that another process has started, and remembers it: it may go on for a while once its socket is gone. Nobody
-// is asked while another program, or another process, goes on with the mount, which then has a guard: the daemon is waited for.
+// find finds a daemon that another process started, and keeps it: it may run for a while after its socket is
+// gone. During an upgrade or a restart the socket has no listener, but the mount has a guard; find then waits
+// for the daemon.
 func (b *background) find(ctx context.Context) (there bool, err error) {
 	if b.process != nil {
 		return true, nil
@@ -114,20 +115,20 @@ func (b *background) find(ctx context.Context) (there bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, upgradeLimit)
 	defer cancel()
 	for {
-		guarded := isGuarded(b.mount) // first: who goes on listens before it has a guard of its own in place of this one
+		guarded := isGuarded(b.mount) // first: the next process listens before it replaces this guard
 		if there, err := b.look(); err != nil || there || !guarded {
 			return there, err
 		}
 		select {
 		case <-time.After(look):
 		case <-ctx.Done():
-			return false, fmt.Errorf("nobody answers at %s, though %s has a guard, which waits for a process that goes on; %s may say why",
+			return false, fmt.Errorf("no daemon listens at %s, but %s has a guard that waits for the next process; %s may show the cause",
 				b.socket, b.mount, logFile)
 		}
 	}
 }
 
-// look is one attempt to find it.
+// look is one attempt of find.
 func (b *background) look() (there bool, err error) {
 	pid, err := listener(b.socket)
 	if err != nil || pid == 0 {
@@ -140,7 +141,7 @@ func (b *background) look() (there bool, err error) {
 	if err != nil {
 		return false, os.NewSyscallError("pidfd_open", err)
 	}
-	// The number may have become another's just before it was opened.
+	// Another process may have got the number just before it was opened.
 	if again, err := listener(b.socket); err != nil || again != pid {
 		_ = unix.Close(process)
 		return false, err
@@ -149,8 +150,8 @@ func (b *background) look() (there bool, err error) {
 	return true, nil
 }
 
-// stop does it twice: a program that has just begun to go on knows not yet that it is told to end, and before Linux 6.15 its guard starts
-// another then.
+// stop ends the daemon twice. A process that has just taken over does not know yet that it has to end, and
+// before Linux 6.15 its guard then starts another one.
 func (b *background) stop(ctx context.Context, force bool) error {
 	for range 2 {
 		if there, err := b.find(ctx); err != nil || !there {
@@ -163,7 +164,7 @@ func (b *background) stop(ctx context.Context, force bool) error {
 	return nil
 }
 
-// end ends the process that was found.
+// end ends the process of find.
 func (b *background) end(ctx context.Context, force bool) error {
 	process := int(b.process.Fd())
 	defer func() {
@@ -178,7 +179,7 @@ func (b *background) end(ctx context.Context, force bool) error {
 		return err
 	}
 	if !force {
-		return errors.New("the daemon does not stop; --force kills it")
+		return errors.New("the daemon does not stop: kill it with --force")
 	}
 	if err := unix.PidfdSendSignal(process, unix.SIGKILL, nil, 0); err != nil {
 		return ignoreGone(err)
@@ -194,9 +195,9 @@ func ignoreGone(err error) error {
 	return os.NewSyscallError("pidfd_send_signal", err)
 }
 
-// awaitExit waits for the end of a process, which makes its pidfd readable.
+// awaitExit waits until a pidfd is readable, because its process has ended.
 func awaitExit(ctx context.Context, process int, limit time.Duration) (ended bool, err error) {
-	const look = 100 * time.Millisecond // how soon it notices that ctx has ended
+	const look = 100 * time.Millisecond // how soon it notices the end of ctx
 	for end := time.Now().Add(limit); time.Now().Before(end); {
 		ready := []unix.PollFd{{Fd: int32(process), Events: unix.POLLIN}}
 		n, err := unix.Poll(ready, int(look.Milliseconds()))
@@ -212,7 +213,7 @@ func awaitExit(ctx context.Context, process int, limit time.Duration) (ended boo
 	return false, nil
 }
 
-// listener is the process that listens on a socket; 0 if none does.
+// listener returns the process that listens on a socket, or 0.
 func listener(socket string) (pid int, err error) {
 	conn, err := net.Dial("unix", socket)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) {
@@ -236,18 +237,17 @@ func listener(socket string) (pid int, err error) {
 		return 0, os.NewSyscallError("getsockopt", err)
 	}
 	if peer.Pid == 0 {
-		return 0, fmt.Errorf("the daemon at %s runs in another pid namespace: stop it there", socket)
+		return 0, fmt.Errorf("the daemon at %s runs in another PID namespace: stop it there", socket)
 	}
 	return int(peer.Pid), nil
 }
 
-// String is part of service.
 func (b *background) String() string {
 	pid := b.number
 	if b.child != nil {
 		pid = b.child.Process.Pid
 	}
-	return fmt.Sprintf("process %d in the background, since systemd does not run here; it writes to %s", pid, logFile)
+	return fmt.Sprintf("process %d in the background, because systemd does not run here; it logs to %s", pid, logFile)
 }
 
 func (b *background) trouble(context.Context) string {

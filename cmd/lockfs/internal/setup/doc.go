@@ -1,10 +1,11 @@
-// Package setup has the commands that make this host one of a cluster, and take it out again: lockfs up, down and leave. They
-// write its identity and settings, keep its daemon running by systemd or in the background, and see that the mount works.
+// Package setup has the commands that add this host to a cluster and remove it: `lockfs up`, `down` and
+// `leave`. They write its identity and settings, run its daemon by systemd or in the background, and check
+// that the mount works.
 package setup
 
 import "github.com/spf13/cobra"
 
-// Commands are all of them.
+// Commands returns all commands of the package.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{upCommand(), downCommand(), leaveCommand(), MountPointCommand()}
 }

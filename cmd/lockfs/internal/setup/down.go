@@ -55,7 +55,7 @@ is back. --force stops it all the same.`,
 				return err
 			}
 			if !r.changed {
-				r.title("it was stopped already; `lockfs up` starts it")
+				r.title("it is stopped already; start it with `lockfs up`")
 			}
 			return nil
 		},
@@ -117,11 +117,11 @@ func (h *host) checkUnused(ctx context.Context, asked *cluster.Admin) error {
 }
 
 func notSetUp() error {
-	return fmt.Errorf("this host is not set up (%s names no role): `lockfs up TOKEN` does that", settingsFile)
+	return fmt.Errorf("this host is not set up (%s has no role): set it up with `lockfs up TOKEN`", settingsFile)
 }
 
-// down unmounts and stops the daemon. It unmounts before, in one step, for programs can begin to use the mount at any time; by
-// force it leaves that to the daemon, which sees to those that use it.
+// down unmounts and then stops the daemon. The unmount is atomic and comes first, because programs can start
+// to use the mount at any time. With force, the daemon unmounts and handles its users.
 func (h *host) down(ctx context.Context, r *report, force bool) error {
 	service, err := h.service()
 	if err != nil {
@@ -139,24 +139,24 @@ func (h *host) down(ctx context.Context, r *report, force bool) error {
 	if running {
 		defer r.waits("for the daemon to stop")()
 	}
-	// Though it does not run, it may be about to start with the host.
+	// The service may be about to start.
 	if err := service.stop(ctx, force); err != nil {
 		return err
 	}
 	if running {
 		r.did("daemon", "stopped")
 	}
-	return h.unmount(r, true) // what is left of it
+	return h.unmount(r, true) // in case the daemon left it
 }
 
-// unmount takes the mount away, if it is there; a lazy one also from programs that use it.
+// unmount unmounts the directory if lockfs is mounted there; with lazy also while programs use it.
 func (h *host) unmount(r *report, lazy bool) error {
 	mounted, err := h.mounted()
 	if err != nil || !mounted {
 		return err
 	}
 	err = mountpoint.Detach(h.mount, lazy)
-	for err == nil && lazy && mounted { // a dead mount may be below it
+	for err == nil && lazy && mounted { // a dead mount may be below
 		if mounted, err = h.mounted(); mounted {
 			err = errors.Join(err, mountpoint.Detach(h.mount, true))
 		}
@@ -175,22 +175,21 @@ func (h *host) unmount(r *report, lazy bool) error {
 	return nil
 }
 
-// mounted reports whether lockfs is mounted, dead or alive.
+// mounted reports whether lockfs is mounted, with or without a daemon.
 func (h *host) mounted() (bool, error) {
 	mounts, err := mountpoint.All()
 	return slices.Contains(mounts, h.mount), err
 }
 
-// inUseError says who keeps a mount from being taken away.
+// inUseError lists the programs that use a mount.
 type inUseError struct {
 	dir   string
 	users []mountpoint.User
 }
 
-// Error names them, or as many as one can read.
 func (e *inUseError) Error() string {
 	if len(e.users) == 0 {
-		return fmt.Sprintf("%s is in use: something may be mounted below it; --force takes it away all the same", e.dir)
+		return fmt.Sprintf("%s is in use: check for mounts below it; --force unmounts it anyway", e.dir)
 	}
 	const most = 10
 	var b strings.Builder
@@ -201,10 +200,10 @@ func (e *inUseError) Error() string {
 		}
 		fmt.Fprintf(&b, "\n  %s (pid %d): %s", cli.Text(user.Name), user.PID, cli.Text(user.Uses))
 	}
-	return fmt.Sprintf("%s is in use; end these programs, or take it away from them with --force:%s", e.dir, &b)
+	return fmt.Sprintf("%s is in use: end these programs, or unmount anyway with --force:%s", e.dir, &b)
 }
 
-// describe says which host of a cluster this is.
+// describe returns the name and role of this host.
 func (h *host) describe() string {
 	if h.name == "" {
 		return "this " + h.role.String()

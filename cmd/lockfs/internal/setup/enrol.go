@@ -12,19 +12,19 @@ import (
 	"lockfs/cluster/identity"
 )
 
-// enrolTime is how long a cluster may take to let this host in.
+// enrolTime is the time limit for enrolment.
 const enrolTime = 30 * time.Second
 
-// enrol gets an identity by a token.
+// enrol gets an identity with a token.
 func (h *host) enrol(ctx context.Context, r *report, token *identity.Token) error {
 	ctx, cancel := context.WithTimeout(ctx, enrolTime)
 	defer cancel()
-	defer r.waits("for the cluster to let this host in")()
+	defer r.waits("for the cluster to enrol this host")()
 	credentials, err := h.join(ctx, token)
 	if err != nil {
-		return fmt.Errorf("this host is not let in: %w", err)
+		return fmt.Errorf("this host is not enrolled: %w", err)
 	}
-	r.did("identity", "%s, authority %s", credentials.Name(), credentials.Signer().Short())
+	r.did("identity", "%s, CA %s", credentials.Name(), credentials.Signer().Short())
 	return nil
 }
 
@@ -36,7 +36,7 @@ func (h *host) join(ctx context.Context, token *identity.Token) (*identity.Crede
 		}
 		return joined.Credentials, nil
 	}
-	if err := h.requireNoData(); err != nil { // with other data the server would not start, and the token would be used up
+	if err := h.requireNoData(); err != nil { // otherwise the token is used up, and the server does not start with the old data
 		return nil, err
 	}
 	if err := cluster.Enroll(ctx, cluster.Config{Name: h.name, DataDir: h.data}, token); err != nil {
@@ -45,15 +45,15 @@ func (h *host) join(ctx context.Context, token *identity.Token) (*identity.Crede
 	return identity.Load(h.identityDir())
 }
 
-// requireNoData refuses a data directory that a server had before this host left its cluster.
+// requireNoData refuses the data directory of a server that has left its cluster.
 func (h *host) requireNoData() error {
 	if !consensus.HasIdentity(h.data) {
 		return nil
 	}
-	return fmt.Errorf("%s has the data of a server that has left a cluster: remove that, or give another --data", h.data)
+	return fmt.Errorf("%s has the data of a server that has left a cluster: remove it, or give another --data", h.data)
 }
 
-// bootstrap makes this host the first server of a new cluster, also where that was interrupted before.
+// bootstrap makes this host the first server of a new cluster, also after an interruption.
 func (h *host) bootstrap(r *report) error {
 	if !consensus.IsBootstrapping(h.data) {
 		if err := h.requireNoData(); err != nil {
@@ -67,6 +67,6 @@ func (h *host) bootstrap(r *report) error {
 	if err != nil {
 		return err
 	}
-	r.did("cluster", "%s, of which this is the first server", made)
+	r.did("cluster", "%s, with this host as its first server", made)
 	return nil
 }

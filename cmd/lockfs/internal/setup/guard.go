@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// isGuarded tells whether a mount has a guard, by the command line that it is started with: lockfs guard PID NUMBER DIR -- COMMAND.
-// Mounts of containers may be at the same path; they are others'.
+// isGuarded reports whether a mount has a guard, from the command lines of processes: lockfs guard PID NUMBER
+// DIR -- COMMAND. It ignores containers, which may have other mounts at the same path.
 func isGuarded(dir string) bool {
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	own, _ := os.Readlink("/proc/self/ns/mnt")

@@ -11,11 +11,11 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// host is this host as its settings describe it.
+// host is this host as in its settings.
 type host struct {
 	settings *settings
 	role     identity.Role
-	name     string // as its certificate has it
+	name     string // in its certificate
 	mount    string
 	data     string // of a server
 }
@@ -25,10 +25,10 @@ const (
 	defaultData  = "/var/lib/lockfs"
 )
 
-// thisHost answers nil if this host is not set up.
+// thisHost returns nil if this host is not set up.
 func thisHost() (*host, error) {
 	s, there, err := readSettings(settingsFile)
-	if err != nil || !there || s.get(roleVariable) == "" { // as packages bring it
+	if err != nil || !there || s.get(roleVariable) == "" { // as installed by a package
 		return nil, err
 	}
 	role, err := identity.ParseRole(s.get(roleVariable))
@@ -37,12 +37,12 @@ func thisHost() (*host, error) {
 	}
 	h := &host{settings: s, role: role, name: s.get("LOCKFS_NAME"), mount: s.get(mountVariable), data: s.get("LOCKFS_DATA")}
 	if h.mount == "" || h.role == identity.Server && (h.name == "" || h.data == "") {
-		return nil, fmt.Errorf("%s is not complete: remove it, and give `lockfs up` a token", settingsFile)
+		return nil, fmt.Errorf("%s is incomplete: remove it, and run `lockfs up` with a token", settingsFile)
 	}
 	return h, nil
 }
 
-// identityDir is where its key and certificate are.
+// identityDir returns the directory of the key and certificate.
 func (h *host) identityDir() string {
 	if h.role == identity.Server {
 		return filepath.Join(h.data, consensus.CredentialsDir)
@@ -50,7 +50,7 @@ func (h *host) identityDir() string {
 	return filepath.Join(filepath.Dir(settingsFile), "identity")
 }
 
-// socket is where its daemon is asked.
+// socket returns the socket of the daemon.
 func (h *host) socket() string {
 	if h.role == identity.Server {
 		return cli.ServerSocket(h.name)
@@ -58,7 +58,7 @@ func (h *host) socket() string {
 	return cli.MountSocket(h.mount)
 }
 
-// service is what keeps its daemon running.
+// service returns the service that runs the daemon.
 func (h *host) service() (service, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -72,10 +72,10 @@ func (h *host) service() (service, error) {
 	}, nil
 }
 
-// needRoot is for commands that change what is root's.
+// needRoot returns an error unless this process is root's.
 func needRoot(command string) error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	return errors.New(command + " changes what belongs to root: run it with sudo")
+	return errors.New(command + " needs root: run it with sudo")
 }

@@ -21,7 +21,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// leavePlan is what lockfs leave was told.
+// leavePlan are the options of lockfs leave.
 type leavePlan struct {
 	force      bool
 	removeData bool
@@ -57,7 +57,7 @@ cluster, and prints the steps that remain for you on a server.`,
 			}
 			r := &report{w: cmd.OutOrStdout()}
 			if h == nil {
-				r.title("this host is in no cluster (%s names no role)", settingsFile)
+				r.title("this host is in no cluster (%s has no role)", settingsFile)
 				return nil
 			}
 			r.title("%s leaves its cluster", h.describe())
@@ -69,7 +69,7 @@ cluster, and prints the steps that remain for you on a server.`,
 	return cmd
 }
 
-// run can be done again where it was cut short: the settings go last.
+// run can be repeated after an interruption: it removes the settings last.
 func (p *leavePlan) run(ctx context.Context, r *report, h *host) error {
 	err := p.resign(ctx, r, h)
 	var inUse *inUseError
@@ -78,7 +78,7 @@ func (p *leavePlan) run(ctx context.Context, r *report, h *host) error {
 	case errors.As(err, &inUse):
 		return err
 	case !p.force:
-		return fmt.Errorf("%w; --force goes on all the same", err)
+		return fmt.Errorf("%w; --force continues anyway", err)
 	default:
 		r.did("trouble", "%s", err)
 		r.did("to do", "on a server: %s", h.outstanding())
@@ -92,7 +92,7 @@ func (p *leavePlan) run(ctx context.Context, r *report, h *host) error {
 	return p.remove(r, h)
 }
 
-// outstanding is what an administrator has to do if the cluster could not be asked.
+// outstanding returns the command for an administrator if the cluster did not answer.
 func (h *host) outstanding() string {
 	if h.role == identity.Server {
 		return "lockfs member remove " + h.name
@@ -100,7 +100,7 @@ func (h *host) outstanding() string {
 	return "lockfs host revoke " + h.name
 }
 
-// resign has the cluster take this host out. A host that has no identity any more has done that.
+// resign removes this host from the cluster. A host without an identity has done that.
 func (p *leavePlan) resign(ctx context.Context, r *report, h *host) error {
 	credentials, err := identity.Load(h.identityDir())
 	if errors.Is(err, identity.ErrNone) {
@@ -127,8 +127,8 @@ func (p *leavePlan) resign(ctx context.Context, r *report, h *host) error {
 	})
 }
 
-// askToBeOut asks for what ends this host's rights. The connection may end with them before that is said: then the servers turn this
-// host away, which is as good.
+// askToBeOut sends a request that ends this host's rights. The connection may end before the reply. The
+// servers then refuse this host, which counts as success.
 func (h *host) askToBeOut(ctx context.Context, servers []string, question func(context.Context, *cluster.Admin) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -141,7 +141,7 @@ func (h *host) askToBeOut(ctx context.Context, servers []string, question func(c
 	return err
 }
 
-// resignAsServer is removed from the members, by which it is revoked too.
+// resignAsServer removes the server from the members, which also revokes it.
 func (p *leavePlan) resignAsServer(ctx context.Context, r *report, h *host, asked *cluster.Admin, servers []string) error {
 	nodes, err := asked.Status(ctx, false)
 	if err != nil {
@@ -149,7 +149,7 @@ func (p *leavePlan) resignAsServer(ctx context.Context, r *report, h *host, aske
 	}
 	others := slices.DeleteFunc(nodes, func(n cluster.NodeStatus) bool { return n.Name == h.name })
 	if len(others) == len(nodes) {
-		return nil // it was removed before
+		return nil // removed before
 	}
 	others = slices.DeleteFunc(others, func(n cluster.NodeStatus) bool { return !n.Voter })
 	if err := enoughWithout(others); err != nil && !p.force {
@@ -167,7 +167,8 @@ func (p *leavePlan) resignAsServer(ctx context.Context, r *report, h *host, aske
 	return nil
 }
 
-// unmount ends the session of the mount while the cluster still knows this host. By force that is left to the daemon's end.
+// unmount ends the session of the mount while the cluster still knows this host. With force, the end of the
+// daemon does that.
 func (p *leavePlan) unmount(r *report, h *host) error {
 	if p.force {
 		return nil
@@ -175,7 +176,7 @@ func (p *leavePlan) unmount(r *report, h *host) error {
 	return h.unmount(r, false)
 }
 
-// enoughWithout is an error if the other voters cannot decide anything without this one.
+// enoughWithout returns an error if the other voters have no quorum without this one.
 func enoughWithout(others []cluster.NodeStatus) error {
 	answering := 0
 	for _, other := range others {
@@ -185,16 +186,16 @@ func enoughWithout(others []cluster.NodeStatus) error {
 	}
 	switch majority := len(others)/2 + 1; {
 	case len(others) == 0:
-		return errors.New("this is the only server: nothing would be left of the cluster. `lockfs down` stops it; to end the cluster, " +
-			"remove its data directory then")
+		return errors.New("this is the only server of the cluster: stop it with `lockfs down`; to delete the cluster, " +
+			"then remove its data directory")
 	case answering < majority:
-		return fmt.Errorf("this server is needed: of the %d others only %d answer, and without it nothing could be decided. "+
-			"Bring the others back, or remove them with `lockfs member remove`", len(others), answering)
+		return fmt.Errorf("this server is needed for a quorum: of the %d others only %d answer. "+
+			"Start the others, or remove them with `lockfs member remove`", len(others), answering)
 	}
 	return nil
 }
 
-// describeRest says what the servers that are left can bear.
+// describeRest returns how many failures the remaining servers tolerate.
 func describeRest(servers int) string {
 	bear := (servers - 1) / 2
 	switch {
@@ -206,7 +207,7 @@ func describeRest(servers int) string {
 	return fmt.Sprintf("%d servers are left, of which %d may fail", servers, bear)
 }
 
-// remove takes away what up has written.
+// remove removes the files of lockfs up.
 func (p *leavePlan) remove(r *report, h *host) error {
 	daemon, err := h.service()
 	if err != nil {
@@ -237,7 +238,8 @@ func (p *leavePlan) remove(r *report, h *host) error {
 	return nil
 }
 
-// forgetSession removes what a mount has left that could not end its session: the next one may be of another cluster.
+// forgetSession removes the session file of a mount that could not end its session: the next mount may be of
+// another cluster.
 func (h *host) forgetSession() error {
 	file := cli.SessionFile(h.name, h.mount)
 	if h.role == identity.Server {
@@ -253,7 +255,7 @@ func (h *host) forgetSession() error {
 // clearData empties the data directory, which may be a mount point.
 func (p *leavePlan) clearData(r *report, h *host) error {
 	if !p.removeData {
-		r.is("data", "stays in %s: --remove-data removes it, or rm -r; `lockfs up` needs an empty one", h.data)
+		r.is("data", "stays in %s: remove it with --remove-data or rm -r; `lockfs up` needs an empty directory", h.data)
 		return nil
 	}
 	entries, err := os.ReadDir(h.data)
@@ -265,6 +267,6 @@ func (p *leavePlan) clearData(r *report, h *host) error {
 			return err
 		}
 	}
-	r.did("data", "removed what was in %s", h.data)
+	r.did("data", "removed the content of %s", h.data)
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"lockfs/fusefs/mountpoint"
 )
 
-// protect keeps programs from creating files in the mount point while lockfs is not mounted. A host without that protection still works,
-// so an error is only reported; lockfs doctor reports it too.
+// protect prevents programs from creating files in the mount point while lockfs is not mounted. A host
+// without the protection works, so an error is only printed; lockfs doctor reports it too.
 func (h *host) protect(r *report) {
 	bare, changed, err := mountpoints.Protect(h.mount)
 	if bare != nil {
@@ -28,7 +28,7 @@ func (h *host) protect(r *report) {
 	}
 }
 
-// unprotect undoes protect, once lockfs is unmounted.
+// unprotect undoes protect after the unmount.
 func (h *host) unprotect(r *report) error {
 	changed, err := mountpoints.Unprotect(h.mount)
 	if err == nil {
@@ -40,7 +40,7 @@ func (h *host) unprotect(r *report) error {
 	return err
 }
 
-// MountPointCommand is for the units and the scripts of packages.
+// MountPointCommand is for the units and scripts of packages.
 func MountPointCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "mount-point", Short: "Protect or unprotect configured mount points; for units and packages", Hidden: true,
@@ -54,10 +54,11 @@ func MountPointCommand() *cobra.Command {
 				return err
 			}
 			for _, p := range points {
-				// A mount that waits for its next process does not answer, and that process starts after this command.
+				// A mount between two processes does not respond, and the next process starts after this
+				// command.
 				if mounted, err := mountpoint.IsMounted(p.Dir); err == nil && !mounted {
 					if _, err := os.Lstat(p.Dir); err != nil {
-						continue // it may be on a disk that is not there yet
+						continue // it may be on a disk that is not mounted yet
 					}
 				}
 				if _, _, err := mountpoints.Protect(p.Dir); err != nil {

@@ -11,7 +11,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// UnitsCommand writes what lockfs up installs, and what it finds installed where a package did that.
+// UnitsCommand writes the units that lockfs up installs unless a package has installed them.
 func UnitsCommand() *cobra.Command {
 	program := ""
 	cmd := &cobra.Command{

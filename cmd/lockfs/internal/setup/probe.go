@@ -13,16 +13,18 @@ import (
 	"lockfs/fusefs/mountpoint"
 )
 
-// refusals are errors of the cluster or of the file under the probe's name. Each of them is an answer.
+// refusals are errors of the cluster or of a file with the probe's name. Each proves that the cluster
+// answers.
 var refusals = []error{
 	fs.ErrPermission, fs.ErrNotExist, syscall.EDQUOT, syscall.ENOSPC,
-	syscall.ELOOP, syscall.EISDIR, syscall.ENXIO, // a link, a directory, a named pipe or socket
+	syscall.ELOOP, syscall.EISDIR, syscall.ENXIO, // a link, directory, named pipe or socket
 }
 
-// probe creates and removes a file on a mount, which shows that a majority of the servers answers this host. The file is no lock, which an
-// exclusive creation would make it. A refusal is nil: the cluster has answered.
+// probe creates and removes a file on a mount. Success means that a quorum of the servers answers this host.
+// The creation is not exclusive, so the file is no lock. A refusal is a success too, because it comes from
+// the cluster.
 //
-// A mount may never answer; probe returns when ctx ends.
+// A mount may hang; probe returns when ctx ends.
 func probe(ctx context.Context, dir, host string) error {
 	if _, mounted, err := mountpoint.Source(dir); err != nil || !mounted {
 		return errors.Join(err, fmt.Errorf("lockfs is not mounted at %s", dir))
@@ -30,7 +32,7 @@ func probe(ctx context.Context, dir, host string) error {
 	answer := make(chan error, 1)
 	go func() {
 		name := filepath.Join(dir, ".lockfs-up-"+host)
-		// Every user can put something under that name: a link must not be followed, and a named pipe without a reader not be waited for.
+		// Any user can create this name: do not follow a link, nor wait for the reader of a named pipe.
 		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 		if err == nil {
 			err = errors.Join(file.Close(), os.Remove(name))
@@ -44,6 +46,6 @@ func probe(ctx context.Context, dir, host string) error {
 	case err := <-answer:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("%s does not answer: %w", dir, ctx.Err())
+		return fmt.Errorf("%s does not respond: %w", dir, ctx.Err())
 	}
 }

@@ -7,38 +7,38 @@ import (
 	"time"
 )
 
-// patience is how long a step may take before it is said what it waits for.
+// patience is the delay before a step prints its wait.
 const patience = time.Second
 
-// report tells people step by step what was done.
+// report prints the steps.
 type report struct {
 	w io.Writer
 
 	mu      sync.Mutex
-	changed bool // something was not as it should be
+	changed bool // a step changed something
 }
 
-// title is what all steps are for.
+// title prints the purpose of all steps.
 func (r *report) title(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fmt.Fprintf(r.w, "lockfs: "+format+"\n", args...)
 }
 
-// did tells of a step that changed something.
+// did prints a step that changed something.
 func (r *report) did(what, format string, args ...any) {
 	r.changed = true
 	r.is(what, format, args...)
 }
 
-// is tells of a step that found all as it should be.
+// is prints a step that changed nothing.
 func (r *report) is(what, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fmt.Fprintf(r.w, "  %-9s %s\n", what, fmt.Sprintf(format, args...))
 }
 
-// waits says what a step waits for, if it takes long. It is to be called when the step is over.
+// waits prints a message if the step takes long. The caller calls over at the end of the step.
 func (r *report) waits(format string, args ...any) (over func()) {
 	timer := time.AfterFunc(patience, func() { r.is("waiting", format, args...) })
 	return func() { timer.Stop() }

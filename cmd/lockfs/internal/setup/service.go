@@ -8,52 +8,52 @@ import (
 	"time"
 )
 
-// service keeps the daemon of this host running: systemd where it runs, else nothing but the daemon itself.
+// service runs the daemon of this host: systemd if it runs, else a background process.
 type service interface {
-	// install makes it start with the host, where there is something that does that, and answers whether that was missing.
+	// install makes the daemon start with the host, if possible, and reports whether that is new.
 	install() (changed bool, err error)
 
-	// start starts it, now and with the host, unless it runs.
+	// start starts it now and with the host.
 	start(ctx context.Context) error
 
-	// stop stops it, with SIGKILL if force is true and it does not stop, and keeps it from starting with the host.
+	// stop stops it and disables it. With force it uses SIGKILL if necessary.
 	stop(ctx context.Context, force bool) error
 
-	// remove takes away what install made.
+	// remove undoes install.
 	remove() error
 
-	// running tells whether the daemon runs, or is on its way.
+	// running reports whether the daemon runs or starts.
 	running(ctx context.Context) (bool, error)
 
-	// pid is the process of the daemon that runs; 0 if none does.
+	// pid returns the process of the daemon, or 0.
 	pid(ctx context.Context) (int, error)
 
-	// reload has the newest program go on with the mount, in the process that runs. It does not wait for that.
+	// reload makes the process execute the newest program, and does not wait for that. The mount stays.
 	reload(ctx context.Context) error
 
-	// String says what it is, for people.
+	// String returns a description for the user.
 	String() string
 
-	// trouble is what the daemon said last, for an error.
+	// trouble returns the end of the daemon's log for an error.
 	trouble(ctx context.Context) string
 }
 
 const (
-	// stopTime is how long a daemon may take to stop.
+	// stopTime is the time limit for the end of a daemon.
 	stopTime = 30 * time.Second
-	// upgradeLimit is how long it may take until another program goes on in its place: it makes sure first that that can.
+	// upgradeLimit is the time limit for an upgrade, with the check that the new program can take over.
 	upgradeLimit = 30 * time.Second
-	// look is how often it is looked whether something waited for is so.
+	// look is the interval of polling.
 	look = 100 * time.Millisecond
 )
 
-// systemdRuns tells whether systemd manages this host, as sd_booted(3) has it.
+// systemdRuns reports whether systemd manages this host, as in sd_booted(3).
 func systemdRuns() bool {
 	info, err := os.Lstat("/run/systemd/system")
 	return err == nil && info.IsDir()
 }
 
-// removeFile removes one that may be gone.
+// removeFile removes a file, which may be missing.
 func removeFile(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

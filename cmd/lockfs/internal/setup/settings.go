@@ -13,17 +13,17 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// settingsFile is what the daemon of this host is started with: variables, one a line, as systemd reads them.
+// settingsFile has the environment variables of the daemon in systemd's format.
 const settingsFile = cli.SettingsFile
 
-const settingsHead = `# What lockfs is started with on this host. Written by "lockfs up", which keeps lines that are not its own: every flag of
-# "lockfs server" or "lockfs mount" can be set here, --max-bytes as LOCKFS_MAX_BYTES. "lockfs down" and "lockfs up" apply it.
+const settingsHead = `# Settings of lockfs on this host, written by "lockfs up", which keeps other lines. Every flag of "lockfs server" or
+# "lockfs mount" can be set here: --max-bytes as LOCKFS_MAX_BYTES. Apply changes with "lockfs down" and "lockfs up".
 `
 
-// Variables of settingsFile that are no flags.
+// Variables of settingsFile that are not flags.
 const (
 	roleVariable  = cli.RoleVariable
-	mountVariable = cli.MountVariable // a flag of the server, the argument of a mount
+	mountVariable = cli.MountVariable // a flag of lockfs server, the argument of lockfs mount
 )
 
 // Variables that are flags of the daemon.
@@ -32,14 +32,14 @@ const (
 	dataVariable      = "LOCKFS_DATA"
 	addrVariable      = "LOCKFS_ADDR"
 	advertiseVariable = "LOCKFS_ADVERTISE"
-	nonvoterVariable  = "LOCKFS_NONVOTER" // once it has joined, it says nothing
+	nonvoterVariable  = "LOCKFS_NONVOTER" // without effect after the join
 	identityVariable  = "LOCKFS_IDENTITY"
 )
 
-// settings are lines NAME=VALUE, or of anything else, in the order in which they were.
+// settings are lines NAME=VALUE and other lines, in their order in the file.
 type settings struct{ lines []string }
 
-// readSettings answers what is in a file; ok is false if there is none.
+// readSettings reads a file; ok is false if it does not exist.
 func readSettings(file string) (s *settings, ok bool, err error) {
 	text, err := os.ReadFile(file)
 	switch {
@@ -51,7 +51,7 @@ func readSettings(file string) (s *settings, ok bool, err error) {
 	return &settings{lines: strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")}, true, nil
 }
 
-// write makes the file say so, readable by root only.
+// write writes the file for root only, if it changes.
 func (s *settings) write(file string) (changed bool, err error) {
 	text := []byte(strings.Join(s.lines, "\n") + "\n")
 	if there, err := os.ReadFile(file); err == nil && bytes.Equal(there, text) {
@@ -66,7 +66,7 @@ func (s *settings) write(file string) (changed bool, err error) {
 	return true, nil
 }
 
-// get answers the value of a variable; empty if it is not set.
+// get returns the value of a variable, or "".
 func (s *settings) get(name string) string {
 	value := ""
 	for _, line := range s.lines {
@@ -77,7 +77,7 @@ func (s *settings) get(name string) string {
 	return value
 }
 
-// set sets a variable, or takes it out if the value is empty.
+// set sets a variable, or removes it if the value is empty.
 func (s *settings) set(name, value string) {
 	at := slices.IndexFunc(s.lines, func(line string) bool { is, _ := cli.Assignment(line); return is == name })
 	switch {
@@ -92,7 +92,7 @@ func (s *settings) set(name, value string) {
 	}
 }
 
-// environment are all variables, for a program that is started with them.
+// environment returns the variables for a child process.
 func (s *settings) environment() []string {
 	var variables []string
 	for _, line := range s.lines {
@@ -103,7 +103,7 @@ func (s *settings) environment() []string {
 	return variables
 }
 
-// quote writes a value such that systemd reads it as it is (systemd.exec(5), EnvironmentFile).
+// quote quotes a value for systemd (systemd.exec(5), EnvironmentFile).
 func quote(value string) string {
 	if !strings.ContainsAny(value, " \t#;'"+cli.MustEscape) {
 		return value

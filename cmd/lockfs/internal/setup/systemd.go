@@ -17,7 +17,7 @@ import (
 	"lockfs/cluster/identity"
 )
 
-// Where units are: those of this host, which hide those of its packages, and those.
+// Directories of units: those of the host override those of packages.
 const (
 	unitDir     = "/etc/systemd/system"
 	packagedDir = "/usr/lib/systemd/system"
@@ -32,7 +32,7 @@ type systemd struct {
 
 func (s *systemd) file() string { return filepath.Join(unitDir, unitName(s.role)) }
 
-// install leaves it to a package that has the very unit, and what that becomes with the next version.
+// install leaves an equal unit to its package, and with it upgrades of the unit.
 func (s *systemd) install() (changed bool, err error) {
 	text := []byte(unitText(s.role, s.program, s.data))
 	if packaged, err := os.ReadFile(filepath.Join(packagedDir, unitName(s.role))); err == nil && bytes.Equal(packaged, text) {
@@ -60,7 +60,7 @@ func (s *systemd) removeOwn() (changed bool, err error) {
 	return true, nil
 }
 
-// isInstalled tells whether there is a unit at all.
+// isInstalled reports whether a unit exists.
 func (s *systemd) isInstalled() bool {
 	return slices.ContainsFunc([]string{unitDir, packagedDir}, func(dir string) bool {
 		_, err := os.Lstat(filepath.Join(dir, unitName(s.role)))
@@ -105,7 +105,7 @@ func (s *systemd) remove() error {
 	return systemctl(context.Background(), "daemon-reload")
 }
 
-// running counts a unit that is between two attempts too, and one that waits for others before the first.
+// running includes a unit between two attempts, and one whose start is queued.
 func (s *systemd) running(ctx context.Context) (bool, error) {
 	output, err := exec.CommandContext(ctx, "systemctl", "show", "--property=ActiveState", "--property=Job", unitName(s.role)).Output()
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *systemd) running(ctx context.Context) (bool, error) {
 	case "active", "activating", "reloading":
 		return true, nil
 	case "inactive", "failed":
-		return of["Job"] != "" && of["Job"] != "0", nil // to start it
+		return of["Job"] != "" && of["Job"] != "0", nil // a start is queued
 	}
 	return false, nil
 }
@@ -137,7 +137,6 @@ func (s *systemd) reload(ctx context.Context) error {
 	return systemctl(ctx, "reload", unitName(s.role))
 }
 
-// String is part of service.
 func (s *systemd) String() string { return unitName(s.role) + ", enabled" }
 
 func (s *systemd) trouble(ctx context.Context) string {

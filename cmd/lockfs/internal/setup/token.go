@@ -12,7 +12,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// readToken reads the token from the argument or from [cli.JoinTokenVariable]. It returns nil if neither has one.
+// readToken reads the token from the argument or from [cli.JoinTokenVariable]. It returns nil without one.
 func readToken(args []string, stdin io.Reader) (*identity.Token, error) {
 	given := os.Getenv(cli.JoinTokenVariable)
 	if len(args) == 1 {
@@ -23,12 +23,12 @@ func readToken(args []string, stdin io.Reader) (*identity.Token, error) {
 	return cli.ReadToken(given, stdin)
 }
 
-// trusts tells of the authorities of a host which one a token is of.
+// trusts returns a function that reports whether a CA is the token's.
 func trusts(token *identity.Token) func(*x509.Certificate) bool {
 	return func(authority *x509.Certificate) bool { return identity.FingerprintOf(authority) == token.Authority }
 }
 
-// printTokens says what to type on the hosts that follow.
+// printTokens prints the commands for the next hosts.
 func printTokens(w io.Writer, tokens []*admin.Token) {
 	for _, t := range tokens {
 		hosts := "further server"
@@ -38,6 +38,6 @@ func printTokens(w io.Writer, tokens []*admin.Token) {
 		fmt.Fprintf(w, "\nOn each %s (%d at most, until %s):\n\n    lockfs up %s\n", hosts, t.Uses, t.Expires.Format(time.RFC3339), t.Token)
 	}
 	if len(tokens) > 0 {
-		fmt.Fprintln(w, "\nWhoever has one of these can join. More of them: lockfs token create --role server, or client")
+		fmt.Fprintln(w, "\nEvery host with a token can join: keep them secret. For more: lockfs token create --role server, or client")
 	}
 }

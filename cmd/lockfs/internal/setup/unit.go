@@ -8,7 +8,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// daemonOf is the command of the daemon for a role, and the name of its unit.
+// daemonOf returns the command of the daemon for a role, which is also in the name of its unit.
 func daemonOf(role identity.Role) string {
 	if role == identity.Client {
 		return "mount"
@@ -16,10 +16,10 @@ func daemonOf(role identity.Role) string {
 	return "server"
 }
 
-// unitName is the unit of systemd for a host in a role.
+// unitName returns the name of the unit for a role.
 func unitName(role identity.Role) string { return "lockfs-" + daemonOf(role) + ".service" }
 
-// commandOf is the command line of the daemon, after the program; its flags are variables of settingsFile.
+// commandOf returns the arguments of the daemon; its flags are variables in settingsFile.
 func commandOf(role identity.Role, mountDir string) []string {
 	if role == identity.Client {
 		return []string{daemonOf(role), mountDir}
@@ -27,9 +27,10 @@ func commandOf(role identity.Role, mountDir string) []string {
 	return []string{daemonOf(role)}
 }
 
-// unitText is the unit, for hosts and for packages. The unit is ready once the mount can be used, which may take as long as a quorum takes to
-// come. A reload has the newest program take over the mount. systemd signals the main process only, because the guard of the mount has to
-// outlive it. Whichever role the host has, the unit is lockfs.service too. A server starts once the file system of its data directory is mounted.
+// unitText returns the unit for hosts and packages. The unit is ready once the mount works, which may wait
+// for a quorum. On reload, the newest program takes over the mount. systemd signals the main process only,
+// because the guard of the mount has to outlive it. Each unit has the alias lockfs.service. A server starts
+// after the file system of its data directory is mounted.
 func unitText(role identity.Role, program, data string) string {
 	more, memory := "", "50%"
 	dependencies := ""
@@ -112,10 +113,10 @@ SystemCallErrorNumber=EPERM
 UMask=0022
 `
 
-// unitWord writes a word of a command line as systemd.service(5) reads it.
+// unitWord escapes a word of a command line for systemd.service(5).
 func unitWord(word string) string { return strings.ReplaceAll(unitPath(word), `$`, `$$`) }
 
-// unitPath writes a path of another setting.
+// unitPath escapes a path in another setting.
 func unitPath(path string) string {
 	escaped := strings.NewReplacer(`%`, `%%`, `\`, `\\`, `"`, `\"`).Replace(path)
 	if strings.ContainsAny(path, " \t'\"\\;") {

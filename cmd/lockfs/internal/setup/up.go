@@ -21,10 +21,10 @@ import (
 	"lockfs/fusefs/mountpoint"
 )
 
-// upPlan is what lockfs up was told.
+// upPlan are the options of lockfs up.
 type upPlan struct {
 	bootstrap bool
-	token     *identity.Token // nil: none was given
+	token     *identity.Token // nil: none given
 	nonvoter  bool
 	name      string
 	addr      string
@@ -35,14 +35,14 @@ type upPlan struct {
 	json      bool
 }
 
-// outcome is what lockfs up --json prints.
+// outcome is the output of lockfs up --json.
 type outcome struct {
 	Host    string         `json:"host"`
 	Role    string         `json:"role"` // server, client
 	Mount   string         `json:"mount"`
 	Data    string         `json:"data,omitempty"`    // of a server
 	Address string         `json:"address,omitempty"` // at which others reach a server
-	Changed bool           `json:"changed"`           // something was not as it should be
+	Changed bool           `json:"changed"`           // a step changed something
 	Tokens  []*admin.Token `json:"tokens,omitempty"`  // of a new cluster
 }
 
@@ -87,7 +87,7 @@ in the variable ` + cli.JoinTokenVariable + `.`,
 				return err
 			}
 			if plan.bootstrap && plan.token != nil {
-				return errors.New("--bootstrap makes a new cluster and a token lets into one: give one of them")
+				return errors.New("--bootstrap creates a cluster and TOKEN joins one: give one of them")
 			}
 			r := &report{w: cmd.OutOrStdout()}
 			if plan.json {
@@ -117,22 +117,22 @@ in the variable ` + cli.JoinTokenVariable + `.`,
 	return cmd
 }
 
-// run makes this host what the plan says, step by step. Each can be done again.
+// run makes this host match the plan, step by step. Each step can be repeated.
 func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
 	was, err := thisHost()
 	if err != nil {
 		return nil, err
 	}
 	if was == nil && p.token == nil && !p.bootstrap {
-		return nil, fmt.Errorf("this host is in no cluster: give a token, which `lockfs token create` makes on a server, " +
-			"or make a new cluster with --bootstrap")
+		return nil, fmt.Errorf("this host is in no cluster: give a token from `lockfs token create` on a server, " +
+			"or create a cluster with --bootstrap")
 	}
 	h, err := p.host(was)
 	if err != nil {
 		return nil, err
 	}
 	r.title("%s", h.describe())
-	if err := os.MkdirAll(filepath.Dir(settingsFile), 0o755); err != nil { // all users' commands read the mount points there
+	if err := os.MkdirAll(filepath.Dir(settingsFile), 0o755); err != nil { // commands of all users read the mount points there
 		return nil, err
 	}
 	if err := p.identify(ctx, r, was, h); err != nil {
@@ -155,12 +155,12 @@ func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
 		}
 	}
 	if done.Changed = r.changed; !r.changed {
-		r.title("all is as it should be")
+		r.title("everything is as it should be")
 	}
 	return done, nil
 }
 
-// host is this host as it is to be: as it was, but for what the plan says.
+// host returns this host with the changes of the plan.
 func (p *upPlan) host(was *host) (*host, error) {
 	h := &host{role: identity.Server, mount: defaultMount, data: defaultData}
 	var err error
@@ -177,13 +177,13 @@ func (p *upPlan) host(was *host) (*host, error) {
 		role = p.token.Role
 	}
 	if was != nil && (role != was.role || p.bootstrap && was.role != identity.Server) {
-		return nil, fmt.Errorf("this host is %s already: `lockfs leave` takes it out of its cluster", was.describe())
+		return nil, fmt.Errorf("this host is %s already: leave its cluster first with `lockfs leave`", was.describe())
 	}
 	if was != nil && p.name != "" && p.name != was.name {
-		return nil, fmt.Errorf("this host is called %s in its cluster: `lockfs leave` takes it out, and another name needs another token", was.name)
+		return nil, fmt.Errorf("this host is called %s in its cluster: run `lockfs leave`, and join under another name with a new token", was.name)
 	}
 	if p.nonvoter && (p.token == nil || role != identity.Server) {
-		return nil, errors.New("--nonvoter is for a server that comes in with a token; `lockfs member demote` takes the vote of one that has it")
+		return nil, errors.New("--nonvoter is for a server that joins with a token; `lockfs member demote` takes the vote of a member")
 	}
 	h.role = role
 	for value, given := range map[*string]string{&h.name: p.name, &h.mount: p.mount, &h.data: p.data} {
@@ -200,7 +200,7 @@ func (p *upPlan) host(was *host) (*host, error) {
 	}
 	if h.role == identity.Client {
 		if p.addr != "" || p.advertise != "" || p.data != "" {
-			return nil, errors.New("--addr, --advertise and --data are for servers, and this host only mounts")
+			return nil, errors.New("--addr, --advertise and --data are for servers, and this host is a client")
 		}
 		h.data = ""
 	} else if h.data, err = filepath.Abs(h.data); err != nil {
@@ -209,7 +209,7 @@ func (p *upPlan) host(was *host) (*host, error) {
 	return h, p.configure(h)
 }
 
-// configure writes down what the daemon is to be started with.
+// configure writes the settings of the daemon.
 func (p *upPlan) configure(h *host) error {
 	h.settings.set(roleVariable, h.role.String())
 	h.settings.set(nameVariable, h.name)
@@ -228,7 +228,7 @@ func (p *upPlan) configure(h *host) error {
 	switch {
 	case p.addr != "":
 		if host, port, err := net.SplitHostPort(p.addr); err != nil || host == "" || port == "" {
-			return fmt.Errorf("--addr %q: it is HOST:PORT", p.addr)
+			return fmt.Errorf("--addr %q: give HOST:PORT", p.addr)
 		}
 		h.settings.set(addrVariable, p.addr)
 	case h.settings.get(addrVariable) == "":
@@ -241,7 +241,7 @@ func (p *upPlan) configure(h *host) error {
 	return nil
 }
 
-// ownAddress is where the others reach this host, as far as it can tell.
+// ownAddress returns the address at which other hosts reach this one, if that can be determined.
 func (p *upPlan) ownAddress() (netip.Addr, error) {
 	if p.token != nil {
 		return addressTowards(p.token.Addresses[0])
@@ -253,7 +253,7 @@ func (p *upPlan) ownAddress() (netip.Addr, error) {
 	return onlyAddress(addresses)
 }
 
-// advertised is where others reach this server; empty for a client.
+// advertised returns the address at which others reach this server; empty for a client.
 func (h *host) advertised() string {
 	if address := h.settings.get(advertiseVariable); address != "" {
 		return address
@@ -261,8 +261,9 @@ func (h *host) advertised() string {
 	return h.settings.get(addrVariable)
 }
 
-// identify sees that this host has an identity: by a token, or as the first server of a cluster. A host that was set up as a server and
-// has no data of one has lost them. Its cluster may live, and must not get a second one beside it.
+// identify ensures that this host has an identity, from a token or as the first server of a cluster. A host
+// that was set up as a server but has no data has lost them. Its cluster may live, and must not get a second
+// one beside it.
 func (p *upPlan) identify(ctx context.Context, r *report, was, h *host) error {
 	credentials, err := identity.Load(h.identityDir())
 	none := errors.Is(err, identity.ErrNone)
@@ -270,28 +271,28 @@ func (p *upPlan) identify(ctx context.Context, r *report, was, h *host) error {
 	case none && p.token != nil:
 		return h.enrol(ctx, r, p.token)
 	case none && was != nil && h.role == identity.Server:
-		return fmt.Errorf("this host is %s, and its identity in %s is lost: on another server, `lockfs token create --role server --host %s` makes a token "+
-			"with which `lockfs up TOKEN` brings it back; or `lockfs leave` first, to make a new cluster", was.describe(), h.data, h.name)
+		return fmt.Errorf("this host is %s, but its identity in %s is lost: to bring it back, run `lockfs token create --role server --host %s` on another server "+
+			"and `lockfs up TOKEN` here; to create a new cluster, run `lockfs leave` first", was.describe(), h.data, h.name)
 	case p.bootstrap && (none || consensus.IsBootstrapping(h.data)):
 		return h.bootstrap(r)
 	case err != nil:
 		return err
 	}
 	if p.token != nil && !slices.ContainsFunc(credentials.Authorities(), trusts(p.token)) {
-		return fmt.Errorf("this host is in another cluster (authority %s) than the token is for (authority %s): "+
-			"`lockfs leave` takes it out of that", credentials.Signer().Short(), p.token.Authority.Short())
+		return fmt.Errorf("this host is in another cluster (CA %s) than the token (CA %s): "+
+			"leave that cluster first with `lockfs leave`", credentials.Signer().Short(), p.token.Authority.Short())
 	}
 	if name := credentials.Name(); name.Host != h.name || name.Role != h.role {
-		return fmt.Errorf("%s has the identity of %s, a %s: give that name with --name, or remove it", h.identityDir(), name.Host, name.Role)
+		return fmt.Errorf("%s has the identity of %s, a %s: give this name with --name, or remove the identity", h.identityDir(), name.Host, name.Role)
 	}
 	if p.token != nil && h.role == identity.Client && !h.isKnown(ctx, credentials.Servers()) {
-		return h.enrol(ctx, r, p.token) // it was revoked, or forgotten
+		return h.enrol(ctx, r, p.token) // revoked or forgotten
 	}
-	r.is("identity", "%s, authority %s", credentials.Name(), credentials.Signer().Short())
+	r.is("identity", "%s, CA %s", credentials.Name(), credentials.Signer().Short())
 	return nil
 }
 
-// isKnown tells whether a server answers to the identity of this host.
+// isKnown reports whether a server accepts the identity of this host.
 func (h *host) isKnown(ctx context.Context, servers []string) bool {
 	return h.askServers(ctx, servers, func(ctx context.Context, asked *cluster.Admin) error {
 		_, err := asked.Members(ctx)
@@ -299,11 +300,11 @@ func (h *host) isKnown(ctx context.Context, servers []string) bool {
 	}) == nil
 }
 
-// keep writes settings and unit, and sees that the daemon runs with them.
+// keep writes settings and unit, and restarts the daemon if they changed.
 func (h *host) keep(ctx context.Context, r *report, was *host) (service, error) {
 	if was != nil && (!slices.Equal(was.settings.lines, h.settings.lines) || h.lostMount(ctx)) {
 		if err := was.stopRunning(ctx, r); err != nil {
-			return nil, fmt.Errorf("the daemon has to be started anew: %w", err)
+			return nil, fmt.Errorf("restart the daemon: %w", err)
 		}
 	}
 	daemon, err := h.service()
@@ -344,7 +345,7 @@ func (h *host) keep(ctx context.Context, r *report, was *host) (service, error) 
 	}
 	switch {
 	case upgraded:
-		r.did("daemon", "%s; it goes on with the program that is there now", daemon)
+		r.did("daemon", "%s; it now runs the newest program", daemon)
 	case running && !installed:
 		r.is("daemon", "%s", daemon)
 	default:
@@ -353,7 +354,7 @@ func (h *host) keep(ctx context.Context, r *report, was *host) (service, error) 
 	return daemon, nil
 }
 
-// stopRunning is down if the daemon runs, which may be asked elsewhere than one with other settings.
+// stopRunning is down for a running daemon, which may have another socket with other settings.
 func (h *host) stopRunning(ctx context.Context, r *report) error {
 	daemon, err := h.service()
 	if err != nil {
@@ -366,7 +367,7 @@ func (h *host) stopRunning(ctx context.Context, r *report) error {
 	return h.down(ctx, r, false)
 }
 
-// lostMount tells of a server that goes on without its mount, as it does when somebody has unmounted that.
+// lostMount reports whether a server runs without its mount, for example after umount.
 func (h *host) lostMount(ctx context.Context) (lost bool) {
 	mounts, err := mountpoint.All()
 	if h.role != identity.Server || err != nil || slices.Contains(mounts, h.mount) {

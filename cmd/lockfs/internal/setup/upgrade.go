@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// upgrade has the daemon go on with the program that runs here, without an end to the mount. false: it runs that already, or one
-// from another place, where it looks for a newer one.
+// upgrade makes the daemon execute this program; the mount stays. It returns false if the daemon runs this
+// program already, or one at another path, where it looks for updates.
 func upgrade(ctx context.Context, daemon service) (upgraded bool, err error) {
 	pid, err := daemon.pid(ctx)
 	if err != nil || pid == 0 || !isOutdated(pid) {
@@ -24,13 +24,13 @@ func upgrade(ctx context.Context, daemon service) (upgraded bool, err error) {
 		select {
 		case <-time.After(look):
 		case <-ctx.Done():
-			return false, fmt.Errorf("the daemon goes on with the program that it was started with:\n%s", daemon.trouble(context.WithoutCancel(ctx)))
+			return false, fmt.Errorf("the daemon still runs the program with which it was started:\n%s", daemon.trouble(context.WithoutCancel(ctx)))
 		}
 	}
 	return true, nil
 }
 
-// isOutdated tells of a process whose program was replaced by this one.
+// isOutdated reports whether this program has replaced the file of a process's program.
 func isOutdated(pid int) bool {
 	exe := fmt.Sprintf("/proc/%d/exe", pid)
 	path, err := os.Readlink(exe)

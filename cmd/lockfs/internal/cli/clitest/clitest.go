@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asProgram makes a program of tests lockfs itself.
+// asProgram is the variable that makes a test binary lockfs.
 const asProgram = "LOCKFS_TEST_AS_PROGRAM"
 
-// Main is for the init of a package's tests: if this process is to be a program, it runs main and ends.
+// Main is for the init of a package's tests: if this process is to act as lockfs, it runs main and exits.
 func Main(main func()) {
 	if os.Getenv(asProgram) == "1" {
 		main()
@@ -24,13 +24,13 @@ func Main(main func()) {
 	}
 }
 
-// Outcome is how a program ended.
+// Outcome is the result of a program.
 type Outcome struct {
 	Stdout, Stderr string
 	Code           int
 }
 
-// ProgramNamed is a link of that name to the program.
+// ProgramNamed returns a link with that name to the program.
 func ProgramNamed(t testing.TB, name string) string {
 	t.Helper()
 	program, err := os.Executable()
@@ -40,9 +40,9 @@ func ProgramNamed(t testing.TB, name string) string {
 	return link
 }
 
-// Environment is what a program of [ProgramNamed] needs around it, with more variables NAME=VALUE.
+// Environment returns the environment for a program of [ProgramNamed], with more variables NAME=VALUE.
 func Environment(more ...string) []string {
-	// Built with -race, it would sleep for a second before it exits.
+	// With -race, a process sleeps for a second before it exits.
 	return append(append(os.Environ(), asProgram+"=1", "GORACE=atexit_sleep_ms=0"), more...)
 }
 

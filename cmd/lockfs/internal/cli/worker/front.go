@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// Grace is how long after a signal, or after the time that the work may take, the front waits for the worker.
+	// Grace is how long after a signal or the wait limit the front waits for the worker.
 	Grace = 5 * time.Second
-	// exitGrace is how long after its exit code the front waits for the end of the worker.
+	// exitGrace is how long the front waits for the end of the worker after its exit code.
 	exitGrace = 500 * time.Millisecond
-	// killGrace bounds how long the front waits for processes that it has killed.
+	// killGrace limits the wait for processes that the front has killed.
 	killGrace = 10 * time.Second
 )
 
-// Exit codes of the front's own, as timeout(1) has them, and of a shell for a signal.
+// Exit codes of the front, as of timeout(1), and the base for signals as in a shell.
 const (
 	exitFailed = 125
 	exitSignal = 128
@@ -42,9 +42,9 @@ var (
 
 // front is this process, beside its worker.
 type front struct {
-	name   string // for messages
+	name   string
 	stderr io.Writer
-	runs   bool // the worker runs a command
+	runs   bool
 
 	worker  *exec.Cmd
 	socket  *os.File
@@ -53,29 +53,30 @@ type front struct {
 	code    chan int
 	exited  chan struct{}
 
-	running bool           // the command runs now
-	ran     bool           // the command has ended
-	keeps   bool           // the lock stays: the worker reports success
-	first   syscall.Signal // the first signal that should end the command; 0: none
-	last    syscall.Signal // the last signal that was passed on
+	running bool
+	ran     bool
+	keeps   bool           // the worker reports success and the lock stays
+	first   syscall.Signal // first signal that should end the command; 0: none
+	last    syscall.Signal // last signal passed on
 	giveUp  <-chan time.Time
-	limit   limit // of the work, before the command runs
+	limit   limit // of the wait, before the command runs
 	late    <-chan time.Time
 }
 
-// report is a message of the worker, with the limit of one that has a limit.
+// report is a message of the worker, with its limit for waits.
 type report struct {
 	message message
 	limit   limit
 }
 
-// limit is how long the work may take, and the exit code if it takes longer.
+// limit is a time limit and the exit code after it.
 type limit struct {
 	time time.Duration
 	code int
 }
 
-// Run does the work of this program in a worker and returns the exit code. runs tells whether that runs a command.
+// Run runs this program in a worker and returns the exit code. runs reports whether the worker runs a
+// command.
 func Run(name string, runs bool) int {
 	f := &front{
 		name: name, stderr: os.Stderr, runs: runs,
@@ -84,7 +85,7 @@ func Run(name string, runs bool) int {
 	}
 	signal.Notify(f.signals, append(ending, others...)...)
 	if err := f.start(); err != nil {
-		fmt.Fprintf(f.stderr, "%s: cannot start the process that does the work: %v\n", name, err)
+		fmt.Fprintf(f.stderr, "%s: cannot start the worker process: %v\n", name, err)
 		return exitFailed
 	}
 	return f.await()
@@ -108,7 +109,7 @@ func (f *front) start() error {
 	}
 	if f.runs {
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // adopts the command if the worker is killed
-		// Signals to the group of this process reach the worker through this process only.
+		// Signals to the group of this process must reach the worker through this process only.
 		f.worker.SysProcAttr = &syscall.SysProcAttr{Setpgid: !HasTerminal()}
 	}
 	if err := f.worker.Start(); err != nil {
@@ -122,8 +123,8 @@ func (f *front) start() error {
 	return nil
 }
 
-// relayed has the front copy what the worker writes, so that a worker that hangs keeps no pipe open: what reads it would wait
-// too. A terminal is handed to the worker itself, as is what a command writes to.
+// relayed returns a writer through which the front copies the worker's output, so that a hanging worker keeps
+// no pipe open. The worker gets a terminal itself, and so does the output of a command.
 func relayed(file *os.File) io.Writer {
 	if _, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS); err == nil {
 		return file
@@ -181,7 +182,7 @@ func (f *front) passOn(s syscall.Signal) {
 	if s == syscall.SIGUSR1 || s == syscall.SIGUSR2 {
 		return
 	}
-	_ = f.worker.Process.Signal(syscall.SIGCONT) // a stopped process would not notice
+	_ = f.worker.Process.Signal(syscall.SIGCONT) // a stopped process would not react
 	if f.first == 0 {
 		f.first = s
 	}
@@ -202,13 +203,13 @@ func (f *front) hear(r report) {
 		f.running, f.giveUp, f.late, f.first = true, nil, nil, 0
 	case ended:
 		f.running, f.ran = false, true
-		if f.first != 0 { // it may have been meant for what follows
+		if f.first != 0 { // the signal may be for the worker's next step
 			f.giveUp = time.After(Grace)
 		}
 	}
 }
 
-// exit ends with the exit code of the worker, which mostly ends too.
+// exit returns the exit code of the worker, after a short wait for its end.
 func (f *front) exit(code int) int {
 	select {
 	case <-f.exited:
@@ -217,10 +218,10 @@ func (f *front) exit(code int) int {
 	return code
 }
 
-// workerExit ends as a worker did that did not report its exit code before.
+// workerExit ends like a worker that did not report an exit code.
 func (f *front) workerExit() int {
 	if f.told != nil {
-		for r := range f.told { // reported before the end
+		for r := range f.told {
 			f.hear(r)
 		}
 	}
@@ -237,42 +238,42 @@ func (f *front) workerExit() int {
 	switch {
 	case f.running:
 		killAll()
-		fmt.Fprintf(f.stderr, "%s: the process that held the lock was killed (%v); the command was killed too, and the lock may be held by others now\n", f.name, s)
-	case s == f.last || slices.Contains(ending, os.Signal(s)): // as it ends a process by default, also this one
+		fmt.Fprintf(f.stderr, "%s: the process that held the lock was killed (%v), and lockfs killed the command; another process may hold the lock now\n", f.name, s)
+	case s == f.last || slices.Contains(ending, os.Signal(s)): // end like a process without a handler
 		signal.Reset(s)
 		runtime.LockOSThread()
 		_ = syscall.Kill(os.Getpid(), s)
 		time.Sleep(exitGrace)
 	default:
-		fmt.Fprintf(f.stderr, "%s: the process that does the work was killed: %v\n", f.name, s)
+		fmt.Fprintf(f.stderr, "%s: the worker process was killed: %v\n", f.name, s)
 	}
 	return exitSignal + int(s)
 }
 
-// abandon ends without the worker, which goes on in the background.
+// abandon exits without the worker, which goes on in the background.
 func (f *front) abandon() int {
 	if f.keeps {
-		fmt.Fprintf(f.stderr, "%s: the lock is acquired, but its file system does not answer\n", f.name)
+		fmt.Fprintf(f.stderr, "%s: the lock is acquired, but its file system does not respond\n", f.name)
 		return 0
 	}
-	leaves := "a lock that is acquired after this is given back"
+	leaves := "a lock acquired later is released"
 	if f.ran {
-		leaves = "the lock is not released until it does"
+		leaves = "the lock is released when it responds again"
 	}
-	fmt.Fprintf(f.stderr, "%s: interrupted by signal: %v: the file system does not answer; %s\n", f.name, f.first, leaves)
+	fmt.Fprintf(f.stderr, "%s: interrupted by signal: %v: the file system does not respond; %s\n", f.name, f.first, leaves)
 	return exitSignal + int(f.first)
 }
 
-// abandonLate is abandon for work that takes longer than it may.
+// abandonLate is abandon after the wait limit.
 func (f *front) abandonLate() int {
 	if f.keeps {
 		return f.abandon()
 	}
-	fmt.Fprintf(f.stderr, "%s: the wait of %v is over, and the file system does not answer; a lock that is acquired after this is given back\n", f.name, f.limit.time)
+	fmt.Fprintf(f.stderr, "%s: the wait of %v is over, and the file system does not respond; a lock acquired later is released\n", f.name, f.limit.time)
 	return f.limit.code
 }
 
-// killAll kills what the command has started. The kernel has made these processes children of this one.
+// killAll kills the processes of the command, which the kernel has made children of this one.
 func killAll() {
 	for deadline := time.Now().Add(killGrace); time.Now().Before(deadline); time.Sleep(pollInterval) {
 		processes := process.Descendants(os.Getpid())
@@ -286,7 +287,7 @@ func killAll() {
 	}
 }
 
-// Reap takes note of the end of processes that this one has adopted, but not of one that another goroutine waits for.
+// Reap waits for adopted processes that have ended, except one that another goroutine waits for.
 func Reap(except int) {
 	for _, pid := range process.Children(os.Getpid()) {
 		if pid != except {

@@ -4,10 +4,10 @@ package worker
 type message byte
 
 const (
-	mayKeep message = iota + 1 // worker: a lock was acquired, is the front still there?
-	keep                       // front: it is
-	running                    // worker: a command runs under the lock; it decides when to end
-	ended                      // worker: that command has ended
+	mayKeep message = iota + 1 // worker: a lock was acquired; asks whether the front is still there
+	keep                       // front: yes
+	running                    // worker: a command runs under the lock and receives the signals
+	ended                      // worker: the command has ended
 	exits                      // worker: the next byte is its exit code
-	waits                      // worker: the next byte is the exit code of a wait that was too long, the next 8 bytes its limit in nanoseconds
+	waits                      // worker: the next byte is the exit code for a timeout, the next 8 bytes are the limit in nanoseconds
 )

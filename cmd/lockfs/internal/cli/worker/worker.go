@@ -17,27 +17,27 @@ import (
 	"lockfs/cluster/process"
 )
 
-// variable tells a process that it is a worker: PID:NAME of the process that started the front and of the program.
+// variable marks a worker: PID:NAME with the parent of the front and the name of the program.
 const variable = "LOCKFS_WORKER"
 
 // frontFD is the worker's end of the socket.
 const frontFD = 3
 
-// comm is the process name of a worker. It differs from the program's, so that killall(1) by that name leaves the worker to end
-// the command that it runs.
+// comm is the process name of a worker. It differs from the program's, so that killall(1) spares the worker,
+// which ends its command.
 const comm = "lockfs-worker"
 
-// ErrNoFront is the front's end, by SIGKILL or because it gave up.
-var ErrNoFront = errors.New("the process that started this one is gone")
+// ErrNoFront is the error of a worker without its front, which was killed or gave up.
+var ErrNoFront = errors.New("the process that started this command is gone")
 
-// Worker is this process, if it is one.
+// Worker is this process as a worker.
 type Worker struct {
-	Name   string // under which the program was started
-	caller int    // pid of the process that started the front
+	Name   string // name of the program
+	caller int    // parent of the front
 
 	front *os.File
 	gone  chan struct{} // closed when the front is gone
-	kept  chan struct{} // holds one: the front's answer to mayKeep
+	kept  chan struct{} // receives the front's answer to mayKeep
 
 	mu sync.Mutex // serializes messages
 }
@@ -58,12 +58,12 @@ func find() *Worker {
 	pid, err := strconv.Atoi(caller)
 	kind, errSocket := unix.GetsockoptInt(frontFD, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil || errSocket != nil || kind != unix.SOCK_STREAM {
-		return nil // the variable is not the front's
+		return nil // the variable is inherited
 	}
 	unix.CloseOnExec(frontFD)
-	_ = unix.SetNonblock(frontFD, true) // so that os.File can wait for it
+	_ = unix.SetNonblock(frontFD, true) // for os.File
 	_ = os.WriteFile("/proc/self/comm", []byte(comm), 0)
-	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // without its front it still has a lock to give back
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // a worker without its front still has to release a lock
 	w := &Worker{
 		Name: name, caller: pid, front: os.NewFile(frontFD, "front"),
 		gone: make(chan struct{}), kept: make(chan struct{}, 1),
@@ -109,8 +109,8 @@ func (w *Worker) IsOrphan() bool {
 	}
 }
 
-// Keep asks the front whether a lock that was just acquired is still wanted. It returns [ErrNoFront] if the front is gone: the
-// caller has seen the command fail. After nil, the front waits for the exit code.
+// Keep asks the front whether a lock that was just acquired is still wanted. It returns [ErrNoFront] if the
+// front is gone, because the caller has seen the command fail. After nil, the front waits for the exit code.
 func (w *Worker) Keep() error {
 	if w == nil {
 		return nil
@@ -124,29 +124,28 @@ func (w *Worker) Keep() error {
 	}
 }
 
-// Waits tells the front for how long the work may take until the command that it is for runs or the process ends. If it takes [Grace]
-// longer, the front exits with a code and without the worker.
+// Waits tells the front the time limit until the command runs or the process ends. [Grace] after the limit,
+// the front exits with a code and without the worker.
 func (w *Worker) Waits(limit time.Duration, code int) {
 	if w != nil {
 		w.send(binary.BigEndian.AppendUint64([]byte{byte(waits), byte(code)}, uint64(limit))...)
 	}
 }
 
-// Runs tells the front that a command runs, so that signals are the command's and do not end the front.
+// Runs tells the front that a command runs and receives the signals.
 func (w *Worker) Runs() {
 	if w != nil {
 		w.send(byte(running))
 	}
 }
 
-// Ran tells the front that the command has ended.
 func (w *Worker) Ran() {
 	if w != nil {
 		w.send(byte(ended))
 	}
 }
 
-// Exit ends the process. The front gets the exit code first, since the process may be unable to end.
+// Exit ends the process. The front gets the exit code first, because the end may hang.
 func (w *Worker) Exit(code int) {
 	if w != nil {
 		w.send(byte(exits), byte(code))
@@ -154,7 +153,7 @@ func (w *Worker) Exit(code int) {
 	os.Exit(code)
 }
 
-// CallerPID returns the pid of the process that started this program, 0 if it is in another pid namespace.
+// CallerPID returns the PID of the process that started this program; 0 in another PID namespace.
 func CallerPID() int {
 	if w := Current(); w != nil {
 		return w.caller
@@ -162,7 +161,7 @@ func CallerPID() int {
 	return os.Getppid()
 }
 
-// environment is a worker's. The mark is also for all that it starts.
+// environment returns the environment of a worker. Its child processes inherit the mark.
 func environment(name string, runs bool) []string {
 	with := append(os.Environ(), fmt.Sprintf("%s=%d:%s", variable, os.Getppid(), name))
 	if runs {
@@ -182,5 +181,5 @@ func HasTerminal() bool {
 	return true
 }
 
-// pollInterval is between two looks at processes whose end nothing reports.
+// pollInterval is the interval between checks for processes that end without notification.
 const pollInterval = 5 * time.Millisecond

@@ -123,7 +123,7 @@ func TestTheFrontEndsWithoutItsWorker(t *testing.T) {
 		hangs := start(t, "hang", file)
 		require.NoError(t, hangs.Process.Signal(s))
 		if s == syscall.SIGTERM {
-			hangs.end(t, exitSignal+int(s), "interrupted by signal: terminated: the file system does not answer; a lock that is acquired after this is given back")
+			hangs.end(t, exitSignal+int(s), "interrupted by signal: terminated: the file system does not respond; a lock acquired later is released")
 		}
 		require.Eventually(t, func() bool {
 			content, _ := os.ReadFile(file)
@@ -136,7 +136,7 @@ func TestTheFrontEndsWithoutItsWorker(t *testing.T) {
 func TestTheFrontEndsWithoutAWorkerThatWaitsForTooLong(t *testing.T) {
 	waits := start(t, "wait")
 	began := time.Now()
-	waits.end(t, 76, "lockfs: the wait of 1ms is over, and the file system does not answer; a lock that is acquired after this is given back")
+	waits.end(t, 76, "lockfs: the wait of 1ms is over, and the file system does not respond; a lock acquired later is released")
 	require.GreaterOrEqual(t, time.Since(began), Grace-time.Second)
 }
 
@@ -151,6 +151,6 @@ func TestTheFrontKillsWhatItsWorkerLeaves(t *testing.T) {
 	require.NotEmpty(t, process.MarkOf(processes[0]))
 	require.True(t, process.IsMarked(processes[1], process.MarkOf(processes[0])))
 	require.NoError(t, unix.Kill(processes[0], unix.SIGKILL))
-	front.end(t, exitSignal+int(unix.SIGKILL), "the command was killed too")
+	front.end(t, exitSignal+int(unix.SIGKILL), "lockfs killed the command")
 	require.True(t, unix.Kill(processes[1], 0) != nil || process.Exiting(processes[1]))
 }
