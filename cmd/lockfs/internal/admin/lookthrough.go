@@ -9,7 +9,7 @@ import (
 	"lockfs/fusefs/mountpoint"
 )
 
-// whoSees is part of the help of commands that list locks.
+// whoSees is part of the help of listing commands.
 const whoSees = `root asks the servers and sees everything. Other users see the locks that they
 could stat; of a lock that they could not read, only its path and age. They ask
 the mount of the working directory (or of PATH), else the only mount of the

@@ -153,7 +153,7 @@ give --force.`,
 	return cmd
 }
 
-// memberChange is a command that changes the members or their votes.
+// memberChange is a command for changes of the members or their votes.
 type memberChange struct {
 	Use, Short, Long, Example string
 

@@ -114,7 +114,7 @@ func findVictim(path string) (*victim, error) {
 	return &victim{path: path, root: root, below: below, directory: directory}, nil
 }
 
-// Removal returns the command that removes a lock even if it is held.
+// Removal returns the command to remove a lock even if it is held.
 func Removal(path string) string {
 	if _, err := findVictim(path); err == nil || errors.Is(err, unix.ENOENT) { // the name may be missing for a moment
 		return "lockfs rm --force " + argument(path)
@@ -122,7 +122,7 @@ func Removal(path string) string {
 	return "rm " + argument(path)
 }
 
-// argument returns a path as an argument that no program takes for a flag.
+// argument returns a path as an argument, never as a flag.
 func argument(path string) string {
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path

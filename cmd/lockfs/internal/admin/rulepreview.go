@@ -13,7 +13,7 @@ import (
 // shownFits is the number of names that `lockfs rule set` lists before it only counts.
 const shownFits = 20
 
-// previewRule lists the existing names that match a rule with the rule's effect on each, and returns how many
+// previewRule lists the existing names matching a rule with the rule's effect on each, and returns how many
 // the rule removes.
 func previewRule(ctx context.Context, admin *cluster.Admin, r *storepb.Rule, w io.Writer) (removed int, err error) {
 	fits := 0

@@ -24,7 +24,7 @@ type TokenPlan struct {
 	Host       string        // the only host that may use the token, even with another key; empty: any new host
 	TTL        time.Duration // by cluster time
 	Uses       uint32
-	SquashRoot bool // treat root of the host as nobody
+	SquashRoot bool // on a client host
 }
 
 // Token is an element of the output of `lockfs token list --json`. The output of `lockfs token create --json`

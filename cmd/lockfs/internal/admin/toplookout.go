@@ -56,7 +56,7 @@ func (l *lookout) look(ctx context.Context) desk {
 	return d
 }
 
-// bannerOf returns the part of the banner that comes from the members' status.
+// bannerOf returns the part of the banner from the members' status.
 func bannerOf(status *clusterStatus) page.Banner {
 	banner := page.Banner{Leader: status.Leader, Term: status.Term, Health: status.Health}
 	if status.Insecure {
@@ -65,7 +65,7 @@ func bannerOf(status *clusterStatus) page.Banner {
 	return banner
 }
 
-// ask requests data that only the leader has.
+// ask requests data of the leader.
 func (d *desk) ask(ctx context.Context, admin *cluster.Admin, nodes []cluster.NodeStatus) error {
 	result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListHosts{ListHosts: &storepb.ListHosts{}}})
 	if err != nil {

@@ -41,7 +41,7 @@ func (m *top) text() string {
 	return strings.Join(append(lines, "q quit  tab views  / narrow  j k scroll"), "\n")
 }
 
-// chosen returns the rows that match the filter.
+// chosen returns the rows matching the filter.
 func (m *top) chosen() [][]string {
 	words := strings.Fields(strings.ToLower(m.words))
 	return slices.DeleteFunc(views[m.view].rows(&m.seen), func(row []string) bool {
@@ -50,7 +50,7 @@ func (m *top) chosen() [][]string {
 	})
 }
 
-// room returns the number of rows that fit on the screen.
+// room returns the number of visible rows.
 func (m *top) room() int { return max(1, m.height-len(m.banner())-3) }
 
 // banner returns the lines above all views.

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Daemon is the description that a daemon serves on its debug socket.
+// Daemon is the description of a daemon on its debug socket.
 type Daemon struct {
 	Kind    string `json:"kind"` // server, mount or dev
 	Of      string `json:"of"`   // name of the server, or directory of the mount

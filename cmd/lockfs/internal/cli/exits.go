@@ -17,7 +17,7 @@ import (
 	"lockfs/formats/tower"
 )
 
-// ExitWithoutCluster is the exit code of `lockfs server` for a data directory that belongs to no cluster.
+// ExitWithoutCluster is the exit code of `lockfs server` for a data directory without a cluster.
 const ExitWithoutCluster = 4
 
 // Exit codes of the commands that acquire, release and inspect locks by a protocol; [Endings] describes them.
@@ -81,7 +81,7 @@ func ExitHelp(codes ...int) string {
 	return "Exit codes:\n\n  0      done\n" + ExitRows(append(codes, ExitFailed, ExitSignal))
 }
 
-// RunExitHelp is ExitHelp for a command that runs another command.
+// RunExitHelp is ExitHelp for commands running another command.
 func RunExitHelp(codes ...int) string {
 	return "The exit code is the command's own, or 128+N if signal N ended it. But if the command was not run, or with 124,\n" +
 		"it is\n\n" + ExitRows(append(codes, ExitBlocked, ExitTimedOut, ExitLost, ExitFailed, ExitCannotRun, ExitNotFound, ExitSignal))
@@ -133,7 +133,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return Failed(WrongFlag(cmd, err))
 }
 
-// interruption is the cause of a context that a signal has ended.
+// interruption is the cause of a context ended by a signal.
 type interruption struct{ signal syscall.Signal }
 
 func (i *interruption) Error() string { return "interrupted by signal: " + i.signal.String() }

@@ -110,7 +110,7 @@ func isServed(socket string) bool {
 	return err == nil
 }
 
-// ofOneCluster returns the daemons that answer. It fails if they belong to several clusters.
+// ofOneCluster returns the daemons with a reply. It fails if they belong to several clusters.
 func ofOneCluster(ctx context.Context, sockets []string) ([]string, error) {
 	clusters, failed := make([]string, len(sockets)), make([]error, len(sockets))
 	var asking sync.WaitGroup

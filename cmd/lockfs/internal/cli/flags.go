@@ -45,13 +45,13 @@ func FlagsFromEnvironment(cmd *cobra.Command) error {
 	return failed
 }
 
-// DetachedVariable marks a process that is detached from the terminal.
+// DetachedVariable marks a process detached from the terminal.
 const DetachedVariable = "LOCKFS_DETACHED"
 
-// UnattendedVariable marks a daemon that is not restarted after a crash.
+// UnattendedVariable marks a daemon without restart after a crash.
 const UnattendedVariable = "LOCKFS_UNATTENDED"
 
-// SupervisedVariable marks a daemon that a supervisor such as systemd restarts after a crash.
+// SupervisedVariable marks a daemon with a supervisor such as systemd for the restart after a crash.
 const SupervisedVariable = "LOCKFS_SUPERVISED"
 
 // LogFlags are the flags for logs.
@@ -101,7 +101,7 @@ func DefaultAddresses() []string {
 	return []string{DefaultAddress, DefaultHTTPAddress, DefaultForrstAddress}
 }
 
-// ClusterFlags are the connection flags of commands that ask a cluster. The default is the daemon of this
+// ClusterFlags are the connection flags of cluster commands. The default is the daemon of this
 // host (see Find).
 type ClusterFlags struct {
 	Servers  []string

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Progress returns a function that shows the progress of a transfer longer than a second; nil without a
+// Progress returns a function to show the progress of a transfer longer than a second; nil without a
 // terminal.
 func Progress(to io.Writer) func(done, all int64) {
 	if !IsTerminal(to) {

@@ -105,7 +105,7 @@ func (b *background) reload(ctx context.Context) error {
 	return ignoreGone(unix.PidfdSendSignal(int(b.process.Fd()), unix.SIGHUP, nil, 0))
 }
 
-// find finds a daemon that another process started, and keeps it: it may run for a while after its socket is
+// find finds a daemon started by another process, and keeps it: it may run for a while after its socket is
 // gone. During an upgrade or a restart the socket has no listener, but the mount has a guard; find then waits
 // for the daemon.
 func (b *background) find(ctx context.Context) (there bool, err error) {
@@ -213,7 +213,7 @@ func awaitExit(ctx context.Context, process int, limit time.Duration) (ended boo
 	return false, nil
 }
 
-// listener returns the process that listens on a socket, or 0.
+// listener returns the listener on a socket, or 0.
 func listener(socket string) (pid int, err error) {
 	conn, err := net.Dial("unix", socket)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) {

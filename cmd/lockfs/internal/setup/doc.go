@@ -1,4 +1,4 @@
-// Package setup has the commands that add this host to a cluster and remove it: `lockfs up`, `down` and
+// Package setup has the commands to add this host to a cluster and to remove it: `lockfs up`, `down` and
 // `leave`. They write its identity and settings, run its daemon by systemd or in the background, and check
 // that the mount works.
 package setup

@@ -64,8 +64,8 @@ is back. --force stops it all the same.`,
 	return cmd
 }
 
-// checkNotNeeded returns an error if this server runs, the cluster works, and calls of other hosts would fail without it. A daemon that does
-// not answer is no reason to keep it.
+// checkNotNeeded returns an error if this server runs, the cluster works, and calls of other hosts would fail
+// without it. A daemon without a reply can be stopped.
 func (h *host) checkNotNeeded(ctx context.Context) (needed error) {
 	if h.role != identity.Server {
 		return nil
@@ -181,7 +181,7 @@ func (h *host) mounted() (bool, error) {
 	return slices.Contains(mounts, h.mount), err
 }
 
-// inUseError lists the programs that use a mount.
+// inUseError lists the users of a mount.
 type inUseError struct {
 	dir   string
 	users []mountpoint.User

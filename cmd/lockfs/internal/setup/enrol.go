@@ -45,7 +45,7 @@ func (h *host) join(ctx context.Context, token *identity.Token) (*identity.Crede
 	return identity.Load(h.identityDir())
 }
 
-// requireNoData refuses the data directory of a server that has left its cluster.
+// requireNoData refuses the data directory of a server after it has left its cluster.
 func (h *host) requireNoData() error {
 	if !consensus.HasIdentity(h.data) {
 		return nil

@@ -58,7 +58,7 @@ func (h *host) socket() string {
 	return cli.MountSocket(h.mount)
 }
 
-// service returns the service that runs the daemon.
+// service returns the service of the daemon.
 func (h *host) service() (service, error) {
 	program, err := os.Executable()
 	if err != nil {

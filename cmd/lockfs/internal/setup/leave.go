@@ -100,7 +100,7 @@ func (h *host) outstanding() string {
 	return "lockfs host revoke " + h.name
 }
 
-// resign removes this host from the cluster. A host without an identity has done that.
+// resign removes this host from the cluster. A host without an identity has left already.
 func (p *leavePlan) resign(ctx context.Context, r *report, h *host) error {
 	credentials, err := identity.Load(h.identityDir())
 	if errors.Is(err, identity.ErrNone) {
@@ -127,7 +127,7 @@ func (p *leavePlan) resign(ctx context.Context, r *report, h *host) error {
 	})
 }
 
-// askToBeOut sends a request that ends this host's rights. The connection may end before the reply. The
+// askToBeOut sends a request to end this host's rights. The connection may end before the reply. The
 // servers then refuse this host, which counts as success.
 func (h *host) askToBeOut(ctx context.Context, servers []string, question func(context.Context, *cluster.Admin) error) error {
 	ctx, cancel := context.WithCancel(ctx)

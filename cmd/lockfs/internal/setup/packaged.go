@@ -11,7 +11,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// UnitsCommand writes the units that lockfs up installs unless a package has installed them.
+// UnitsCommand writes the units of lockfs up unless a package has installed them.
 func UnitsCommand() *cobra.Command {
 	program := ""
 	cmd := &cobra.Command{

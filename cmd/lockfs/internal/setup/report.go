@@ -25,13 +25,13 @@ func (r *report) title(format string, args ...any) {
 	fmt.Fprintf(r.w, "lockfs: "+format+"\n", args...)
 }
 
-// did prints a step that changed something.
+// did prints a step with a change.
 func (r *report) did(what, format string, args ...any) {
 	r.changed = true
 	r.is(what, format, args...)
 }
 
-// is prints a step that changed nothing.
+// is prints a step without a change.
 func (r *report) is(what, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

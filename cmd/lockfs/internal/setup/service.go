@@ -10,7 +10,7 @@ import (
 
 // service runs the daemon of this host: systemd if it runs, else a background process.
 type service interface {
-	// install makes the daemon start with the host, if possible, and reports whether that is new.
+	// install makes the daemon start with the host, if possible, and reports whether it was missing.
 	install() (changed bool, err error)
 
 	// start starts it now and with the host.
@@ -28,7 +28,7 @@ type service interface {
 	// pid returns the process of the daemon, or 0.
 	pid(ctx context.Context) (int, error)
 
-	// reload makes the process execute the newest program, and does not wait for that. The mount stays.
+	// reload makes the process execute the newest program, without waiting. The mount stays.
 	reload(ctx context.Context) error
 
 	// String returns a description for the user.
@@ -43,7 +43,7 @@ const (
 	stopTime = 30 * time.Second
 	// upgradeLimit is the time limit for an upgrade, with the check that the new program can take over.
 	upgradeLimit = 30 * time.Second
-	// look is the interval of polling.
+	// look is the polling interval.
 	look = 100 * time.Millisecond
 )
 

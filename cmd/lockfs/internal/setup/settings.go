@@ -20,13 +20,13 @@ const settingsHead = `# Settings of lockfs on this host, written by "lockfs up",
 # "lockfs mount" can be set here: --max-bytes as LOCKFS_MAX_BYTES. Apply changes with "lockfs down" and "lockfs up".
 `
 
-// Variables of settingsFile that are not flags.
+// Variables of settingsFile without a flag.
 const (
 	roleVariable  = cli.RoleVariable
 	mountVariable = cli.MountVariable // a flag of lockfs server, the argument of lockfs mount
 )
 
-// Variables that are flags of the daemon.
+// Variables for flags of the daemon.
 const (
 	nameVariable      = "LOCKFS_NAME"
 	dataVariable      = "LOCKFS_DATA"

@@ -23,7 +23,7 @@ func readToken(args []string, stdin io.Reader) (*identity.Token, error) {
 	return cli.ReadToken(given, stdin)
 }
 
-// trusts returns a function that reports whether a CA is the token's.
+// trusts returns a function to report whether a CA is the token's.
 func trusts(token *identity.Token) func(*x509.Certificate) bool {
 	return func(authority *x509.Certificate) bool { return identity.FingerprintOf(authority) == token.Authority }
 }

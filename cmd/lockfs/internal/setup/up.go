@@ -241,7 +241,7 @@ func (p *upPlan) configure(h *host) error {
 	return nil
 }
 
-// ownAddress returns the address at which other hosts reach this one, if that can be determined.
+// ownAddress returns the address at which other hosts reach this one, if known.
 func (p *upPlan) ownAddress() (netip.Addr, error) {
 	if p.token != nil {
 		return addressTowards(p.token.Addresses[0])

@@ -218,7 +218,7 @@ func (f *front) exit(code int) int {
 	return code
 }
 
-// workerExit ends like a worker that did not report an exit code.
+// workerExit ends like a worker without an exit code.
 func (f *front) workerExit() int {
 	if f.told != nil {
 		for r := range f.told {

@@ -153,7 +153,7 @@ func (w *Worker) Exit(code int) {
 	os.Exit(code)
 }
 
-// CallerPID returns the PID of the process that started this program; 0 in another PID namespace.
+// CallerPID returns the PID of the parent of this program; 0 in another PID namespace.
 func CallerPID() int {
 	if w := Current(); w != nil {
 		return w.caller
@@ -181,5 +181,5 @@ func HasTerminal() bool {
 	return true
 }
 
-// pollInterval is the interval between checks for processes that end without notification.
+// pollInterval is the interval between checks for processes ending without notification.
 const pollInterval = 5 * time.Millisecond
