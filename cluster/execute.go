@@ -8,6 +8,7 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/lease"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore"
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -124,11 +125,6 @@ func (n *Node) query(
 		_ = n.fsm.WaitFor(wait, func(ns *namespace.Namespace) bool { return ns.LastEvent() > events.GetAfter() })
 		cancel()
 	}
-	if change := query.GetAwaitChange(); change != nil {
-		wait, cancel := context.WithTimeout(ctx, changeWait)
-		_ = n.fsm.WaitFor(wait, func(ns *namespace.Namespace) bool { return ns.Changed(change) })
-		cancel()
-	}
 	if !confirmed && (wanted.Session != 0 || !n.hasApplied(query.GetSince())) {
 		if err := n.readIndex.confirm(ctx); err != nil {
 			return nil, grantedLease{}, notAnswered(err)
@@ -175,9 +171,6 @@ func mayCommand(cmd *storepb.Command) string {
 	return ""
 }
 
-// changeWait is how long a query waits for a change. It is below rpc.AttemptTimeout.
-const changeWait = time.Second
-
 // awaitLock returns the state of a lock request. A lock is committed; any other answer needs a quorum
 // round: a mount that knows of an end from a newer leader would wait for ever if a deposed one said
 // "waiting".
@@ -195,4 +188,45 @@ func (n *Node) awaitLock(ctx context.Context, term ids.Term, request *storepb.Aw
 		err = n.leaseGate.waitAllRevoked(n.ctx)
 	}
 	return result, notAnswered(err)
+}
+
+// EndedWaits is part of rpc.Node.
+func (n *Node) EndedWaits(ctx context.Context, req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error) {
+	question := &raftstore.WaitsQuestion{
+		Session: ids.Session(req.GetSession()), After: ids.Index(req.GetAfter()), Names: namespace.NameFilter(req.GetNames()),
+		NamesAfter: ids.Index(req.GetNamesAfter()), Events: req.GetEvents(), LastEvent: req.GetLastEvent(),
+	}
+	if _, err := n.identityCheck.checkSession(rpc.CallerOf(ctx), question.Session); err != nil {
+		return nil, err
+	}
+	if !question.Names.IsValid() {
+		return nil, &rpc.RefusedError{Result: n.malformed("the names waited for are no filter of a known size")}
+	}
+	term, leader := n.leadership.await(ctx)
+	if term == 0 {
+		return &clusterpb.EndedWaitsReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
+	}
+	waiting, cancel := n.waits.begin(ctx, question.Session)
+	defer cancel()
+	waits, err := n.fsm.EndedWaits(waiting, question)
+	if err == nil && !n.stillLeads(term) {
+		err = errNoQuorum // see leaseGate.query
+	}
+	if err == nil && len(waits.Granted)+len(waits.Names) > 0 {
+		err = n.leaseGate.waitAllRevoked(n.ctx)
+	}
+	if err != nil {
+		return &clusterpb.EndedWaitsReply{Outcome: outcomeOf(notAnswered(err))}, nil
+	}
+	return &clusterpb.EndedWaitsReply{
+		Index: uint64(waits.Index), Whole: waits.Whole, Waiting: waits.Waiting, Granted: numbersOf(waits.Granted), Ended: numbersOf(waits.Ended),
+		Names: numbersOf(waits.Names), Missed: waits.Missed, LastEvent: waits.LastEvent,
+	}, nil
+}
+
+func numbersOf[N ~uint64](list []N) (numbers []uint64) {
+	for _, number := range list {
+		numbers = append(numbers, uint64(number))
+	}
+	return numbers
 }

@@ -41,6 +41,7 @@ type Node struct {
 	sessions        *sessions
 	leaseRenewals   *leaseRenewals
 	questions       *releaseQuestions
+	waits           *waitQuestions
 	joiner          *joiner
 	remover         *remover
 	promoter        *promoter

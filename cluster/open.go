@@ -170,7 +170,7 @@ func (n *Node) assemble() {
 		ctx:           n.ctx, deadlines: newSessionDeadlines(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
 		readIndex: n.readIndex, clock: n.clock, proposer: n.proposer, clones: newClones(n.fsm, n.proposer, n.logger), rosters: new(rosters), logger: n.logger,
 	}
-	n.questions = newReleaseQuestions()
+	n.questions, n.waits = newReleaseQuestions(), newWaitQuestions()
 	n.leaseRenewals = newLeaseRenewals(n.ctx, n.leaseGate.table, n.leadership, n.readIndex, n.identityCheck)
 	dialer := &dialer{n.dir.ID, n.raft, n.connections()}
 	n.addressBook = &addressBook{raft: n.raft, members: n.members, dialer: dialer, logger: n.logger}

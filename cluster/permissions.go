@@ -80,7 +80,7 @@ var permissions = struct {
 		"list_processes":      forMounts,
 		"await_lock":          forMounts,
 		"test_lock":           forMounts,
-		"await_change":        forMounts,
+		"test_change":         forMounts,
 		"get_cluster":         forUsers,
 		"list_authorities":    forUsers, // without their keys
 		"list_tokens":         forServers,

@@ -27,7 +27,7 @@ var (
 	mountsMay = []string{
 		"KeepAlive", "Lease", "Removals", "AwaitRelease", "ReleaseQuestions", "EndedWaits", "Probe",
 		"query ", "query lookup", "query get_attr", "query read", "query read_dir", "query get_xattrs", "query get_lock", "query list_processes",
-		"query await_lock", "query test_lock", "query await_change", "query list_quotas",
+		"query await_lock", "query test_lock", "query test_change", "query list_quotas",
 		"command ", "command create", "command link", "command unlink", "command rename", "command set_attr", "command set_content",
 		"command set_xattr", "command remove_xattr", "command pin", "command unpin", "command open_session", "command close_session",
 		"command cancel", "command process_gone", "command take_lock", "command drop_locks", "command interrupt_lock",

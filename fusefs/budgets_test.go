@@ -2,11 +2,14 @@ package fusefs
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/serve"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -134,6 +138,83 @@ func TestQueuedCallsAreHandedOver(t *testing.T) {
 	require.Len(t, begun, calls-len(h.given))
 	m.takeOver(t, h, Limits{})
 	done()
+}
+
+// patient answers for attributes once the caller is known to be gone.
+type patient struct {
+	*session
+	is    atomic.Bool
+	asked chan struct{}
+}
+
+func (p *patient) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
+	if query.GetGetAttr() == nil || !p.is.Load() {
+		return p.session.Query(ctx, query)
+	}
+	p.asked <- struct{}{}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestInterruptionsOfQueuedCallsAreHandedOver: the kernel tells of the first signal of a caller only, and the process that goes on has to know
+// that it is to look whether the caller is killed.
+func TestInterruptionsOfQueuedCallsAreHandedOver(t *testing.T) {
+	ops, dir := &patient{session: newCluster().open(), asked: make(chan struct{}, 1)}, t.TempDir()
+	require.NoError(t, syscall.Chmod(filepath.Dir(dir), 0o755))
+	m := mountAt(t, dir, ops, Options{Budgets: NewBudgets(Limits{CallsPerUser: 1})})
+	begun, open := slowNames(ops.session)
+	defer open()
+	_, lines := startAs(t, 1000, dir, "python3", "-c", statMany, "slow", "1")
+	eventually(t, "it is looked up", func() bool { return len(begun) == 1 })
+	caller, _ := startAs(t, 1000, "/", "python3", "-Ic", "import os, signal; signal.signal(signal.SIGUSR1, lambda *_: 0); os.stat('"+dir+"/name')")
+	eventually(t, "the other one waits", func() bool { return m.server.Queued() == 1 })
+	require.NoError(t, caller.Process.Signal(syscall.SIGUSR1))
+	eventually(t, "the kernel tells of the signal", func() bool { return m.server.QueuedInterruptions() == 1 })
+	ops.is.Store(true)
+	time.AfterFunc(10*time.Millisecond, open)
+	h, err := m.HandOver(5 * time.Second)
+	require.NoError(t, err)
+	require.Len(t, h.given, 2, "the call and its interruption")
+	heir, err := TakeOver(h.State, h.Files, nil, ops, Options{Logger: m.logger}, func(*Mounted) error { return nil })
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, heir.Unmount()) })
+	<-ops.asked
+	ops.is.Store(false)
+	require.NoError(t, caller.Process.Kill())
+	require.Error(t, caller.Wait())
+	require.True(t, lines.Scan())
+}
+
+// TestWaitsThatAreHandedOverAreNotRefused, also if the user has room for fewer: the request for the lock would wait on in the cluster.
+func TestWaitsThatAreHandedOverAreNotRefused(t *testing.T) {
+	const waiters = 4
+	ops, dir := newCluster().open(), t.TempDir()
+	m := mountAt(t, dir, ops, Options{})
+	held := openIn(t, dir, "held")
+	require.NoError(t, unix.Flock(held, unix.LOCK_EX))
+	got := make([]chan error, waiters)
+	for i := range got {
+		fd := openIn(t, dir, "held")
+		waiting := waitFor(t, ops, fd)
+		got[i] = make(chan error, 1)
+		go func() { got[i] <- errors.Join(<-waiting, unix.Close(fd)) }()
+	}
+	h, err := m.HandOver(5 * time.Second)
+	require.NoError(t, err)
+	budgets := NewBudgets(Limits{WaitsPerUser: 1})
+	heir, err := TakeOver(h.State, h.Files, nil, ops, Options{Logger: m.logger, Budgets: budgets}, func(*Mounted) error { return nil })
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, heir.Unmount()) })
+	eventually(t, "all wait again", func() bool { return budgets.waits.Usage(1).Total == waiters })
+	require.NoError(t, unix.Close(held))
+	for _, one := range got {
+		require.NoError(t, <-one)
+	}
+	eventually(t, "no request is left behind", func() bool {
+		ops.mu.Lock()
+		defer ops.mu.Unlock()
+		return !ops.ns.HasAdvisoryLocks(ids.Session(ops.id))
+	})
 }
 
 // TestQueuedCallsGoOnAfterAHandOverThatWasPutOff: the calls that kept it from being done have ended before the mount is served again.

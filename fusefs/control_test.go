@@ -45,7 +45,7 @@ func mountWithFacts(t testing.TB) (dir string, c *cluster) {
 func TestControlDirectoryIsFoundAndNotListed(t *testing.T) {
 	dir, _ := mountFor(t, newCluster())
 	require.Empty(t, shell(t, dir, "ls -A"))
-	require.Equal(t, "events force history kv locks locks.jsonl status wait why", shell(t, dir, "echo $(ls -A .lockfs)"))
+	require.Equal(t, "changes events force history kv locks locks.jsonl status wait why", shell(t, dir, "echo $(ls -A .lockfs)"))
 	require.Equal(t, "555 0 0 directory", shell(t, dir, "stat -c '%a %u %g %F' .lockfs"))
 	require.Equal(t, "444 0 0 regular empty file", shell(t, dir, "stat -c '%a %u %g %F' .lockfs/status"))
 	require.Equal(t, shell(t, dir, "stat -c '%Z' .lockfs"), shell(t, dir, "stat -c '%Y' .lockfs/locks"))

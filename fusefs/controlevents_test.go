@@ -53,9 +53,9 @@ func TestEventsAreFollowed(t *testing.T) {
 	s.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
 		switch q := query.GetListEvents(); {
 		case q == nil:
-		case !q.GetWait():
+		case q.GetLimit() == 1:
 			opened.Add(1)
-		case waited.Add(1)%3 == 0:
+		case waited.Add(1)%2 == 0:
 			return nil, true, context.DeadlineExceeded // no leader for a while
 		}
 		return nil, false, nil
@@ -70,8 +70,6 @@ func TestEventsAreFollowed(t *testing.T) {
 	eventually(t, "cat opens it", func() bool { return opened.Load() == 2 })
 
 	for _, name := range []string{"first", "second"} {
-		before := waited.Load()
-		eventually(t, "nothing comes for a while", func() bool { return waited.Load() > before+3 })
 		require.NoError(t, os.Mkdir(filepath.Join(there, name), 0o755))
 		for _, reader := range []*bufio.Reader{inGo, inCat} {
 			event := readEvent(t, reader)
@@ -79,6 +77,7 @@ func TestEventsAreFollowed(t *testing.T) {
 			require.Equal(t, name, event.LockPath)
 		}
 	}
+	require.Greater(t, waited.Load(), int32(1))
 	require.NoError(t, cat.Process.Signal(syscall.SIGTERM))
 	exited := make(chan struct{})
 	go func() {

@@ -229,9 +229,6 @@ func (s *session) Query(ctx context.Context, query *storepb.Query) (*storepb.Res
 	if result, answered, err := s.ask(nil, query); answered {
 		return result, err
 	}
-	if events := query.GetListEvents(); events.GetWait() {
-		s.awaitEvent(ctx, events.GetAfter())
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	result := s.ns.Query(query)
@@ -239,28 +236,47 @@ func (s *session) Query(ctx context.Context, query *storepb.Query) (*storepb.Res
 	return result, nil
 }
 
-// awaitEvent waits a moment for an event after one.
-func (c *cluster) awaitEvent(ctx context.Context, after uint64) {
-	moment := time.After(100 * time.Millisecond)
-	for {
-		c.mu.Lock()
-		last, changed := c.ns.LastEvent(), c.changed
-		c.mu.Unlock()
-		if last > after {
-			return
-		}
-		select {
-		case <-changed:
-		case <-moment:
-			c.mu.Lock()
-			c.apply(&storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}}) // as a leader does
-			c.mu.Unlock()
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
+// NameChanged tells of each command.
+func (s *session) NameChanged(_ *storepb.Observation, since ids.Index) (changed <-chan struct{}, end func()) {
+	_, changed, end = s.StateAfter(since)
+	return changed, end
 }
+
+// EventsAfter tells of each command. Meanwhile time passes, as with a leader.
+func (s *session) EventsAfter(number uint64) (there <-chan struct{}, end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ns.LastEvent() > number {
+		return alreadyEnded, func() {}
+	}
+	ctx, end := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-time.After(100 * time.Millisecond):
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.apply(&storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}})
+		case <-ctx.Done():
+		}
+	}()
+	return s.changed, end
+}
+
+func (s *session) StateAfter(index ids.Index) (known ids.Index, changed <-chan struct{}, end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known = ids.Index(s.index); known > index {
+		return known, alreadyEnded, func() {}
+	}
+	return known, s.changed, func() {}
+}
+
+// alreadyEnded is the channel of a wait that has ended.
+var alreadyEnded = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 func (s *session) pinned() int {
 	s.mu.Lock()

@@ -24,6 +24,14 @@ type Operator interface {
 	GoesOn(thread uint32)
 	// Query answers with everything that was committed when it was asked, unless ctx ends before.
 	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
+	// NameChanged returns a channel that is closed once a name may be another lock than in the state after a command, or none any more, or stale.
+	// end ends the wait.
+	NameChanged(name *storepb.Observation, since ids.Index) (changed <-chan struct{}, end func())
+	// EventsAfter returns a channel that is closed once there may be an event after a number. end ends the wait.
+	EventsAfter(number uint64) (there <-chan struct{}, end func())
+	// StateAfter returns the last command of which the Operator knows, and a channel that is closed once it knows of one after index. It hears
+	// of commands once a second. end ends the wait.
+	StateAfter(index ids.Index) (known ids.Index, changed <-chan struct{}, end func())
 	// RequestLock takes an advisory lock, or releases it. With the code WAITING it also returns the request that waits now, for AwaitLock
 	// and InterruptLock. The code CANCELLED with an error says that the request was not done. After any other error the outcome is unknown,
 	// and a lock that was waited for may still come, until its owner drops its locks. Without a session in op the lock is taken in the one

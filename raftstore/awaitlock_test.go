@@ -78,7 +78,7 @@ func (a *awaited) await(ctx context.Context, askers int) (answers func() []store
 	var all sync.WaitGroup
 	for i := range askers {
 		all.Go(func() {
-			waits, err := a.EndedWaits(ctx, ids.Session(bert.session), after)
+			waits, err := a.EndedWaits(ctx, &WaitsQuestion{Session: ids.Session(bert.session), After: after})
 			assert.NoError(a.t, err)
 			seq := ids.Sequence(query.GetSeq())
 			if codes[i] = storepb.Code_WAITING; waits.Whole || slices.Contains(append(waits.Granted, waits.Ended...), seq) {
@@ -100,14 +100,14 @@ func (a *awaited) settle() {
 	require.Eventually(a.t, func() bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		return len(a.endings.news) == 1
+		return len(a.waits.asking) == 1
 	}, time.Minute, time.Millisecond)
 }
 
 func (a *awaited) requireNobodyWaits() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	require.Empty(a.t, a.endings.news)
+	require.Empty(a.t, a.waits.asking)
 }
 
 func TestAwaitLock(t *testing.T) {

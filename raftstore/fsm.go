@@ -34,7 +34,7 @@ type FSM struct {
 	ns         *namespace.Namespace
 	stopped    error     // an ApplyError, a DistrustedError, codec.ErrNewer or codec.ErrOlder; nil: it goes on
 	waiters    list.List // of *waiter, in the order in which they came
-	endings    *endings
+	waits      *sessionWaits
 	removals   *removals
 	applied    func(*namespace.Namespace) // may be nil
 	configured func()                     // may be nil
@@ -47,7 +47,7 @@ type FSM struct {
 // to end then.
 func NewFSM(ns *namespace.Namespace, self string, fail func(error)) *FSM {
 	f := &FSM{
-		self: self, fail: fail, frozen: make(chan *namespace.Snapshot, 1), ns: ns, endings: newEndings(ns.Index()), removals: newRemovals(),
+		self: self, fail: fail, frozen: make(chan *namespace.Snapshot, 1), ns: ns, waits: newSessionWaits(ns), removals: newRemovals(),
 		due: math.MaxInt64, sooner: make(chan struct{}, 1), versions: version.Own(),
 	}
 	f.wake()
@@ -100,7 +100,7 @@ func (f *FSM) Apply(entry *raft.Log) (answer any) {
 	}
 	f.removals.add(f.ns.Removed())
 	f.wake()
-	f.endings.add(f.ns.Index(), f.ns.EndedWaits())
+	f.waits.applied(f.ns)
 	return result
 }
 
@@ -262,8 +262,34 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 	f.tellMembers()
 	f.reconfigured()
 	f.wake()
-	f.endings.restart(f.ns.Index())
+	f.waits.restart(f.ns)
 	return nil
+}
+
+// EndedWaits returns the waits of a session that ended after a command, and waits for such an end until ctx ends. If the ends are not known any
+// more, or the question is about no command, it returns all requests for locks that wait. The error is why this node answers no more.
+func (f *FSM) EndedWaits(ctx context.Context, q *WaitsQuestion) (*Waits, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var asking *askingWaits
+	for {
+		if f.stopped != nil {
+			return nil, f.stopped
+		}
+		if w := f.waits.answer(f.ns, q); w.ends(q) || ctx.Err() != nil {
+			return w, nil
+		}
+		if asking == nil {
+			asking = f.waits.begin(q)
+			defer f.waits.end(asking)
+		}
+		f.mu.Unlock()
+		select {
+		case <-asking.news:
+		case <-ctx.Done():
+		}
+		f.mu.Lock()
+	}
 }
 
 // AwaitLock returns the state of a request, at once. The error is why this node answers no more.
@@ -274,60 +300,6 @@ func (f *FSM) AwaitLock(query *storepb.AwaitLock) (*storepb.Result, error) {
 		return nil, f.stopped
 	}
 	return f.ns.AwaitLock(query), nil
-}
-
-// Waits are the ends of the requests for locks of a session.
-type Waits struct {
-	Index   ids.Index            // the last command of which this tells
-	Whole   bool                 // Waiting is set, in place of the others
-	Granted []ids.Sequence       // granted requests
-	Ended   []ids.Sequence       // other requests that ended
-	Waiting []*storepb.AwaitLock // all requests that wait
-}
-
-// EndedWaits returns the requests of a session that ended after a command, and waits for one until ctx ends. If those are not known any
-// more, or after is 0, it returns all that wait. The error is why this node answers no more.
-func (f *FSM) EndedWaits(ctx context.Context, session ids.Session, after ids.Index) (*Waits, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for {
-		if f.stopped != nil {
-			return nil, f.stopped
-		}
-		ended, known := f.endings.of(session, after)
-		if after == 0 || !known {
-			return &Waits{Index: f.ns.Index(), Whole: true, Waiting: f.ns.Waits(session)}, nil
-		}
-		if len(ended) > 0 || ctx.Err() != nil {
-			return becomeOf(f.ns, ended), nil
-		}
-		news, found := f.endings.news[session]
-		if !found {
-			news = make(chan struct{})
-			f.endings.news[session] = news
-		}
-		f.mu.Unlock()
-		select {
-		case <-news:
-		case <-ctx.Done():
-		}
-		f.mu.Lock()
-		if ctx.Err() != nil && f.endings.news[session] == news {
-			f.endings.wake(session) // other calls for the session look again
-		}
-	}
-}
-
-func becomeOf(ns *namespace.Namespace, ended []*storepb.AwaitLock) *Waits {
-	w := &Waits{Index: ns.Index()}
-	for _, request := range ended {
-		if seq := ids.Sequence(request.GetSeq()); ns.AwaitLock(request).GetCode() == storepb.Code_OK {
-			w.Granted = append(w.Granted, seq)
-		} else {
-			w.Ended = append(w.Ended, seq)
-		}
-	}
-	return w
 }
 
 // freeze keeps the state as it is now for whoever receives it, in place of an earlier one; the caller holds the lock.
@@ -432,7 +404,7 @@ func (f *FSM) stop(err error) {
 	}
 	f.stopped = err
 	f.tellWaiters(err)
-	f.endings.wakeAll()
+	f.waits.wakeAll()
 	f.fail(err)
 }
 

@@ -1424,12 +1424,16 @@ func (x *ReleaseQuestion) GetHolder() *AdvisoryOwner {
 	return nil
 }
 
-// EndedWaitsRequest asks for the requests of a session for flock and fcntl locks that waited and do not any more. The leader keeps it
-// until there is one, for a second at most. A mount that did not get the reply asks again with the same number.
+// EndedWaitsRequest asks which waits of a session have ended: requests for flock and fcntl locks, waits for changes of names, and waits for
+// events. The leader keeps it until one has, for a second at most. A mount that did not get the reply asks again with the same index.
 type EndedWaitsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
-	After         uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"` // index of the last reply; 0: the mount wants to know all that wait
+	After         uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`                             // index of the last reply; 0: the mount wants to know all requests for locks that wait
+	Names         []byte                 `protobuf:"bytes,3,opt,name=names,proto3" json:"names,omitempty"`                              // the names for whose changes the mount waits, as a namespace.NameFilter; empty: none
+	NamesAfter    uint64                 `protobuf:"varint,4,opt,name=names_after,json=namesAfter,proto3" json:"names_after,omitempty"` // index of the command up to which the mount knows of these changes
+	Events        bool                   `protobuf:"varint,5,opt,name=events,proto3" json:"events,omitempty"`                           // the mount waits for an event after last_event
+	LastEvent     uint64                 `protobuf:"varint,6,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`    // number of the last event that the mount knows of
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1478,6 +1482,34 @@ func (x *EndedWaitsRequest) GetAfter() uint64 {
 	return 0
 }
 
+func (x *EndedWaitsRequest) GetNames() []byte {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *EndedWaitsRequest) GetNamesAfter() uint64 {
+	if x != nil {
+		return x.NamesAfter
+	}
+	return 0
+}
+
+func (x *EndedWaitsRequest) GetEvents() bool {
+	if x != nil {
+		return x.Events
+	}
+	return false
+}
+
+func (x *EndedWaitsRequest) GetLastEvent() uint64 {
+	if x != nil {
+		return x.LastEvent
+	}
+	return 0
+}
+
 type EndedWaitsReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
@@ -1487,6 +1519,9 @@ type EndedWaitsReply struct {
 	Granted       []uint64               `protobuf:"varint,5,rep,packed,name=granted,proto3" json:"granted,omitempty"` // numbers of granted requests, which may be shown
 	Ended         []uint64               `protobuf:"varint,6,rep,packed,name=ended,proto3" json:"ended,omitempty"`     // numbers of other requests that may have ended
 	Waiting       []*storepb.AwaitLock   `protobuf:"bytes,7,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	Names         []uint64               `protobuf:"fixed64,8,rep,packed,name=names,proto3" json:"names,omitempty"`                   // changed names, as namespace.NameKey
+	Missed        bool                   `protobuf:"varint,9,opt,name=missed,proto3" json:"missed,omitempty"`                         // other names may have changed too
+	LastEvent     uint64                 `protobuf:"varint,10,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"` // number of the last event
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1568,6 +1603,27 @@ func (x *EndedWaitsReply) GetWaiting() []*storepb.AwaitLock {
 		return x.Waiting
 	}
 	return nil
+}
+
+func (x *EndedWaitsReply) GetNames() []uint64 {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *EndedWaitsReply) GetMissed() bool {
+	if x != nil {
+		return x.Missed
+	}
+	return false
+}
+
+func (x *EndedWaitsReply) GetLastEvent() uint64 {
+	if x != nil {
+		return x.LastEvent
+	}
+	return 0
 }
 
 type RemovalsRequest struct {
@@ -3878,10 +3934,16 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\bno_locks\x18\x04 \x01(\bR\anoLocks\"`\n" +
 	"\x0fReleaseQuestion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x125\n" +
-	"\x06holder\x18\x02 \x01(\v2\x1d.lockfs.cluster.AdvisoryOwnerR\x06holder\"C\n" +
+	"\x06holder\x18\x02 \x01(\v2\x1d.lockfs.cluster.AdvisoryOwnerR\x06holder\"\xb1\x01\n" +
 	"\x11EndedWaitsRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x14\n" +
-	"\x05after\x18\x02 \x01(\x04R\x05after\"\xfa\x01\n" +
+	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x14\n" +
+	"\x05names\x18\x03 \x01(\fR\x05names\x12\x1f\n" +
+	"\vnames_after\x18\x04 \x01(\x04R\n" +
+	"namesAfter\x12\x16\n" +
+	"\x06events\x18\x05 \x01(\bR\x06events\x12\x1d\n" +
+	"\n" +
+	"last_event\x18\x06 \x01(\x04R\tlastEvent\"\xc7\x02\n" +
 	"\x0fEndedWaitsReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
@@ -3889,7 +3951,12 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x18\n" +
 	"\agranted\x18\x05 \x03(\x04R\agranted\x12\x14\n" +
 	"\x05ended\x18\x06 \x03(\x04R\x05ended\x121\n" +
-	"\awaiting\x18\a \x03(\v2\x17.lockfs.store.AwaitLockR\awaiting\"=\n" +
+	"\awaiting\x18\a \x03(\v2\x17.lockfs.store.AwaitLockR\awaiting\x12\x14\n" +
+	"\x05names\x18\b \x03(\x06R\x05names\x12\x16\n" +
+	"\x06missed\x18\t \x01(\bR\x06missed\x12\x1d\n" +
+	"\n" +
+	"last_event\x18\n" +
+	" \x01(\x04R\tlastEvent\"=\n" +
 	"\x0fRemovalsRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\"n\n" +

@@ -86,18 +86,33 @@ func (a *attempt) awaitChange(ctx context.Context, there *storepb.Lock) error {
 	if err != nil {
 		return err
 	}
-	change := &storepb.AwaitChange{Seen: []*storepb.Observation{
+	change := &storepb.TestChange{Seen: []*storepb.Observation{
 		{Parent: there.GetParent(), Name: there.GetName(), Token: there.GetToken()},
 		{Parent: uint64(at.replies), Name: []byte(a.want.Request.Sum), Token: uint64(a.seen.file)},
 	}}
 	for ctx.Err() == nil {
-		result, err := a.client.Query(ctx, &storepb.Query{Query: &storepb.Query_AwaitChange{AwaitChange: change}})
-		if err == nil && result.GetCode() != storepb.Code_WAITING {
-			return nil
-		}
-		if err != nil { // it may have come at once
+		result, err := a.client.Query(ctx, &storepb.Query{Query: &storepb.Query_TestChange{TestChange: change}})
+		switch {
+		case err != nil: // it may have come at once
 			_ = pause.For(ctx, retryPause)
+		case result.GetCode() != storepb.Code_WAITING:
+			return nil
+		default:
+			a.awaitNews(ctx, change.GetSeen(), ids.Index(result.GetIndex()))
 		}
 	}
 	return ctx.Err()
+}
+
+// awaitNews returns once one of two names may have changed since a command, or ctx has ended.
+func (a *attempt) awaitNews(ctx context.Context, names []*storepb.Observation, since ids.Index) {
+	first, endFirst := a.client.NameChanged(names[0], since)
+	defer endFirst()
+	second, endSecond := a.client.NameChanged(names[1], since)
+	defer endSecond()
+	select {
+	case <-first:
+	case <-second:
+	case <-ctx.Done():
+	}
 }

@@ -66,13 +66,15 @@ type Client struct {
 
 	voters atomic.Uint64 // those that a keepalive told of last, or is asked for
 
-	number      uint64 // of this client, among those of a session
-	waits       *lockWaits
-	leases      *lease.Cache
-	givesLeases atomic.Bool   // the leader does
-	leaseBegun  chan struct{} // holds one
-	locked      chan struct{} // holds one: a flock or fcntl lock was taken or asked for
-	returned    chan struct{} // closed when the last lease has been given back
+	number        uint64 // of this client, among those of a session
+	waitsQuestion *waitsQuestion
+	waits         *lockWaits
+	changes       *changeWaits
+	leases        *lease.Cache
+	givesLeases   atomic.Bool   // the leader does
+	leaseBegun    chan struct{} // holds one
+	locked        chan struct{} // holds one: a flock or fcntl lock was taken or asked for
+	returned      chan struct{} // closed when the last lease has been given back
 }
 
 // Config is what a client is opened with.

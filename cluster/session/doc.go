@@ -21,10 +21,14 @@
 //
 // # Waits
 //
-// A request for a lock that waits is part of the cluster's state. The client follows all of its requests by one question, which it asks the leader
-// again and again (lockWaits). An answer that is lost is given once more, since the question says of which ends the client knows. A wait
-// takes no call, and needs little memory.
+// The client follows all of its waits by one question, which it asks the leader again and again (waitsQuestion): requests for locks (lockWaits), and
+// waits for changes of names, for events and for commands (changeWaits). The leader gives a lost answer once more, since the question says of which
+// ends the client knows. A wait takes no call, and needs little memory.
 //
+// A wait for a name begins with the state after a command. The question asks for the changes since the earliest of these commands, so it
+// makes no difference whether a change comes before the question or after. Other waits may end without a change: readers look again.
+//
+// A request for a lock that waits is part of the cluster's state.
 // Requests go on waiting when the process ends. After HandOver the next client waits for them by their numbers ([Client.AwaitLock]). After
 // a kill the next client asks the leader which requests the session has; a program with a call that the kernel repeats waits for
 // the request that is there. A request for which no program has asked again after some seconds is interrupted.

@@ -1,38 +1,25 @@
 package session
 
 import (
-	"context"
-	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/rpc"
-	"lockfs/formats/pause"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
-// wholePause is between two questions for all waits of the session: the answer may be long, and many waits may be added one after the other.
-const wholePause = 50 * time.Millisecond
-
 // maxWaitQuestions is how many waits may be asked about at once that the subscription could not tell the outcome of.
 const maxWaitQuestions = 64
 
-// errOutdated says that a question was put aside for a newer one.
-var errOutdated = errors.New("the question is out of date")
-
-// lockWaits are the requests for locks that this client waits for. One question, asked again and again, tells of the ends of all of them:
-// a wait takes no call of its own. A request is added before it is sent, so no end comes too early.
+// lockWaits are the requests for locks that this client waits for. A request is added before it is sent, so no end comes too early.
 type lockWaits struct {
 	mu       sync.Mutex
 	all      map[callNumber]*lockWait
-	last     uint64                              // number of the wait that was added last
-	whole    bool                                // the next question is for all that wait
-	begun    chan struct{}                       // holds one: a wait was added
-	outdated chan struct{}                       // holds one: the question under way is to be asked anew
+	last     uint64 // number of the wait that was added last
+	whole    bool   // the next question is for all that wait
+	question *waitsQuestion
 	left     map[lockWanted][]*storepb.AwaitLock // requests of a process that was killed
 	mayLeave atomic.Bool                         // there may be such requests
 	asking   chan struct{}                       // has an element for each wait that is asked about
@@ -55,19 +42,8 @@ type lockWait struct {
 	granted atomic.Bool   // its owner has the lock
 }
 
-func newLockWaits() *lockWaits {
-	return &lockWaits{
-		all: make(map[callNumber]*lockWait), begun: make(chan struct{}, 1), outdated: make(chan struct{}, 1),
-		asking: make(chan struct{}, maxWaitQuestions),
-	}
-}
-
-// notify leaves an element in a channel that holds one.
-func notify(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+func newLockWaits(question *waitsQuestion) *lockWaits {
+	return &lockWaits{all: make(map[callNumber]*lockWait), question: question, asking: make(chan struct{}, maxWaitQuestions)}
 }
 
 // add returns the wait for a request. If that is not known yet it may have ended before: isOld says so, and all waits are asked for.
@@ -80,10 +56,10 @@ func (l *lockWaits) add(request callNumber, isOld bool) *lockWait {
 	l.last++
 	w := &lockWait{number: l.last, news: make(chan struct{}, 1)}
 	l.all[request] = w
-	notify(l.begun)
+	notify(l.question.begun)
 	if isOld {
 		l.whole = true
-		notify(l.outdated)
+		notify(l.question.outdated)
 	}
 	return w
 }
@@ -152,14 +128,10 @@ func (l *lockWaits) areNone() bool {
 	return len(l.all) == 0
 }
 
-// question returns after which command the next question asks for ends, 0 for all that wait, and the newest wait that the answer covers.
-func (l *lockWaits) question(after ids.Index) (ids.Index, uint64) {
+// ask returns after which command the next question asks for ends, 0 for all that wait, and the newest wait that the answer covers.
+func (l *lockWaits) ask(after ids.Index) (ids.Index, uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	select {
-	case <-l.outdated:
-	default:
-	}
 	if l.whole {
 		l.whole, after = false, 0
 	}
@@ -212,74 +184,11 @@ func (l *lockWaits) tell(session ids.Session, newest uint64, reply *clusterpb.En
 	}
 }
 
-// followWaits asks for the ends of waits while there are some.
-func (c *Client) followWaits() {
-	for {
-		select {
-		case <-c.waits.begun:
-		case <-c.alive.Done():
-			return
-		}
-		failing := failures{what: "waits for locks", logger: c.logger}
-		var of ids.Session
-		var told ids.Index // up to which command the leader has told of ends
-		for !c.waits.areNone() && c.alive.Err() == nil {
-			session := c.lastSession()
-			c.waits.endOthers(session)
-			if session != of {
-				of, told = session, 0
-			}
-			after, newest := c.waits.question(told)
-			reply, err := c.askWaits(&clusterpb.EndedWaitsRequest{Session: uint64(session), After: uint64(after)})
-			switch {
-			case errors.Is(err, errOutdated):
-				c.waits.again(after)
-			case err != nil:
-				failing.note(err)
-				c.waits.again(after)
-				_ = pause.For(c.alive, reopenPause)
-			default:
-				failing.end()
-				c.waits.tell(session, newest, reply)
-				told = ids.Index(reply.GetIndex())
-				if reply.GetWhole() && c.waits.wantsWhole() {
-					_ = pause.For(c.alive, wholePause)
-				}
-			}
-		}
-	}
-}
-
 // again has a question for all that wait asked once more that was not answered.
 func (l *lockWaits) again(after ids.Index) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.whole = l.whole || after == 0
-}
-
-// askWaits asks the leader once. A question that the leader keeps and that becomes out of date is left to itself, and its answer dropped.
-func (c *Client) askWaits(req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error) {
-	type answer struct {
-		reply *clusterpb.EndedWaitsReply
-		err   error
-	}
-	answered := make(chan answer, 1)
-	ctx, cancel := context.WithTimeout(c.alive, rpc.AttemptTimeout)
-	go func() {
-		defer cancel()
-		reply, err := rpc.Ask(ctx, c.router, rpc.Node.EndedWaits, req)
-		answered <- answer{reply, err}
-	}()
-	outdated := c.waits.outdated
-	if req.GetAfter() == 0 {
-		outdated = nil // the leader answers at once
-	}
-	select {
-	case a := <-answered:
-		return a.reply, a.err
-	case <-outdated:
-		return nil, errOutdated
-	}
 }
 
 func numberOf(request *storepb.AwaitLock) callNumber {

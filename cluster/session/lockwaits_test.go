@@ -23,6 +23,7 @@ type counting struct {
 	queries atomic.Int32 // AwaitLock, of single requests
 	polls   atomic.Int32 // EndedWaits
 	whole   atomic.Int32 // of them, those for all that wait
+	wide    atomic.Int32 // those for names and events
 	lose    atomic.Int32 // so many replies that tell of ends are lost
 }
 
@@ -39,7 +40,10 @@ func (n *counting) EndedWaits(ctx context.Context, req *clusterpb.EndedWaitsRequ
 	if req.GetAfter() == 0 {
 		n.whole.Add(1)
 	}
-	if len(reply.GetGranted())+len(reply.GetEnded()) > 0 && n.lose.Add(-1) >= 0 {
+	if req.GetEvents() || len(req.GetNames()) > 0 {
+		n.wide.Add(1)
+	}
+	if len(reply.GetGranted())+len(reply.GetEnded())+len(reply.GetNames()) > 0 && n.lose.Add(-1) >= 0 {
 		return nil, errors.New("the reply is lost")
 	}
 	return reply, err

@@ -109,7 +109,7 @@ func (c *Client) ask(ctx context.Context, query *storepb.Query) (*storepb.Result
 			return result, nil
 		}
 	}
-	if !waits(query) {
+	if query.GetAwaitLock() == nil { // whose caller waits anyway, and asks again
 		if err := c.checkAvailable(anyRequest); err != nil {
 			return nil, err
 		}
@@ -121,11 +121,6 @@ func (c *Client) ask(ctx context.Context, query *storepb.Query) (*storepb.Result
 		c.recordReply(anyRequest)
 	}
 	return result, err
-}
-
-// waits tells of queries that are answered when something happens. Whoever asks them waits anyway, again and again.
-func waits(query *storepb.Query) bool {
-	return query.GetListEvents().GetWait() || query.GetAwaitChange() != nil || query.GetAwaitLock() != nil
 }
 
 // queryProbing answers a query whose confirmation is up to this client if a voter to probe is known, to the leader if not.

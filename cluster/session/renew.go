@@ -79,7 +79,7 @@ func (c *Client) lose(s *clientSession) {
 	if c.active.set(s, nil) {
 		c.logger.Warn("the cluster ended this mount's session; opening another", "session", s.id)
 		c.leases.Clear()
-		notify(c.waits.outdated)
+		notify(c.waitsQuestion.outdated)
 		c.keepaliveNow()
 	}
 }

@@ -46,6 +46,7 @@ func New(cluster Cluster, tree Tree, observations *observation.Memory, budgets B
 }
 
 func newDirectory(from *source, budgets Budgets) *directory {
+	from.lockStates, from.events = newLockStates(from.getLock), newEventFeeds(from.query, from.cluster.EventsAfter)
 	c := &directory{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
 		source:        from,

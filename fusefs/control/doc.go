@@ -5,6 +5,7 @@
 //	locks.jsonl the same and their advisory locks, in lines of JSON
 //	events      the audit trail as lines of JSON, from the opening on; a read waits for the next event
 //	history     the events that are kept, up to the opening
+//	changes     a read waits until the cluster has changed since the last read, for programs that list locks again then
 //	why/PATH    everything that is known of a lock, for people
 //	kv/PATH     a lock of any format, as lines key=value that a reader of semaphore files understands
 //	wait/PATH   a read returns when the lock is free or stale, and says which; there is one for every name

@@ -7,13 +7,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/thread"
-	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
-
-// eventPage is how many events are fetched at once.
-const eventPage = 100
 
 // eventsFile tells of events in lines of JSON ([lockjson.EventLine]), of those that are for the one who opened it (see
 // [storepb.Viewer]); there are gaps between the numbers of the others.
@@ -45,10 +40,6 @@ func (f eventsFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 		stream.seen = result.GetLastEvent()
 	}
 	return stream, 0
-}
-
-func listEvents(q *storepb.ListEvents) *storepb.Query {
-	return &storepb.Query{Query: &storepb.Query_ListEvents{ListEvents: q}}
 }
 
 // eventStream is one open events file.
@@ -90,33 +81,32 @@ func (s *eventStream) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte
 // fetch gets events that have not been seen, as many as fill a read, and may come back without any. While the cluster has no leader
 // there are none.
 func (s *eventStream) fetch(interrupted <-chan struct{}, size int) syscall.Errno {
-	ctx, end := thread.UntilInterrupted(interrupted)
-	defer end()
-	result, err := s.source.cluster.Query(ctx, listEvents(&storepb.ListEvents{
-		After: s.seen, Limit: eventPage, Wait: s.waits && !s.ends, Viewer: s.viewer,
-	}))
-	if ctx.Err() != nil {
-		return syscall.EINTR
-	}
-	result, errno := kernel.Outcome(result, err, s.source.logger)
+	lines, upTo, errno := s.following(interrupted)
 	switch {
 	case errno == syscall.ETIMEDOUT && s.waits && !s.ends:
-		return 0
+		return waitFor(pauseFor(askAgainPause), interrupted)
 	case errno != 0:
 		return errno
 	}
-	for _, event := range result.GetEvents() {
-		s.ahead = append(append(s.ahead, lockjson.EventLine(event)...), '\n')
-		s.seen = event.GetNumber()
+	for _, line := range lines {
+		s.ahead = append(s.ahead, line.text...)
+		s.seen = line.number
 		if len(s.ahead) >= size {
 			return 0 // the rest is asked for again, so that an open file needs memory for one line only
 		}
 	}
-	if len(result.GetEvents()) < eventPage {
-		s.seen = max(s.seen, result.GetLastEvent()) // the others are not for this viewer
-	}
+	s.seen = upTo
 	if len(s.ahead) == 0 && !s.waits && !s.ends {
 		return syscall.EAGAIN
 	}
 	return 0
+}
+
+// following returns the events that follow.
+func (s *eventStream) following(interrupted <-chan struct{}) ([]eventLine, uint64, syscall.Errno) {
+	feeds := s.source.events
+	if s.waits && !s.ends {
+		return feeds.next(s.viewer, s.seen, interrupted)
+	}
+	return feeds.page(s.viewer, s.seen)
 }

@@ -2,10 +2,9 @@ package control
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,28 +22,47 @@ import (
 type cluster struct {
 	ns     *namespace.Namespace
 	index  uint64
-	silent bool // it does not answer
+	silent bool // it fails at once to answer
 
-	closed bool         // it fails at once to tell of changes
-	failed atomic.Int64 // how often it did
+	mu      sync.Mutex
+	changed chan struct{}              // closed with each command
+	event   chan struct{}              // closed with each event
+	asked   map[string]int             // how often, by the kind of question
+	before  func(query *storepb.Query) // each question is answered; may be nil
+	after   func(query *storepb.Query) // it is answered, but not told; may be nil
 }
 
 func newCluster() *cluster {
-	c := &cluster{ns: namespace.New()}
+	c := &cluster{ns: namespace.New(), changed: make(chan struct{}), event: make(chan struct{}), asked: make(map[string]int)}
 	c.apply(&storepb.Command{Session: 1, Op: &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{Host: "host", BootId: "boot"}}}})
 	return c
 }
 
 func (c *cluster) apply(cmd *storepb.Command) *storepb.Result {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.index++
 	cmd.Time = time.Now().UnixNano()
-	return c.ns.Apply(ids.Index(c.index), cmd)
+	last := c.ns.LastEvent()
+	result := c.ns.Apply(ids.Index(c.index), cmd)
+	if c.ns.LastEvent() != last {
+		close(c.event)
+		c.event = make(chan struct{})
+	}
+	close(c.changed)
+	c.changed = make(chan struct{})
+	return result
 }
 
 // create makes a name in the root.
 func (c *cluster) create(t testing.TB, name string, mode uint32) (ino uint64) {
 	t.Helper()
-	create := &storepb.Create{Parent: namespace.RootIno, Name: []byte(name), Mode: mode, Exclusive: true, Says: storepb.NameSays_SAYS_LOCK}
+	return c.createIn(t, namespace.RootIno, name, mode)
+}
+
+func (c *cluster) createIn(t testing.TB, parent uint64, name string, mode uint32) (ino uint64) {
+	t.Helper()
+	create := &storepb.Create{Parent: parent, Name: []byte(name), Mode: mode, Exclusive: true, Says: storepb.NameSays_SAYS_LOCK}
 	result := c.apply(&storepb.Command{
 		Session: 1, Seq: c.index, Acked: c.index - 1, Caller: &storepb.Caller{Host: "host"}, Op: &storepb.Op{Op: &storepb.Op_Create{Create: create}},
 	})
@@ -53,15 +71,71 @@ func (c *cluster) create(t testing.TB, name string, mode uint32) (ino uint64) {
 }
 
 func (c *cluster) Query(_ context.Context, query *storepb.Query) (*storepb.Result, error) {
+	if c.before != nil {
+		c.before(query)
+	}
+	result, err := c.answer(query)
+	if c.after != nil {
+		c.after(query)
+	}
+	return result, err
+}
+
+func (c *cluster) answer(query *storepb.Query) (*storepb.Result, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked[fmt.Sprintf("%T", query.GetQuery())]++
 	if c.silent {
 		return nil, context.DeadlineExceeded
 	}
-	if c.closed && query.GetAwaitChange() != nil {
-		c.failed.Add(1)
-		return nil, errors.New("closed")
-	}
-	return c.ns.Query(query), nil
+	result := c.ns.Query(query)
+	result.Index = c.index
+	return result, nil
 }
+
+// questions are how often the cluster was asked one like this.
+func (c *cluster) questions(like any) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked[fmt.Sprintf("%T", like)]
+}
+
+func (c *cluster) fallSilent() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.silent = true
+}
+
+// NameChanged tells of each command.
+func (c *cluster) NameChanged(_ *storepb.Observation, since ids.Index) (changed <-chan struct{}, end func()) {
+	_, changed, end = c.StateAfter(since)
+	return changed, end
+}
+
+func (c *cluster) EventsAfter(number uint64) (there <-chan struct{}, end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ns.LastEvent() > number {
+		return alreadyEnded, func() {}
+	}
+	return c.event, func() {}
+}
+
+func (c *cluster) StateAfter(index ids.Index) (known ids.Index, changed <-chan struct{}, end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known = ids.Index(c.index); known > index {
+		return known, alreadyEnded, func() {}
+	}
+	return known, c.changed, func() {}
+}
+
+// alreadyEnded is the channel of a wait that has ended.
+var alreadyEnded = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 func (c *cluster) Status() *storepb.MountStatus {
 	return &storepb.MountStatus{Host: "host", Leader: "leader", Session: 1, ClusterTime: time.Now().UnixNano()}
@@ -78,6 +152,16 @@ func (t *tree) LookedUp(_ uint32, _ ids.Inode, _ string, ino ids.Inode) { t.foun
 func (t *tree) RemoveForced(caller *storepb.Caller, parent ids.Inode, name string, directory bool) syscall.Errno {
 	t.removed = append(t.removed, fmt.Sprintf("%s in %d for %d: %t", name, parent, caller.GetUid(), directory))
 	return 0
+}
+
+// remove takes a name of the root away.
+func (c *cluster) remove(t testing.TB, name string) {
+	t.Helper()
+	unlink := &storepb.Unlink{Parent: namespace.RootIno, Name: []byte(name)}
+	result := c.apply(&storepb.Command{
+		Session: 1, Seq: c.index, Acked: c.index - 1, Caller: &storepb.Caller{Host: "host"}, Op: &storepb.Op{Op: &storepb.Op_Unlink{Unlink: unlink}},
+	})
+	require.Equal(t, storepb.Code_OK, result.GetCode(), result)
 }
 
 func directoryOf(c *cluster, t Tree) *directory {

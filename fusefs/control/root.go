@@ -20,6 +20,7 @@ var rootEntries = []struct {
 	{string(jsonLocks), jsonLocks, syscall.S_IFREG},
 	{string(newEvents), newEvents, syscall.S_IFREG},
 	{string(oldEvents), oldEvents, syscall.S_IFREG},
+	{changesName, changesFile{}, syscall.S_IFREG},
 	{"why", mirrorDir{whyView, namespace.RootIno}, syscall.S_IFDIR},
 	{"kv", mirrorDir{kvView, namespace.RootIno}, syscall.S_IFDIR},
 	{"wait", mirrorDir{waitView, namespace.RootIno}, syscall.S_IFDIR},

@@ -53,6 +53,7 @@ const (
 	kindStatus   = "status"
 	kindLocks    = "locks"
 	kindEvents   = "events"
+	kindChanges  = "changes"
 	kindMirror   = "mirror"
 	kindFile     = "file"
 	kindWait     = "wait"
@@ -72,6 +73,8 @@ func saveNode(of node) SavedNode {
 		return SavedNode{Kind: kindLocks, View: string(n)}
 	case eventsFile:
 		return SavedNode{Kind: kindEvents, View: string(n)}
+	case changesFile:
+		return SavedNode{Kind: kindChanges}
 	case mirrorDir:
 		return SavedNode{Kind: kindMirror, View: string(n.view), Ino: n.ino}
 	case mirrorFile:
@@ -96,6 +99,8 @@ func (s *SavedNode) node() (node, error) {
 		return locksFile(s.View), nil
 	case kindEvents:
 		return eventsFile(s.View), nil
+	case kindChanges:
+		return changesFile{}, nil
 	case kindMirror:
 		return mirrorDir{view(s.View), s.Ino}, nil
 	case kindFile:
@@ -121,6 +126,8 @@ func saveHandle(of handle) (SavedHandle, error) {
 	case *eventStream:
 		viewer, err := proto.Marshal(h.viewer)
 		return SavedHandle{Kind: kindEvents, Data: h.ahead, Viewer: viewer, Waits: h.waits, Ends: h.ends, Last: h.last, Seen: h.seen}, err
+	case *changeStream:
+		return SavedHandle{Kind: kindChanges, Data: h.ahead, Seen: uint64(h.seen)}, nil
 	case *waiting:
 		return SavedHandle{Kind: kindWait, Data: h.found, Parent: h.parent, Name: []byte(h.name)}, nil
 	}
@@ -144,8 +151,10 @@ func (s *SavedHandle) handle(of *source) (handle, error) {
 		return &eventStream{
 			source: of, viewer: viewer, waits: s.Waits, ends: s.Ends, last: s.Last, turn: make(chan struct{}, 1), seen: s.Seen, ahead: s.Data,
 		}, err
+	case kindChanges:
+		return &changeStream{source: of, turn: make(chan struct{}, 1), seen: ids.Index(s.Seen), ahead: s.Data}, nil
 	case kindWait:
-		w := &waiting{waitFile: waitFile{s.Parent, string(s.Name)}, source: of, turn: make(chan struct{}, 1)}
+		w := &waiting{waitFile: waitFile{s.Parent, string(s.Name)}, source: of, turn: make(chan struct{}, 1), isWaited: true}
 		if len(s.Data) > 0 {
 			w.found = s.Data
 		}

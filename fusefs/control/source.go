@@ -18,6 +18,14 @@ type Cluster interface {
 	// Query answers with everything that was committed when it was asked, unless ctx ends before. The error is
 	// context.DeadlineExceeded if the time for an answer was up.
 	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
+	// NameChanged returns a channel that is closed once a name may be another lock than in the state after a command, or none any more, or stale.
+	// end ends the wait.
+	NameChanged(name *storepb.Observation, since ids.Index) (changed <-chan struct{}, end func())
+	// EventsAfter returns a channel that is closed once there may be an event after a number. end ends the wait.
+	EventsAfter(number uint64) (there <-chan struct{}, end func())
+	// StateAfter returns the last command of which the mount knows, and a channel that is closed once it knows of one after index. It hears of
+	// commands once a second. end ends the wait.
+	StateAfter(index ids.Index) (known ids.Index, changed <-chan struct{}, end func())
 	// Status is what the mount knows of itself, at once.
 	Status() *storepb.MountStatus
 }
@@ -37,6 +45,8 @@ type source struct {
 	observations *observation.Memory
 	logger       *slog.Logger
 	began        int64 // cluster time at which the mount was made
+	lockStates   *lockStates
+	events       *eventFeeds
 }
 
 const (

@@ -1,27 +1,18 @@
 package control
 
 import (
-	"context"
 	"syscall"
-	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/formats"
-	"lockfs/formats/lockfact"
-	"lockfs/formats/pause"
 	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/thread"
-	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
-// waitFile is for whoever wants to wait for a lock: a read returns when there is none under the name or it is stale, and says
-// which. It is for those who may read what has the name.
-type waitFile struct {
-	parent ids.Inode
-	name   string
-}
+// waitFile is for programs that wait for a lock: a read returns when there is none under the name or it is stale, and says
+// which. It can be read by those who may read the file of that name.
+type waitFile lockName
 
 var isFree = snapshot(string(formats.Free) + "\n")
 
@@ -60,10 +51,10 @@ func (f waitFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 type waiting struct {
 	waitFile
 	source *source
-	turn   chan struct{} // full while somebody waits, who alone uses what follows
+	turn   chan struct{} // full during a read, which alone uses the fields below
 
-	seen  []*storepb.Observation
-	found snapshot // nil: it is still waited for
+	isWaited bool     // a program has waited already
+	found    snapshot // nil: it is still waited for
 }
 
 func (*waiting) flags() uint32 { return fuse.FOPEN_DIRECT_IO }
@@ -75,58 +66,43 @@ func (w *waiting) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, sy
 		return nil, syscall.EINTR
 	}
 	defer func() { <-w.turn }()
-	ctx, end := thread.UntilInterrupted(interrupted)
-	defer end()
-	for w.found == nil {
-		if errno := w.find(ctx); errno != 0 {
+	if w.found == nil {
+		if errno := w.wait(interrupted); errno != 0 {
 			return nil, errno
-		}
-		if w.found == nil && !w.await(ctx) {
-			return nil, syscall.EINTR
 		}
 	}
 	return w.found.read(interrupted, in)
 }
 
-// find finds out whether the lock is free or stale. That the cluster does not answer is no error to who is waiting already.
-func (w *waiting) find(ctx context.Context) syscall.Errno {
-	result, err := w.source.cluster.Query(ctx, &storepb.Query{Query: &storepb.Query_GetLock{
-		GetLock: &storepb.GetLock{Parent: uint64(w.parent), Name: []byte(w.name)},
-	}})
-	if ctx.Err() != nil {
-		return syscall.EINTR
-	}
-	result, errno := kernel.Outcome(result, err, w.source.logger)
-	switch {
-	case errno == syscall.ENOENT:
-		w.found = isFree
-	case errno == syscall.ETIMEDOUT && w.seen != nil:
-		_ = pause.For(ctx, askAgainPause) // what awaits a change may be answered all the same
-	case errno != 0:
-		return errno
-	case result.GetLocks()[0].GetState() == string(lockfact.Stale):
-		w.found = snapshot(string(lockfact.Stale) + "\n")
-	default:
-		lock := result.GetLocks()[0]
-		w.seen = []*storepb.Observation{{Parent: uint64(w.parent), Name: []byte(w.name), Token: lock.GetToken()}}
-	}
-	return 0
-}
-
-// askAgainPause is before the cluster is asked again that has failed to answer: a client that is closed fails at once.
-const askAgainPause = 200 * time.Millisecond
-
-// await returns when something may have changed. false: ctx has ended.
-func (w *waiting) await(ctx context.Context) bool {
-	query := &storepb.Query{Query: &storepb.Query_AwaitChange{AwaitChange: &storepb.AwaitChange{Seen: w.seen, OrStale: true}}}
-	for ctx.Err() == nil {
-		result, err := w.source.cluster.Query(ctx, query)
-		if err == nil && result.GetCode() != storepb.Code_WAITING {
-			return true
+// wait returns once the lock is free or stale. A cluster that does not answer is no error to a program that waits already.
+func (w *waiting) wait(interrupted <-chan struct{}) syscall.Errno {
+	states := w.source.lockStates
+	name, leave := states.enter(lockName(w.waitFile))
+	defer leave()
+	var held *stateQuestion // that was answered so last
+	for {
+		asked := states.ask(lockName(w.waitFile), name, held)
+		if errno := waitFor(asked.done, interrupted); errno != 0 {
+			return errno
 		}
-		if err != nil {
-			_ = pause.For(ctx, askAgainPause)
+		switch {
+		case asked.errno == syscall.ETIMEDOUT && w.isWaited:
+			if errno := waitFor(pauseFor(askAgainPause), interrupted); errno != 0 {
+				return errno
+			}
+			continue
+		case asked.errno != 0:
+			return asked.errno
+		case asked.found != "":
+			w.found = snapshot(asked.found + "\n")
+			return 0
+		}
+		held, w.isWaited = asked, true
+		changed, end := w.source.cluster.NameChanged(&storepb.Observation{Parent: uint64(w.parent), Name: []byte(w.name)}, held.index)
+		errno := waitFor(changed, interrupted)
+		end()
+		if errno != 0 {
+			return errno
 		}
 	}
-	return false
 }

@@ -32,16 +32,18 @@ type call struct {
 	header fuse.InHeader
 	raw    []byte // the request, if it may wait; nil: it may not
 	back   bool   // it was ended here, to be given back
+	given  bool   // another process, or this one before it was stopped, had begun to handle it, or had it in a queue
 
 	interrupted bool // by the kernel
 	told        bool // its handler was told to end, to be given back
 
-	charge   charge
-	refused  unix.Errno // there is no room for it
-	reason   string     // names the budget that has none
-	queued   []byte     // the request, while it waits for its turn
-	ended    bool       // it was answered meanwhile
-	ofQueued *call      // that this one interrupts
+	charge    charge
+	refused   unix.Errno // there is no room for it
+	reason    string     // names the budget that has none
+	queued    []byte     // the request, while it waits for its turn
+	interrupt []byte     // the kernel's interruption of it meanwhile; nil: there was none
+	ended     bool       // it was answered meanwhile
+	ofQueued  *call      // that this one interrupts
 }
 
 // admission is the calls that wait for others of their users to end. The mutex of the server guards it.
@@ -89,7 +91,10 @@ func (a *admission) admit(c *call, request []byte) bool {
 	}
 	user := a.UserOf(c.header.Uid)
 	if c.raw != nil {
-		if err := c.take(a.Waits, user); err != nil {
+		if c.given { // a refusal would leave its request for a lock behind, in the state of the cluster
+			c.charge = charge{a.Waits, user, budget.Replacing}
+			_ = a.Waits.Take(user, 1, budget.Replacing) // always fits
+		} else if err := c.take(a.Waits, user); err != nil {
 			c.refused, c.reason = unix.ENOLCK, err.Error()
 			if c.header.Opcode == opRead {
 				c.refused = unix.EAGAIN
@@ -154,12 +159,15 @@ func (a *admission) next() *call {
 	return nil
 }
 
-// drain returns the requests that wait for their turn.
+// drain returns the requests that wait for their turn, each with its interruption.
 func (a *admission) drain() (requests [][]byte) {
 	for _, user := range a.turns {
 		for _, c := range a.queues[user].calls {
 			if !c.ended {
 				requests = append(requests, c.queued)
+				if c.interrupt != nil {
+					requests = append(requests, c.interrupt)
+				}
 			}
 		}
 	}

@@ -13,14 +13,14 @@ import (
 	"lockfs/fusefs/thread"
 )
 
-// begin notes a request that was read, and counted. It is called with the mutex held.
-func (s *Server) begin(request []byte) *call {
-	c := &call{header: headerOf(request)}
+// begin notes a request that was read, and counted. It is called with the mutex held. given says that it was read before.
+func (s *Server) begin(request []byte, given bool) *call {
+	c := &call{header: headerOf(request), given: given}
 	if c.header.Opcode == opInterrupt && len(request) >= headerSize+8 {
 		if ended := s.underway[binary.NativeEndian.Uint64(request[headerSize:])]; ended != nil {
 			ended.interrupted = true
 			if ended.queued != nil {
-				c.ofQueued = ended
+				c.ofQueued, ended.interrupt = ended, bytes.Clone(request)
 			}
 		}
 	}
@@ -144,7 +144,7 @@ func (s *Server) interrupt(which func(*call) bool) {
 func (s *Server) again(request []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.begin(request)
+	c := s.begin(request, true)
 	if s.admission.admit(c, request) {
 		go s.handle(c, request)
 	} else {
@@ -217,12 +217,19 @@ func (s *Server) interruptAgain(c *call) {
 }
 
 // Queued returns how many calls wait for their turn.
-func (s *Server) Queued() (calls int) {
+func (s *Server) Queued() int { return s.countQueued(func(*call) bool { return true }) }
+
+// QueuedInterruptions returns how many of these the kernel has interrupted.
+func (s *Server) QueuedInterruptions() int {
+	return s.countQueued(func(c *call) bool { return c.interrupt != nil })
+}
+
+func (s *Server) countQueued(which func(*call) bool) (calls int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, waiting := range s.admission.queues {
 		for _, c := range waiting.calls {
-			if !c.ended {
+			if !c.ended && which(c) {
 				calls++
 			}
 		}

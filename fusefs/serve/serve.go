@@ -118,7 +118,7 @@ func (s *Server) stopReading(r *reader, request []byte, err error) (c *call, goe
 	if opcode := headerOf(request).Opcode; len(s.reading) == 0 && !s.stopping && opcode != opForget && opcode != opBatchForget {
 		go s.loop()
 	}
-	if c = s.begin(request); !s.admission.admit(c, request) {
+	if c = s.begin(request, false); !s.admission.admit(c, request) {
 		s.handled--
 		return nil, true
 	}

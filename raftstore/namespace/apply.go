@@ -9,7 +9,7 @@ import (
 // the order of their indexes. What a session has sent before is not done again: its first reply is the answer.
 // The result belongs to the state: callers do not change it.
 func (ns *Namespace) Apply(index ids.Index, cmd *storepb.Command) *storepb.Result {
-	ns.tree.touched = ns.tree.touched[:0]
+	ns.tree.touched, ns.tree.changedNames = ns.tree.touched[:0], ns.tree.changedNames[:0]
 	ns.passTo(index, cmd.GetTime())
 	passed := len(ns.tree.touched)
 	result := ns.applyOnce(cmd)

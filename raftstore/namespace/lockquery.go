@@ -79,23 +79,16 @@ func (r reader) getLock(q *storepb.GetLock) *storepb.Result {
 		return fail(storepb.Code_NOT_FOUND)
 	}
 	lock := r.describe(e, in)
-	if in.isFile() {
+	if in.isFile() && !q.GetBrief() {
 		lock.Content = in.content
 		lock.AdvisoryLocks = r.advisoriesOf(in.ino, advisoriesOfLock, anyFile)
 	}
 	return &storepb.Result{Attr: in.attr(), Locks: []*storepb.Lock{lock}, Observations: r.observations(e)}
 }
 
-func (r reader) awaitChange(q *storepb.AwaitChange) *storepb.Result {
-	if r.changed(q) {
-		return ok()
-	}
-	return fail(storepb.Code_WAITING)
-}
-
-// changed tells whether any of these names is another lock than the one that was seen, or none any more, or one that was marked as
-// stale if that is asked for.
-func (r reader) changed(q *storepb.AwaitChange) bool {
+// testChange reports whether any of these names is another lock than the one that was seen, or none any more, or one that was marked as
+// stale if that is asked for. What it reports changes only with a name of ChangedNames.
+func (r reader) testChange(q *storepb.TestChange) *storepb.Result {
 	for _, o := range q.GetSeen() {
 		token := ids.Token(0)
 		e, found := r.tree.entry(ids.Inode(o.GetParent()), o.GetName())
@@ -103,10 +96,10 @@ func (r reader) changed(q *storepb.AwaitChange) bool {
 			token = e.token
 		}
 		if token != ids.Token(o.GetToken()) || q.GetOrStale() && found && e.stale != nil {
-			return true
+			return ok()
 		}
 	}
-	return false
+	return fail(storepb.Code_WAITING)
 }
 
 // listProcesses answers each process of a host once.

@@ -172,14 +172,14 @@ func TestUnlisted(t *testing.T) {
 	tr.requireEvents(before, "lock_acquired lock")
 }
 
-func TestChanged(t *testing.T) {
+func TestNamesAreComparedWithWhatWasSeen(t *testing.T) {
 	tr := newDriver(t)
 	tr.take(here, "lock", nil)
 	seen := []*storepb.Observation{
 		{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")},
 		{Parent: RootIno, Name: []byte("reply")},
 	}
-	query := &storepb.Query{Query: &storepb.Query_AwaitChange{AwaitChange: &storepb.AwaitChange{Seen: seen}}}
+	query := &storepb.Query{Query: &storepb.Query_TestChange{TestChange: &storepb.TestChange{Seen: seen}}}
 	ask := func() step { return step{tr.ns.Query(query), t} }
 	ask().is(storepb.Code_WAITING)
 	tr.fill(here, RootIno, "lock", towerFacts("me")).ok()
@@ -194,18 +194,19 @@ func TestChanged(t *testing.T) {
 	ask().ok()
 }
 
-func TestAwaitsStaleness(t *testing.T) {
+func TestStalenessIsAChangeForThoseWhoAskForIt(t *testing.T) {
 	tr := newDriver(t)
 	tr.take(here, "lock", nil)
 	tr.rule(&storepb.Rule{Pattern: "lock", StaleAfter: int64(time.Minute)}).ok()
-	change := &storepb.AwaitChange{Seen: []*storepb.Observation{{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")}}}
-	require.False(t, tr.ns.Changed(change))
+	change := &storepb.TestChange{Seen: []*storepb.Observation{{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")}}}
+	ask := func() step { return step{reader{&tr.ns.judge}.testChange(change), t} }
+	ask().is(storepb.Code_WAITING)
 	change.OrStale = true
-	require.False(t, tr.ns.Changed(change))
+	ask().is(storepb.Code_WAITING)
 	tr.tick(2 * time.Minute)
-	require.True(t, tr.ns.Changed(change))
+	ask().ok()
 	change.OrStale = false
-	require.False(t, tr.ns.Changed(change))
+	ask().is(storepb.Code_WAITING)
 }
 
 func TestEventsOfOnePath(t *testing.T) {

@@ -36,7 +36,7 @@ func (t *tree) deleteInode(ino ids.Inode) {
 
 func (t *tree) putEntry(e *entry) {
 	old, replaced := t.byName.Set(e)
-	if !replaced {
+	if t.noteChanged(old, e); !replaced {
 		t.touchEntry(e)
 	} else if !e.looksLike(old) {
 		t.touchEntry(e)
@@ -70,6 +70,7 @@ func (t *tree) putEntry(e *entry) {
 
 func (t *tree) deleteEntry(e *entry) {
 	if old, found := t.byName.Delete(e); found {
+		t.noteChanged(old, nil)
 		t.touchEntry(old)
 		t.forgetEntry(old)
 		if in, found := t.inode(old.ino); found && in.manyNames {

@@ -12,10 +12,6 @@ func (ns *Namespace) Query(query *storepb.Query) *storepb.Result {
 	return reader{&ns.judge}.query(query)
 }
 
-// Changed tells whether any of these names is another lock than the one that was seen, or none any more, or one that was marked as
-// stale if that is asked for.
-func (ns *Namespace) Changed(q *storepb.AwaitChange) bool { return reader{&ns.judge}.changed(q) }
-
 // DirPage is the largest number of entries that one ReadDir answers.
 const DirPage = 1024
 
@@ -72,8 +68,8 @@ func (r reader) query(query *storepb.Query) *storepb.Result {
 		return r.testLock(q.TestLock)
 	case *storepb.Query_ListAdvisoryLocks:
 		return r.listAdvisories(q.ListAdvisoryLocks)
-	case *storepb.Query_AwaitChange:
-		return r.awaitChange(q.AwaitChange)
+	case *storepb.Query_TestChange:
+		return r.testChange(q.TestChange)
 	case *storepb.Query_ListEvents:
 		return r.listEvents(q.ListEvents)
 	case *storepb.Query_GetCluster:

@@ -149,7 +149,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	ns.tree.countAllBelow()
 	ns.listLocked()
 	ns.digest.Restored(sum)
-	ns.tree.touched = nil
+	ns.tree.touched, ns.tree.changedNames = nil, nil
 	return ns, nil
 }
 

@@ -30,7 +30,8 @@ type tree struct {
 	locked     map[ids.Inode]bool     // files with kernel locks or requests for them; never ranged over
 	timeouts   *btree.BTreeG[*entry]  // names that do not wait for their silent host for ever
 
-	touched []ids.Inode // by the last command; not part of the state
+	touched      []ids.Inode // by the last command; not part of the state
+	changedNames []NameKey   // likewise
 }
 
 func newTree(d *digest.Digest) tree {

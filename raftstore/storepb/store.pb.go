@@ -5412,7 +5412,7 @@ type Query struct {
 	//	*Query_AwaitLock
 	//	*Query_TestLock
 	//	*Query_ListAdvisoryLocks
-	//	*Query_AwaitChange
+	//	*Query_TestChange
 	//	*Query_GetCluster
 	//	*Query_ListAuthorities
 	//	*Query_ListTokens
@@ -5619,10 +5619,10 @@ func (x *Query) GetListAdvisoryLocks() *ListAdvisoryLocks {
 	return nil
 }
 
-func (x *Query) GetAwaitChange() *AwaitChange {
+func (x *Query) GetTestChange() *TestChange {
 	if x != nil {
-		if x, ok := x.Query.(*Query_AwaitChange); ok {
-			return x.AwaitChange
+		if x, ok := x.Query.(*Query_TestChange); ok {
+			return x.TestChange
 		}
 	}
 	return nil
@@ -5779,8 +5779,8 @@ type Query_ListAdvisoryLocks struct {
 	ListAdvisoryLocks *ListAdvisoryLocks `protobuf:"bytes,17,opt,name=list_advisory_locks,json=listAdvisoryLocks,proto3,oneof"`
 }
 
-type Query_AwaitChange struct {
-	AwaitChange *AwaitChange `protobuf:"bytes,18,opt,name=await_change,json=awaitChange,proto3,oneof"`
+type Query_TestChange struct {
+	TestChange *TestChange `protobuf:"bytes,18,opt,name=test_change,json=testChange,proto3,oneof"`
 }
 
 type Query_GetCluster struct {
@@ -5849,7 +5849,7 @@ func (*Query_TestLock) isQuery_Query() {}
 
 func (*Query_ListAdvisoryLocks) isQuery_Query() {}
 
-func (*Query_AwaitChange) isQuery_Query() {}
+func (*Query_TestChange) isQuery_Query() {}
 
 func (*Query_GetCluster) isQuery_Query() {}
 
@@ -6637,12 +6637,13 @@ func (x *Viewer) GetMoreGroups() bool {
 	return false
 }
 
-// GetLock answers attr, observations and the lock that a name is, with content.
+// GetLock answers attr, observations and the lock that a name is, with content and with locks of flock and fcntl.
 type GetLock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
 	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Ino           uint64                 `protobuf:"varint,3,opt,name=ino,proto3" json:"ino,omitempty"` // instead of a name: the first name of an inode
+	Ino           uint64                 `protobuf:"varint,3,opt,name=ino,proto3" json:"ino,omitempty"`     // instead of a name: the first name of an inode
+	Brief         bool                   `protobuf:"varint,4,opt,name=brief,proto3" json:"brief,omitempty"` // without content and without locks of flock and fcntl
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6696,6 +6697,13 @@ func (x *GetLock) GetIno() uint64 {
 		return x.Ino
 	}
 	return 0
+}
+
+func (x *GetLock) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
 }
 
 // ListProcesses answers the processes of a host that hold locks.
@@ -6844,30 +6852,30 @@ func (x *AwaitLock) GetEnd() uint64 {
 	return 0
 }
 
-// AwaitChange answers OK once one of these names is another lock than the one that was seen, or none, and
-// WAITING if that has not come within a moment. Token 0: there was no such name.
-type AwaitChange struct {
+// TestChange answers OK if one of these names is another lock than the one that was seen, or none, else WAITING. Token 0: there was no such
+// name.
+type TestChange struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seen          []*Observation         `protobuf:"bytes,1,rep,name=seen,proto3" json:"seen,omitempty"`
-	OrStale       bool                   `protobuf:"varint,2,opt,name=or_stale,json=orStale,proto3" json:"or_stale,omitempty"` // also once one of them is stale
+	OrStale       bool                   `protobuf:"varint,2,opt,name=or_stale,json=orStale,proto3" json:"or_stale,omitempty"` // also if one of them is stale
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *AwaitChange) Reset() {
-	*x = AwaitChange{}
+func (x *TestChange) Reset() {
+	*x = TestChange{}
 	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AwaitChange) String() string {
+func (x *TestChange) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AwaitChange) ProtoMessage() {}
+func (*TestChange) ProtoMessage() {}
 
-func (x *AwaitChange) ProtoReflect() protoreflect.Message {
+func (x *TestChange) ProtoReflect() protoreflect.Message {
 	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -6879,19 +6887,19 @@ func (x *AwaitChange) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
-func (*AwaitChange) Descriptor() ([]byte, []int) {
+// Deprecated: Use TestChange.ProtoReflect.Descriptor instead.
+func (*TestChange) Descriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
 }
 
-func (x *AwaitChange) GetSeen() []*Observation {
+func (x *TestChange) GetSeen() []*Observation {
 	if x != nil {
 		return x.Seen
 	}
 	return nil
 }
 
-func (x *AwaitChange) GetOrStale() bool {
+func (x *TestChange) GetOrStale() bool {
 	if x != nil {
 		return x.OrStale
 	}
@@ -10681,7 +10689,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vNoteRefusal\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\"\xcb\f\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"\xc8\f\n" +
 	"\x05Query\x12.\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x14.lockfs.store.LookupH\x00R\x06lookup\x122\n" +
 	"\bget_attr\x18\x02 \x01(\v2\x15.lockfs.store.GetAttrH\x00R\agetAttr\x12(\n" +
@@ -10706,8 +10714,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"await_lock\x18\x0f \x01(\v2\x17.lockfs.store.AwaitLockH\x00R\tawaitLock\x125\n" +
 	"\ttest_lock\x18\x10 \x01(\v2\x16.lockfs.store.TestLockH\x00R\btestLock\x12Q\n" +
-	"\x13list_advisory_locks\x18\x11 \x01(\v2\x1f.lockfs.store.ListAdvisoryLocksH\x00R\x11listAdvisoryLocks\x12>\n" +
-	"\fawait_change\x18\x12 \x01(\v2\x19.lockfs.store.AwaitChangeH\x00R\vawaitChange\x12;\n" +
+	"\x13list_advisory_locks\x18\x11 \x01(\v2\x1f.lockfs.store.ListAdvisoryLocksH\x00R\x11listAdvisoryLocks\x12;\n" +
+	"\vtest_change\x18\x12 \x01(\v2\x18.lockfs.store.TestChangeH\x00R\n" +
+	"testChange\x12;\n" +
 	"\vget_cluster\x18\x14 \x01(\v2\x18.lockfs.store.GetClusterH\x00R\n" +
 	"getCluster\x12J\n" +
 	"\x10list_authorities\x18\x15 \x01(\v2\x1d.lockfs.store.ListAuthoritiesH\x00R\x0flistAuthorities\x12;\n" +
@@ -10768,11 +10777,12 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03gid\x18\x02 \x01(\rR\x03gid\x12\x16\n" +
 	"\x06groups\x18\x03 \x03(\rR\x06groups\x12\x1f\n" +
 	"\vmore_groups\x18\x04 \x01(\bR\n" +
-	"moreGroups\"G\n" +
+	"moreGroups\"]\n" +
 	"\aGetLock\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x10\n" +
-	"\x03ino\x18\x03 \x01(\x04R\x03ino\"#\n" +
+	"\x03ino\x18\x03 \x01(\x04R\x03ino\x12\x14\n" +
+	"\x05brief\x18\x04 \x01(\bR\x05brief\"#\n" +
 	"\rListProcesses\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\"\xdf\x01\n" +
 	"\tAwaitLock\x12\x18\n" +
@@ -10783,8 +10793,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05owner\x18\x05 \x01(\x04R\x05owner\x12*\n" +
 	"\x04type\x18\x06 \x01(\x0e2\x16.lockfs.store.LockTypeR\x04type\x12\x14\n" +
 	"\x05start\x18\a \x01(\x04R\x05start\x12\x10\n" +
-	"\x03end\x18\b \x01(\x04R\x03end\"W\n" +
-	"\vAwaitChange\x12-\n" +
+	"\x03end\x18\b \x01(\x04R\x03end\"V\n" +
+	"\n" +
+	"TestChange\x12-\n" +
 	"\x04seen\x18\x01 \x03(\v2\x19.lockfs.store.ObservationR\x04seen\x12\x19\n" +
 	"\bor_stale\x18\x02 \x01(\bR\aorStale\"P\n" +
 	"\bTestLock\x12\x18\n" +
@@ -11307,7 +11318,7 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*GetLock)(nil),           // 82: lockfs.store.GetLock
 	(*ListProcesses)(nil),     // 83: lockfs.store.ListProcesses
 	(*AwaitLock)(nil),         // 84: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 85: lockfs.store.AwaitChange
+	(*TestChange)(nil),        // 85: lockfs.store.TestChange
 	(*TestLock)(nil),          // 86: lockfs.store.TestLock
 	(*ListAdvisoryLocks)(nil), // 87: lockfs.store.ListAdvisoryLocks
 	(*ListEvents)(nil),        // 88: lockfs.store.ListEvents
@@ -11435,7 +11446,7 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	84,  // 90: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
 	86,  // 91: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
 	87,  // 92: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	85,  // 93: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	85,  // 93: lockfs.store.Query.test_change:type_name -> lockfs.store.TestChange
 	89,  // 94: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
 	90,  // 95: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
 	91,  // 96: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
@@ -11450,7 +11461,7 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	81,  // 105: lockfs.store.PreviewRule.viewer:type_name -> lockfs.store.Viewer
 	6,   // 106: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
 	7,   // 107: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	12,  // 108: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
+	12,  // 108: lockfs.store.TestChange.seen:type_name -> lockfs.store.Observation
 	31,  // 109: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
 	81,  // 110: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
 	81,  // 111: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
@@ -11591,7 +11602,7 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_AwaitLock)(nil),
 		(*Query_TestLock)(nil),
 		(*Query_ListAdvisoryLocks)(nil),
-		(*Query_AwaitChange)(nil),
+		(*Query_TestChange)(nil),
 		(*Query_GetCluster)(nil),
 		(*Query_ListAuthorities)(nil),
 		(*Query_ListTokens)(nil),

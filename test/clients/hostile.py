@@ -4,6 +4,7 @@ Called with a directory of the user's own, which it makes if its parent lets it,
 
     waits N         N threads wait for a lock of flock(2) that the user has
     waits N FILE    N threads wait for a lock of a file that another process has; "granted N" says how many of them got it, and released it
+    reads N FILE... N threads read files in .lockfs that make them wait; "read N" says how many reads returned
     ranges N M K    the user holds N locks of one byte each; M threads wait for one of them, and K threads lock and unlock others
     opens N FILE    N open descriptors of a file, each of them read
     names K         K threads create and remove names as long as possible
@@ -137,6 +138,30 @@ def waits(number, file=None):
         for _ in range(number):
             asked.acquire()
     begun("%d waits" % number)
+
+
+def reads(number, *files):
+    number = int(number)
+    opened_all = threading.Semaphore(0)
+
+    def step(name):
+        try:
+            with open(name, "rb", buffering=0) as file:
+                opened_all.release()
+                if not file.read(1000):
+                    raise OSError(errno.ENODATA, name)
+        except OSError as error:
+            failed(error)
+            os.write(1, b"failed: %s\n" % str(error).encode())
+        done = count(1)
+        if done % 100 == 0 or done == number:
+            os.write(1, b"read %d\n" % done)
+
+    for at in range(number):
+        threading.Thread(target=step, args=(files[at % len(files)],), daemon=True).start()
+    for _ in range(number):
+        opened_all.acquire()
+    begun("%d reads" % number)
 
 
 def ranges(held, waiting, churning):

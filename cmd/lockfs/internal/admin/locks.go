@@ -52,9 +52,12 @@ with --json, one array a line.
 				root, below = fromRoot(args[0])
 			}
 			if watch {
-				return watchLocks(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), flags.JSON, func() ([]lockjson.Lock, error) {
-					return locksFor(cmd, &flags, root, below)
-				})
+				awaitChange := func(context.Context) {} // the servers are asked again and again
+				if mount := lookThrough(cmd, root); mount != "" {
+					awaitChange = (&mountChanges{root: mount}).await
+				}
+				list := func() ([]lockjson.Lock, error) { return locksFor(cmd, &flags, root, below) }
+				return watchLocks(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), flags.JSON, list, awaitChange)
 			}
 			locks, err := locksFor(cmd, &flags, root, below)
 			if err != nil {

@@ -174,9 +174,9 @@ func TestWatchingPrintsWhatHasChanged(t *testing.T) {
 		}
 		return locks, nil
 	}
-	require.NoError(t, watchLocks(ctx, &out, &notices, false, list))
+	require.NoError(t, watchLocks(ctx, &out, &notices, false, list, func(context.Context) {}))
 	require.Equal(t, 2, strings.Count(out.String(), "PATH"), out.String())
 	require.Equal(t, 1, strings.Count(out.String(), "a.lock"))
 	require.Contains(t, notices.String(), "nobody leads")
-	require.ErrorContains(t, watchLocks(t.Context(), &out, &notices, true, func() ([]lockjson.Lock, error) { return nil, errors.New("never") }), "never")
+	require.ErrorContains(t, watchLocks(t.Context(), &out, &notices, true, func() ([]lockjson.Lock, error) { return nil, errors.New("never") }, nil), "never")
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"lockfs/cmd/lockfs/internal/cli"
@@ -13,15 +15,26 @@ import (
 	"lockfs/raftstore/lockjson"
 )
 
-// watchInterval is the interval between two lists of locks.
-const watchInterval = time.Second
+const (
+	// watchInterval is the shortest interval between two lists of locks.
+	watchInterval = time.Second
+	// longestWatch is the longest: a cluster that does not answer reports no change.
+	longestWatch = 15 * time.Second
+)
 
 // watchLocks prints the locks after each change until ctx ends: in place on a terminal, else one list after
-// the other, with asJSON one line each. It retries while the cluster does not answer.
-func watchLocks(ctx context.Context, out io.Writer, notices io.Writer, asJSON bool, list func() ([]lockjson.Lock, error)) error {
+// the other, with asJSON one line each. It retries while the cluster does not answer. awaitChange returns
+// when the locks may have changed.
+func watchLocks(
+	ctx context.Context, out io.Writer, notices io.Writer, asJSON bool, list func() ([]lockjson.Lock, error),
+	awaitChange func(context.Context),
+) error {
 	var shown []byte
 	silent := false
 	for ; ctx.Err() == nil; _ = pause.For(ctx, watchInterval) {
+		if shown != nil && !silent {
+			awaitChange(ctx)
+		}
 		locks, err := list()
 		if isRefused(err) || err != nil && shown == nil && !silent {
 			return err
@@ -81,4 +94,44 @@ func withoutAges(locks []lockjson.Lock) []lockjson.Lock {
 		same[i] = l
 	}
 	return same
+}
+
+// mountChanges reports changes of the cluster as a mount hears of them.
+type mountChanges struct {
+	root    string
+	file    *os.File      // nil: it is to be opened
+	reading chan struct{} // closed once a read has returned; nil: none is under way
+}
+
+// await returns after the next change, after longestWatch, or when ctx ends.
+func (c *mountChanges) await(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, longestWatch)
+	defer cancel()
+	if c.reading == nil {
+		reading := make(chan struct{})
+		c.reading = reading
+		go func() {
+			defer close(reading)
+			c.read()
+		}()
+	}
+	select {
+	case <-c.reading:
+		c.reading = nil
+	case <-ctx.Done():
+	}
+}
+
+func (c *mountChanges) read() {
+	if c.file == nil {
+		file, err := os.Open(filepath.Join(c.root, controlDir, "changes"))
+		if err != nil {
+			return // the list says why
+		}
+		c.file = file
+	}
+	if _, err := c.file.Read(make([]byte, 64)); err != nil {
+		_ = c.file.Close()
+		c.file = nil
+	}
 }

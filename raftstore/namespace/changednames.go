@@ -1,0 +1,79 @@
+package namespace
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+
+	"lockfs/raftstore/ids"
+)
+
+// NameKey stands for a name in a directory. Two names may have one key.
+type NameKey uint64
+
+// KeyOfName returns the key of a name.
+func KeyOfName(parent ids.Inode, name []byte) NameKey {
+	h := fnv.New64a()
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(parent)))
+	_, _ = h.Write(name)
+	return NameKey(h.Sum64())
+}
+
+// NameFilter is a set of names in little space, which may seem to contain some more. The empty one contains none.
+type NameFilter []byte
+
+const (
+	smallestNameFilter = 8        // bytes
+	largestNameFilter  = 16 << 10 // bytes
+)
+
+// NewNameFilter returns a filter for a number of names. It seems to contain one of nine others as long as that is less than 16,384.
+func NewNameFilter(names int) NameFilter {
+	size := smallestNameFilter
+	for size < names && size < largestNameFilter {
+		size *= 2
+	}
+	return make(NameFilter, size)
+}
+
+// IsValid reports whether a filter is of a size that NewNameFilter gives one, or empty.
+func (f NameFilter) IsValid() bool {
+	size := len(f)
+	return size == 0 || size >= smallestNameFilter && size <= largestNameFilter && size&(size-1) == 0
+}
+
+// Add puts a name into a filter, which is not empty.
+func (f NameFilter) Add(key NameKey) {
+	at, bit := f.place(key)
+	f[at] |= bit
+}
+
+// Has reports whether a filter may contain a name.
+func (f NameFilter) Has(key NameKey) bool {
+	if len(f) == 0 {
+		return false
+	}
+	at, bit := f.place(key)
+	return f[at]&bit != 0
+}
+
+func (f NameFilter) place(key NameKey) (at uint64, bit byte) {
+	mixed := uint64(key) ^ uint64(key)>>29
+	return mixed / 8 & uint64(len(f)-1), 1 << (mixed % 8)
+}
+
+// ChangedNames returns the names that the last command, and the time that passed with it, made another lock than before, or none, or stale, or not stale any more.
+// It is no part of the state. Callers do not change it.
+func (ns *Namespace) ChangedNames() []NameKey { return ns.tree.changedNames }
+
+// noteChanged compares a name with the one of the same place before. nil: there was or is none.
+func (t *tree) noteChanged(before, after *entry) {
+	at := after
+	switch {
+	case before == nil:
+	case after == nil:
+		at = before
+	case before.token == after.token && (before.stale == nil) == (after.stale == nil):
+		return
+	}
+	t.changedNames = append(t.changedNames, KeyOfName(at.parent, []byte(at.name)))
+}
