@@ -109,7 +109,7 @@ func TestMountPointIsProtected(t *testing.T) {
 
 	b.mustLockfs(t, "down")
 	b.requireBare(t, "Operation not permitted")
-	require.Contains(t, b.doctor(t), "warning mount-points lockfs is not mounted at /mnt/locks, where /etc/lockfs/lockfs.env has it")
+	require.Contains(t, b.doctor(t), "warning mount-points lockfs is not mounted at /mnt/locks, but /etc/lockfs/lockfs.env configures it")
 	b.requireRefusals(t)
 	require.Contains(t, b.mustLockfs(t, "up"), "/mnt/locks works")
 	b.mustLockfs(t, "run", "/mnt/locks/x.lock", "--", "true")
@@ -172,7 +172,7 @@ func TestMountHelperProtects(t *testing.T) {
 		h.requireBare(t, "Operation not permitted")
 	}
 	h.requireRefusals(t)
-	require.Contains(t, h.doctor(t), "lockfs is not mounted at /mnt/locks, where /etc/fstab has it")
+	require.Contains(t, h.doctor(t), "lockfs is not mounted at /mnt/locks, but /etc/fstab configures it")
 	h.MustRun(t, c.Program, "mount-point", "unprotect")
 	h.MustRun(t, "mkdir", "/mnt/locks/dir")
 	said := h.Start("mount", "/mnt/locks")

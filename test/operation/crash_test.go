@@ -296,7 +296,7 @@ func TestServerThatCannotStartServesItsMount(t *testing.T) {
 	c, n := supervisedServer(t)
 	u := startUser(t, n.Host, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
 	awaitOtherServers(t, n)
-	const broken = "this server does not start, and its mount goes on through others"
+	const broken = "this server does not start; its mount runs through other servers"
 	identity := filepath.Join(n.Data, "node.json")
 	hidden := n.Data + "-identity"
 	n.Host.MustRun(t, "mv", identity, hidden)

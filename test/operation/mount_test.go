@@ -113,7 +113,7 @@ func TestFstab(t *testing.T) {
 	}
 	said := h.Start("mount", "-o", "remount,op-timeout=1s", c.Mount)
 	require.NoError(t, said.Wait())
-	require.Contains(t, said.Log(), "op-timeout cannot change while it is mounted")
+	require.Contains(t, said.Log(), "op-timeout cannot change while mounted")
 	h.MustRun(t, "umount", c.Mount)
 	c.Nodes[0].AwaitSession(t, "m", "the session ends with umount", suite.NoSession)
 }

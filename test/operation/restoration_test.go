@@ -49,7 +49,7 @@ func TestASecureClusterIsRestoredElsewhere(t *testing.T) {
 	require.NoError(t, os.WriteFile(seal, content, 0o600))
 	// It takes the name and the address of one of the old servers, which the others know.
 	restore := []string{"restore", file, "--data", a.Data + ".new", "--name", a.Name, "--addr", a.Addr()}
-	require.Contains(t, a.Host.MustRun(t, c.Program, append(restore, "--ca-key", seal)...), "come back with the certificates that they have")
+	require.Contains(t, a.Host.MustRun(t, c.Program, append(restore, "--ca-key", seal)...), "return with their certificates")
 	a.Data += ".new"
 	for _, n := range []*suite.Node{b, old} {
 		n.Launch()

@@ -219,7 +219,7 @@ func TestUnderSystemd(t *testing.T) {
 	})
 	s.must(t, "rm", "/run/wait")
 	s.awaitSaid(t, goneOn, before+1)
-	s.awaitSaid(t, "this server does not start, and its mount goes on through others; trying again", 1)
+	s.awaitSaid(t, "this server does not start; its mount runs through other servers; retrying", 1)
 	s.awaitSaid(t, "address already in use", 1)
 	restarts, pid := s.property(t, "NRestarts"), s.property(t, "MainPID")
 	told := func() (at time.Duration) {
@@ -234,7 +234,7 @@ func TestUnderSystemd(t *testing.T) {
 		return fmt.Sprint(first, last), last > first+2*10*time.Second
 	})
 	require.Equal(t, "activating", s.property(t, "ActiveState"))
-	require.Contains(t, s.property(t, "StatusText"), "does not start: ")
+	require.Contains(t, s.property(t, "StatusText"), "start failed: ")
 	s.must(t, "touch", "/locks/through-others")
 	held()
 	require.NoError(t, occupant.Close())

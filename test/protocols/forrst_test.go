@@ -285,7 +285,7 @@ func TestForrst(t *testing.T) {
 		d.Stop(t)
 		told := waiting()
 		require.Equal(t, "UNAVAILABLE", told.code(), told.text)
-		require.Contains(t, told.text, "this server is stopping; ask another one")
+		require.Contains(t, told.text, "this server is stopping: retry on another one")
 		waiting = c.begin(t, b, body)
 		c.awaitLine(t, a, 1)
 		release := fmt.Sprintf(`{"key":"lock:work:stop","owner":%q}`, keeper.owner())

@@ -8,7 +8,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// CertificateCollector tells when the certificate in an identity directory expires. While there is none it tells nothing.
+// CertificateCollector exports the expiry of the certificate in an identity directory, if it has one.
 type CertificateCollector struct{ Dir string }
 
 var _ prometheus.Collector = CertificateCollector{}
@@ -16,10 +16,8 @@ var _ prometheus.Collector = CertificateCollector{}
 var expiryDesc = prometheus.NewDesc("lockfs_certificate_expiry_timestamp_seconds",
 	"When this host's certificate expires, in seconds since 1970.", []string{"file"}, nil)
 
-// Describe is part of prometheus.Collector.
 func (c CertificateCollector) Describe(descs chan<- *prometheus.Desc) { descs <- expiryDesc }
 
-// Collect is part of prometheus.Collector.
 func (c CertificateCollector) Collect(metrics chan<- prometheus.Metric) {
 	path := filepath.Join(c.Dir, cli.LeafFile)
 	if leaf, err := cli.ReadLeaf(path); err == nil {

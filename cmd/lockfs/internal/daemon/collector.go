@@ -19,7 +19,7 @@ const (
 	mountPercent  = 100
 )
 
-// tuneCollector goes on for as long as the process runs. The environment variable GOGC keeps it from doing anything.
+// tuneCollector adjusts the garbage collector for as long as the process runs, unless GOGC is set.
 func tuneCollector(most int) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -35,7 +35,7 @@ func tuneCollector(most int) {
 	}
 }
 
-// collectorPercent is what may be left uncollected of a heap with so many bytes in use, in steps that seldom change.
+// collectorPercent returns GOGC for a heap with live bytes, in steps that seldom change.
 func collectorPercent(live uint64, most int) int {
 	percent := most
 	for percent > leastPercent && live*uint64(percent)/100 > leastGarbage {

@@ -1,10 +1,11 @@
-// Package daemon has the commands that go on running: a server, a mount, both for trying out, the helper of mount(8), and
-// the process that guards a mount; and what makes, mends or looks into the data directory of a server that does not run.
+// Package daemon has the commands of long-running processes: server, mount, dev, the helper of mount(8), and
+// the guard of a mount. It also has the commands for the data directory of a stopped server: init, inspect,
+// recover and restore.
 package daemon
 
 import "github.com/spf13/cobra"
 
-// Commands are all of them.
+// Commands returns all commands of the package.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{devCommand(), serverCommand(), mountCommand(), guardCommand(), takesOverCommand(), restoreCommand()}
 }

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// endpointConns is the number of connections that an endpoint for HTTP has at a time.
+	// endpointConns is the maximum number of connections to an HTTP endpoint.
 	endpointConns = 1024
-	// endpointIdle is the time after which an endpoint closes a connection without a request.
+	// endpointIdle is the idle time after which an endpoint closes a connection.
 	endpointIdle = 2 * time.Minute
 )
 
-// connLimit is a listener with a limited number of connections. At the limit a new connection takes the place of the one that has waited longest
-// for a request, or for the rest of a request. So clients that are idle or slow never keep others out. A connection whose request has been read
-// keeps its place; if all have one, the new connection waits.
+// connLimit is a listener with a limited number of connections. At the limit, a new connection replaces the
+// one with the longest wait for the rest of a request, so idle or slow clients never exclude others.
+// Connections with a complete request stay; if all have one, the new connection waits.
 type connLimit struct {
 	net.Listener
 	most int
 
 	mu      sync.Mutex
-	freed   *sync.Cond // signals that a connection was closed or began to wait, or that the listener was closed
+	freed   *sync.Cond // signals a closed connection, a new wait, or the end of the listener
 	open    int
 	waiting *list.List // of *limitedConn without a complete request, the oldest first
 	closed  bool
@@ -39,7 +39,6 @@ func limitConns(listener net.Listener, most int) *connLimit {
 	return l
 }
 
-// Accept is part of net.Listener.
 func (l *connLimit) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -64,7 +63,6 @@ func (l *connLimit) Accept() (net.Conn, error) {
 	return limited, nil
 }
 
-// Close is part of net.Listener.
 func (l *connLimit) Close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -73,7 +71,7 @@ func (l *connLimit) Close() error {
 	return l.Listener.Close()
 }
 
-// release closes a connection and gives its place free. The caller holds mu.
+// release closes a connection and frees its place. The caller holds mu.
 func (l *connLimit) release(c *limitedConn) {
 	if c.gone {
 		return
@@ -85,7 +83,7 @@ func (l *connLimit) release(c *limitedConn) {
 	_ = c.Conn.Close()
 }
 
-// setWaiting notes whether a connection waits for a request. The caller holds mu.
+// setWaiting records whether a connection waits for a request. The caller holds mu.
 func (l *connLimit) setWaiting(c *limitedConn, waits bool) {
 	switch {
 	case waits && c.place == nil && !c.gone:
@@ -97,7 +95,7 @@ func (l *connLimit) setWaiting(c *limitedConn, waits bool) {
 	}
 }
 
-// server returns a server of the listener's connections, with the time limits of all endpoints. context may be nil.
+// server returns an HTTP server with the time limits of all endpoints. connContext may be nil.
 func (l *connLimit) server(handler http.Handler, connContext func(context.Context, net.Conn) context.Context, logger *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -128,15 +126,15 @@ func (l *connLimit) server(handler http.Handler, connContext func(context.Contex
 
 type limitedConnKey struct{}
 
-// limitedConn is a connection that counts in a connLimit until it is closed.
+// limitedConn counts in a connLimit until it is closed.
 type limitedConn struct {
 	net.Conn
 	limit *connLimit
-	place *list.Element // in the list of waiting connections; nil: a request is under way
+	place *list.Element // in the list of waiting connections; nil during a request
 	gone  bool
 }
 
-// limitedConnOf returns the limited connection below another one, nil if there is none.
+// limitedConnOf returns the limited connection below a connection, or nil.
 func limitedConnOf(conn net.Conn) *limitedConn {
 	if secure, isTLS := conn.(*tls.Conn); isTLS {
 		conn = secure.NetConn()
@@ -145,17 +143,16 @@ func limitedConnOf(conn net.Conn) *limitedConn {
 	return c
 }
 
-// hasRequest notes that a request has been read to its end.
+// hasRequest records the end of reading a request.
 func (c *limitedConn) hasRequest() {
 	c.limit.mu.Lock()
 	defer c.limit.mu.Unlock()
 	c.limit.setWaiting(c, false)
 }
 
-// NetConn returns the connection below, like that of a *tls.Conn.
+// NetConn returns the underlying connection, like that of a *tls.Conn.
 func (c *limitedConn) NetConn() net.Conn { return c.Conn }
 
-// Close is part of net.Conn.
 func (c *limitedConn) Close() error {
 	c.limit.mu.Lock()
 	defer c.limit.mu.Unlock()
@@ -163,13 +160,12 @@ func (c *limitedConn) Close() error {
 	return nil
 }
 
-// trackedBody calls ended when the body of a request has been read.
+// trackedBody calls ended at the end of a request body.
 type trackedBody struct {
 	io.ReadCloser
 	ended func()
 }
 
-// Read is part of io.Reader.
 func (b *trackedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {

@@ -13,18 +13,18 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// readToken reads the token of a flag; nil: none is given.
+// readToken reads the token of a flag; nil if none is given.
 func readToken(given string, insecure bool, stdin io.Reader) (*identity.Token, error) {
 	switch {
 	case given == "":
 		return nil, nil
 	case insecure:
-		return nil, errors.New("a token lets into a cluster that has certificates, and --insecure is for one that has none: give one of them")
+		return nil, errors.New("a token needs certificates, and --insecure turns them off: give one of them")
 	}
 	return cli.ReadToken(given, stdin)
 }
 
-// identify finds who this host is for the cluster that it mounts, or enters that with a token.
+// identify returns the identity of this host in the cluster of the mount, or enrols it with a token.
 func (p *mountPlan) identify(ctx context.Context, logger *slog.Logger) (*enrolment.MountRenewer, error) {
 	dir := p.identity
 	if dir == "" {
@@ -39,7 +39,7 @@ func (p *mountPlan) identify(ctx context.Context, logger *slog.Logger) (*enrolme
 	}
 	name := credentials.Name().Host
 	if p.host != "" && p.host != name {
-		return nil, fmt.Errorf("this host is called %s by its certificate in %s: leave --name %s out, or enroll it anew", name, dir, p.host)
+		return nil, fmt.Errorf("the certificate in %[2]s is for %[1]s, not for %[3]s: leave --name out, or enrol this host again", name, dir, p.host)
 	}
 	p.host = name
 	if len(p.servers) == 0 {
@@ -50,13 +50,13 @@ func (p *mountPlan) identify(ctx context.Context, logger *slog.Logger) (*enrolme
 	return keeper, nil
 }
 
-// enter makes this host one of the cluster that the token is for.
+// enter enrols this host with the token.
 func (p *mountPlan) enter(ctx context.Context, dir string) (*identity.Credentials, error) {
 	if p.token == nil {
-		return nil, fmt.Errorf("%s: %w; or give --token, or --identity DIR, or --insecure if the servers were started so", dir, identity.ErrNone)
+		return nil, fmt.Errorf("%s: %w; give --token or --identity DIR, or --insecure if the servers run with it", dir, identity.ErrNone)
 	}
 	if p.token.Role != identity.Client {
-		return nil, errors.New("the token is for a server: a mount needs one of `lockfs token create --role client`")
+		return nil, errors.New("the token is for a server: create one for a mount with `lockfs token create --role client`")
 	}
 	name := p.host
 	if name == "" {

@@ -15,13 +15,13 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// readyLine is what a mount prints once it can be used.
+// readyLine is the output of a mount at its start.
 const readyLine = "lockfs: ready at "
 
 func reportReady(w io.Writer, dir string) { fmt.Fprintln(w, readyLine+dir) }
 
-// detach runs the same command line without --daemon in a session of its own, and returns once that has
-// mounted. What it says until then, and why it fails, is shown here.
+// detach runs the command line without --daemon in a session of its own, and returns after the mount. It
+// copies the output and the error until then.
 func detach(ctx context.Context, args []string) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -29,7 +29,7 @@ func detach(ctx context.Context, args []string) error {
 	}
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "--daemon") })
 	child := exec.Command(program, args...)
-	child.Args[0] = os.Args[0] // the name under which it was called counts
+	child.Args[0] = os.Args[0] // mount(8) and lockfs have different command lines
 	child.Env = append(os.Environ(), cli.DetachedVariable+"=1", cli.UnattendedVariable+"=1", "LOCKFS_DAEMON=false")
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	child.Stderr = os.Stderr
@@ -50,7 +50,7 @@ func detach(ctx context.Context, args []string) error {
 		if mounted {
 			return child.Process.Release()
 		}
-		return errors.Join(errors.New("it was not mounted"), child.Wait())
+		return errors.Join(errors.New("the mount has failed"), child.Wait())
 	case <-ctx.Done():
 		return errors.Join(ctx.Err(), child.Process.Signal(syscall.SIGTERM), child.Wait())
 	}

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// mostLinks is how many symbolic links a path may lead over (MAXSYMLINKS).
+// mostLinks is the maximum number of symbolic links in a path (MAXSYMLINKS).
 const mostLinks = 40
 
-// refuseBelow answers an error if a directory is where the locks are to be mounted, or below: a node cannot keep there what
-// the mount shows. Nothing below the mount point is touched.
+// refuseBelow returns an error if a directory is the mount point or below it: a node cannot store its data in
+// its own mount. It does not touch the mount.
 func refuseBelow(what, flag, dir, mountDir string) error {
 	mountDir, _, err := resolve(mountDir, "")
 	if err != nil {
@@ -24,13 +24,13 @@ func refuseBelow(what, flag, dir, mountDir string) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	if below {
-		return fmt.Errorf("the %s %s would be in the mount at %s itself: choose another %s", what, dir, mountDir, flag)
+		return fmt.Errorf("the %s %s is inside the mount at %s: choose another %s", what, dir, mountDir, flag)
 	}
 	return nil
 }
 
-// resolve follows the symbolic links of a path, of which the end need not exist. It stops where the path comes to a directory,
-// whose own path has none.
+// resolve follows the symbolic links of a path, whose end may be missing. It stops at the directory stopAt, a
+// path without symbolic links.
 func resolve(path, stopAt string) (resolved string, stopped bool, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return "", false, err
@@ -62,7 +62,7 @@ func resolve(path, stopAt string) (resolved string, stopped bool, err error) {
 	return resolved, false, nil
 }
 
-// elements are those of a path, without empty ones.
+// elements returns the elements of a path without empty ones.
 func elements(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator })
 }

@@ -19,20 +19,19 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// serveDebug serves what `lockfs debug bundle` collects of this process, on a socket that only this process's user and root can
-// connect to: profiles tell strangers too much, and cost too much, for a port. That it cannot be made stops nobody: it is
-// logged.
+// serveDebug serves the data for `lockfs debug bundle` on a socket for root and this user only: profiles
+// reveal and cost too much for a port. An error is only logged.
 func serveDebug(about cli.Daemon, registry *prometheus.Registry, logger *slog.Logger, parts *parts) {
 	listener, err := listenDebug(cli.DebugSocket(about.Kind, about.Of))
 	if err != nil {
-		logger.Warn("there is no socket for lockfs debug bundle", "error", err)
+		logger.Warn("the debug socket is missing, so lockfs debug bundle skips this process", "error", err)
 		return
 	}
 	about.PID, about.Version = os.Getpid(), cli.ProgramVersion()
 	serveOn(limitedEndpoint(listener, pageSocketConns, nil), debugHandler(about, registry), "the debug socket", logger, parts)
 }
 
-// listenDebug takes the place of the socket of a process that has ended.
+// listenDebug replaces the socket of an earlier process.
 func listenDebug(path string) (net.Listener, error) {
 	listener, err := listenAlone(path)
 	if err != nil {
@@ -41,13 +40,13 @@ func listenDebug(path string) (net.Listener, error) {
 	return &namedListener{listener, path, inodeOf(path)}, nil
 }
 
-// listenAlone listens on a socket to which only this user and root can connect. It takes the place of a socket of that name. The file stays when
-// the listener is closed.
+// listenAlone listens on a socket for root and this user only, and replaces an earlier one. The file stays
+// after the listener is closed.
 func listenAlone(path string) (*net.UnixListener, error) {
 	if err := cli.MakeSocketDir(); err != nil {
 		return nil, err
 	}
-	// The socket gets its name once its mode is set: no other user can connect in between.
+	// The socket gets its name after its mode, so no other user can connect in between.
 	making := fmt.Sprintf("%s.%d", path, os.Getpid())
 	_ = os.Remove(making)
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: making})
@@ -64,14 +63,13 @@ func listenAlone(path string) (*net.UnixListener, error) {
 	return listener, nil
 }
 
-// namedListener removes its socket at its end, unless another process has put its own there meanwhile.
+// namedListener removes its socket on Close, unless another process has replaced it.
 type namedListener struct {
 	net.Listener
 	path string
 	ino  uint64
 }
 
-// Close is part of net.Listener.
 func (l *namedListener) Close() error {
 	if l.ino != 0 && inodeOf(l.path) == l.ino {
 		_ = os.Remove(l.path)
@@ -79,7 +77,7 @@ func (l *namedListener) Close() error {
 	return l.Listener.Close()
 }
 
-// inodeOf is 0 if there is nothing.
+// inodeOf returns the inode number of a file; 0 if it is missing.
 func inodeOf(path string) uint64 {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -107,7 +105,7 @@ func debugHandler(about cli.Daemon, registry *prometheus.Registry) http.Handler 
 	return mux
 }
 
-// dataDirOf is how other processes find a data directory.
+// dataDirOf returns the path of a data directory for other processes.
 func dataDirOf(dir string) string {
 	if path, err := filepath.Abs(dir); err == nil {
 		return path

@@ -67,7 +67,7 @@ fuse3).`,
 				mountDir:  path,
 				socket:    cli.DevSocket(path),
 			}
-			begun := sync.OnceFunc(cli.Waiting(cmd.ErrOrStderr(), "starting with what is in %s", cli.Text(data)))
+			begun := sync.OnceFunc(cli.Waiting(cmd.ErrOrStderr(), "starting with the data in %s", cli.Text(data)))
 			defer begun()
 			s.ready = func() {
 				begun()
@@ -84,7 +84,7 @@ fuse3).`,
 	return cmd
 }
 
-// reportDev also says what to try: what locks are for, who has one, and what can be known of it.
+// reportDev prints the first commands to try with locks.
 func reportDev(w io.Writer, dir string) {
 	reportReady(w, dir)
 	lock := filepath.Join(dir, "try.lock")

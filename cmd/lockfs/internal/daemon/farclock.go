@@ -8,35 +8,36 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// mostApart is how far a host's clock may be from the last time of a cluster that goes on there, before somebody has to say that it is right.
-// That clock becomes the cluster's time, which never goes back: by one that is years ahead every lock with a time is stale at once.
+// mostApart is the maximum difference between this host's clock and the last cluster time for a recovery or
+// restore without --force. The clock becomes cluster time, which never goes back. A clock years ahead makes
+// every lock with a time stale at once.
 const mostApart = 24 * time.Hour
 
-// isBehind tells whether a clock shows a time that the cluster has long had; isAhead whether nothing was done for long, or the clock is
-// wrong. The state of a cluster that never did anything is of no time.
+// isBehind reports whether a clock is behind cluster time. isAhead reports a long pause or a wrong clock. A
+// cluster without any operation has no time.
 func isBehind(now, last time.Time) bool { return now.Add(mostApart).Before(last) }
 func isAhead(now, last time.Time) bool {
 	return last.UnixNano() != 0 && now.After(last.Add(mostApart))
 }
 
-// farClock is what is to be known of a clock that is far from the last time of a cluster; empty: it is not.
+// farClock returns a warning for a clock far from the last cluster time, or "".
 func farClock(now, last time.Time) string {
 	switch {
 	case isBehind(now, last):
-		return fmt.Sprintf("the clock of this host says %s, and the cluster was at %s already: set it right", onClock(now), onClock(last))
+		return fmt.Sprintf("the clock of this host says %s, but cluster time has reached %s: set the clock", onClock(now), onClock(last))
 	case isAhead(now, last):
-		return fmt.Sprintf("the clock of this host says %s, and the last that is known was at %s: if it is wrong, set it right, for by such a clock "+
-			"every lock with a time is stale at once, and the cluster's time never goes back", onClock(now), onClock(last))
+		return fmt.Sprintf("the clock of this host says %s, but the last known cluster time is %s: if the clock is wrong, set it first, because a clock ahead "+
+			"makes every lock with a time stale at once, and cluster time never goes back", onClock(now), onClock(last))
 	}
 	return ""
 }
 
 func onClock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// adviseForce adds to the error of a clock that is behind a state how to go on all the same.
+// adviseForce adds the way around to the error of a clock behind the state.
 func adviseForce(err error) error {
 	if errors.Is(err, namespace.ErrClockBehind) {
-		return fmt.Errorf("%w. If the clock is right, --force goes on above these numbers; older backups must not be restored any more then", err)
+		return fmt.Errorf("%w. If the clock is right, --force continues above these numbers; never restore an older backup afterwards", err)
 	}
 	return err
 }

@@ -18,10 +18,10 @@ import (
 	"lockfs/formats/forrst"
 )
 
-// forrstEndpoint is where a server takes requests of the Forrst protocol, and who has the functions.
+// forrstEndpoint is the Forrst endpoint of a server and the upstream server of the functions.
 type forrstEndpoint struct {
-	addr     string // empty: nowhere
-	upstream string // empty: nobody
+	addr     string // empty: no endpoint
+	upstream string // empty: no functions
 	replay   time.Duration
 }
 
@@ -34,10 +34,10 @@ func (f *forrstEndpoint) add(flags *pflag.FlagSet) {
 		", for repeated requests (header "+forrst.ReplayHeader+"); 0: each request is a new call; the same on all servers")
 }
 
-// functions is who has the functions, nil if nobody has.
+// functions returns a proxy to the upstream server, or nil.
 func (f *forrstEndpoint) functions() (http.Handler, error) {
 	if f.replay < 0 {
-		return nil, fmt.Errorf("--forrst-replay %v: it must not be negative", f.replay)
+		return nil, fmt.Errorf("--forrst-replay %v is negative: give 0 or more", f.replay)
 	}
 	if f.upstream == "" {
 		return nil, nil
@@ -52,7 +52,7 @@ func (f *forrstEndpoint) functions() (http.Handler, error) {
 	return &forrst.Upstream{URL: u}, nil
 }
 
-// listen listens at the endpoint's address: on loopback if the address has no host.
+// listen listens on the endpoint's address, on loopback if the address has no host.
 func (f *forrstEndpoint) listen(protect func(net.Listener) net.Listener) (endpoint, error) {
 	host, port, err := net.SplitHostPort(f.addr)
 	if err != nil {
@@ -68,7 +68,7 @@ func (f *forrstEndpoint) listen(protect func(net.Listener) net.Listener) (endpoi
 	return limitedEndpoint(listener, endpointConns, protect), nil
 }
 
-// serve serves the endpoint of a node, in a session of its own that is opened as the config says.
+// serve serves the endpoint of a node in a session of its own.
 func (f *forrstEndpoint) serve(ctx context.Context, node *cluster.Node, config session.Config, functions http.Handler, parts *parts) error {
 	if f.addr == "" {
 		return nil
@@ -81,14 +81,14 @@ func (f *forrstEndpoint) serve(ctx context.Context, node *cluster.Node, config s
 	parts.started("Forrst session", func() error { return withGrace(client.Close) })
 	store, err := forrststore.Open(ctx, client)
 	if err != nil {
-		return fmt.Errorf("locks of the Forrst endpoint: %w", err)
+		return fmt.Errorf("session for locks of the Forrst endpoint: %w", err)
 	}
 	e, err := f.listen(node.Protect)
 	if err != nil {
 		return err
 	}
 	if address, ok := e.limit.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() && e.listener == e.limit {
-		config.Logger.Warn("every program that reaches the Forrst endpoint can take and release locks", "address", address)
+		config.Logger.Warn("every program with access to the Forrst endpoint can acquire and release locks", "address", address)
 	}
 	mux := http.NewServeMux()
 	mux.Handle(cli.ForrstPath, loopback.RequireJSON(&forrst.Runner{
@@ -99,16 +99,15 @@ func (f *forrstEndpoint) serve(ctx context.Context, node *cluster.Node, config s
 	return nil
 }
 
-// untilStop is a store in which nobody waits any longer once the server is told to stop: another one may be asked.
-// Calls that are under way go on.
+// untilStop is a store without waits during the stop of the server: clients retry on another one. Current
+// calls continue.
 type untilStop struct {
 	forrst.Store
 	serving context.Context
 }
 
-var errStopping = errors.New("this server is stopping; ask another one")
+var errStopping = errors.New("this server is stopping: retry on another one")
 
-// Acquire is part of [forrst.Store].
 func (s *untilStop) Acquire(ctx context.Context, want forrst.Want) (*forrst.Grant, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -25,43 +25,43 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// Descriptors that a guard is started with. In place of one that there is none of, it has /dev/null.
+// File descriptors of a guard. Missing ones are /dev/null.
 const (
-	guardAlive   = 3 // ends when the process of the mount has
+	guardAlive   = 3 // ends with the process of the mount
 	guardDevice  = 4
 	guardAbort   = 5
 	guardJournal = 6
 	guardEstate  = 7
 	guardShown   = 8
-	guardNext    = 9 // where the next process of the mount asks for all that
+	guardNext    = 9 // where the next process of the mount connects
 	guardToken   = 10
-	guardWatched = 11 // a pidfd of the process of the mount
+	guardWatched = 11 // pidfd of the process of the mount
 )
 
 const (
-	// guardInterval is how often a guard looks at the process of the mount, and dyingInterval after how long it looks again at one that was
-	// ending.
+	// guardInterval is the interval between checks of the mount's process, and dyingInterval the one for a
+	// process that is exiting.
 	guardInterval = time.Second
 	dyingInterval = 500 * time.Millisecond
-	// reapLimit is how long whoever started the process of the mount may take to note that it has ended.
+	// reapLimit limits the wait for the parent of the mount's process to reap it.
 	reapLimit = time.Second
-	// guardPause is between two attempts to start a guard.
+	// guardPause is the pause between attempts to start a guard.
 	guardPause = time.Second
 )
 
-// guardKeeper sees to it that there is a guard.
+// guardKeeper keeps a guard running.
 type guardKeeper struct {
 	token *os.File // a pipe with one byte, see guard.take
-	give  *os.File // its other end until that is there; nil: it is
+	give  *os.File // its writing end until the byte is there; then nil
 
 	mu      sync.Mutex
 	running *guardProcess // nil: none
-	ended   bool          // there is to be none any more
+	ended   bool          // no further guard
 }
 
-// startGuard has a process watch this one for as long as it lives, which does what this one may leave undone (see guardCommand).
-// One that ends is followed by another. It is beside the one of the program before, if that is there. One that waits for this process does
-// what is to be done until the new one has the token.
+// startGuard starts a process to watch this one and to finish its work after a crash (see guardCommand), and
+// restarts it when it ends. During an upgrade the guard of the earlier program may still run. A guard for
+// this process does the work until the new one has the token.
 func startGuard(client *session.Client, mounted *fusefs.Mounted, before *inheritance, logger *slog.Logger) (*guardKeeper, error) {
 	keeper, socket, err := newGuardKeeper(before)
 	if err != nil {
@@ -72,7 +72,7 @@ func startGuard(client *session.Client, mounted *fusefs.Mounted, before *inherit
 		if socket = nil; listening == nil {
 			var err error
 			if listening, err = listenFor(client.SessionFile(), mounted.Connection().Dir); err != nil {
-				logger.Warn("the mount ends if this process is killed, as the next one could not take it over", "error", err)
+				logger.Warn("the next process cannot take over the mount, so the mount ends if this process is killed", "error", err)
 			}
 		}
 		return newGuard(client.SessionFile(), mounted, keeper.token, listening)
@@ -89,7 +89,7 @@ func startGuard(client *session.Client, mounted *fusefs.Mounted, before *inherit
 			if !mounted.IsServed() || keeper.isEnded() {
 				return
 			}
-			logger.Warn("the guard of the mount has ended, or could not be started; starting another", "error", err)
+			logger.Warn("the guard of the mount has ended or did not start; starting another", "error", err)
 			time.Sleep(guardPause - time.Since(began))
 			var wanted bool
 			if running, wanted, err = keeper.start(guard); !wanted {
@@ -100,7 +100,7 @@ func startGuard(client *session.Client, mounted *fusefs.Mounted, before *inherit
 	return keeper, nil
 }
 
-// newGuardKeeper goes on with the token of the guard that watches this process, and answers its socket; nil: none.
+// newGuardKeeper takes over the token of the current guard, and returns its socket, or nil.
 func newGuardKeeper(before *inheritance) (k *guardKeeper, socket *os.File, err error) {
 	if before != nil && before.token != nil {
 		return &guardKeeper{token: before.token}, before.socket, nil
@@ -112,7 +112,7 @@ func newGuardKeeper(before *inheritance) (k *guardKeeper, socket *os.File, err e
 	return k, nil, err
 }
 
-// giveToken gives the token to whoever takes it.
+// giveToken makes the token available.
 func (k *guardKeeper) giveToken() error {
 	if k.give == nil {
 		return nil
@@ -139,7 +139,7 @@ func (k *guardKeeper) isEnded() bool {
 	return k.ended
 }
 
-// stay answers the guard, which is the last one of this program; nil: there is none.
+// stay returns the last guard of this program, or nil.
 func (k *guardKeeper) stay() *guardProcess {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -147,7 +147,7 @@ func (k *guardKeeper) stay() *guardProcess {
 	return k.running
 }
 
-// end ends the guard for good, before it can take what follows for the end of this process.
+// end ends the guard for good, before it can mistake an upgrade for the end of this process.
 func (k *guardKeeper) end() {
 	k.mu.Lock()
 	k.ended = true
@@ -162,12 +162,12 @@ func (k *guardKeeper) end() {
 
 type guardProcess struct {
 	*exec.Cmd
-	end    *os.File      // of the pipe of which the guard has the other
-	socket *os.File      // of the guard; nil: none
-	over   chan struct{} // closed when it has ended
+	end    *os.File      // of the pipe to the guard
+	socket *os.File      // of the guard, or nil
+	over   chan struct{} // closed at its end
 }
 
-// newGuard starts a guard with the socket that the next process of the mount connects to; nil: there is none.
+// newGuard starts a guard with the socket for the next process of the mount; nil: no socket.
 func newGuard(journal *os.File, mounted *fusefs.Mounted, token, socket *os.File) (*guardProcess, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -186,7 +186,7 @@ func newGuard(journal *os.File, mounted *fusefs.Mounted, token, socket *os.File)
 	}
 	defer func() { _ = alive.Close() }()
 	connection := mounted.Connection()
-	// The very program that runs now, though another may have taken its place.
+	// This program, even if its file has been replaced.
 	guard := exec.Command("/proc/self/exe", append([]string{"guard", strconv.Itoa(os.Getpid()),
 		strconv.FormatUint(uint64(connection.Number), 10), connection.Dir, "--"}, os.Args...)...)
 	guard.Args[0] = "lockfs"
@@ -197,9 +197,9 @@ func newGuard(journal *os.File, mounted *fusefs.Mounted, token, socket *os.File)
 		guard.ExtraFiles = append(guard.ExtraFiles, orNull(file))
 	}
 	if isUnattended() {
-		guard.Stderr = os.Stderr // for whoever goes on
+		guard.Stderr = os.Stderr // for the next process
 	}
-	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is not for it
+	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // not ended by Ctrl-C
 	g := &guardProcess{guard, end, socket, make(chan struct{})}
 	if err := guard.Start(); err != nil {
 		return nil, errors.Join(err, g.close())
@@ -207,7 +207,7 @@ func newGuard(journal *os.File, mounted *fusefs.Mounted, token, socket *os.File)
 	return g, nil
 }
 
-// wait waits for the end of a guard, which comes before that of this process only if somebody kills it.
+// wait waits for the end of a guard, which only precedes the end of this process if it is killed.
 func (g *guardProcess) wait() error {
 	err := g.Wait()
 	close(g.over)
@@ -222,7 +222,7 @@ func (g *guardProcess) close() error {
 	return err
 }
 
-// farewell has the guard know that this process ends because it was told to, or cannot go on, and not by a crash.
+// farewell tells the guard about an intended end of this process, in contrast to a crash.
 func (k *guardKeeper) farewell() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -247,7 +247,7 @@ func guardCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_ = os.WriteFile("/proc/self/comm", []byte("lockfs"), 0) // it is called after the link that it was started by
+			_ = os.WriteFile("/proc/self/comm", []byte("lockfs"), 0) // the default is the name of the link
 			g := &guard{pid: pid, alive: os.NewFile(guardAlive, "alive"), token: os.NewFile(guardToken, "token"), process: inherited(guardWatched, "process"),
 				leaving: leaving{
 					command: args[3:], journal: inherited(guardJournal, "journal"), estate: inherited(guardEstate, "estate"),
@@ -261,17 +261,18 @@ func guardCommand() *cobra.Command {
 	}
 }
 
-// guard is the process that does it.
+// guard is the guard of a mount.
 type guard struct {
 	leaving
 	pid     int      // of the process of the mount
-	process *os.File // its pidfd; nil: none
+	process *os.File // its pidfd, or nil
 	alive   *os.File
 	token   *os.File
 }
 
-// run waits until the process of a mount has ended, has the answers finished that it left, and ends the mount, unless another process is
-// to go on: a thread of it may be left that waits for the lock of a directory, which a program has that waits for an answer.
+// run waits for the end of the mount's process, finishes its replies, and then either waits for the next
+// process or ends the mount. A thread may be left, waiting for the lock of a directory held by a program
+// which itself waits for a reply.
 func (g *guard) run() error {
 	ended := func() error {
 		if err := awaitEnd(g.alive, g.pid); err != nil {
@@ -291,7 +292,7 @@ func (g *guard) run() error {
 		err = ended()
 	}
 	if err != nil {
-		return err // the process may be alive, and starts another guard then
+		return err // the process may be alive; it then starts another guard
 	}
 	if goesOn {
 		left := hostinfo.BootTime()
@@ -307,23 +308,23 @@ func (g *guard) run() error {
 	return errors.Join(err, g.connection.End())
 }
 
-// finishAfter is for a mount with which nobody goes on after all, for which it has waited so long. Who was told of a creation, and has asked for
-// its attributes since, has no answer yet.
+// finishAfter finishes a mount without a next process, after a pause. A program may still wait for the
+// attributes of a file it has created.
 func (g *guard) finishAfter(pause time.Duration) error {
-	over := func() error { return nil } // those that were to go on have served nobody
+	over := func() error { return nil } // the next processes have served no program
 	return session.FinishAnswers(over, g.journal, func(answers [][]byte) { answer.FinishAfter(pause, g.connection.Device, answers) })
 }
 
-// take takes the token, of which there is one for all guards that watch a process: during an upgrade there may be two, of which one has
-// to do all that, and either may. There is none as long as another one waits for that process.
+// take takes the token, of which there is one for all guards of a process: during an upgrade there may be
+// two, and one of them has to do the work. There is none while another guard waits for the process.
 func (g *guard) take() error {
 	_, err := io.ReadFull(g.token, make([]byte, 1))
 	return err
 }
 
-// mayGoOn gives the kernel the answers that a process left that has ended, and has it ask again what else was under way, if another
-// process is to go on with the mount. Else nothing is done: nobody starts one in its place, it has ended because it was told to, the
-// mount is gone, or nobody could go on.
+// mayGoOn gives the kernel the replies of a dead process and makes it resend other requests, if another
+// process is going to take over the mount. It does nothing without a supervisor, after an intended end,
+// without the mount, or if a takeover is impossible.
 func (g *guard) mayGoOn(answers [][]byte) bool {
 	if !isUnattended() && !isSupervised() || g.saidFarewell() || g.connection.IsOver() {
 		return false
@@ -334,23 +335,24 @@ func (g *guard) mayGoOn(answers [][]byte) bool {
 	if goesOn, err := estate.MayGoOn(g.estate, hostinfo.BootTime(), crashInterval); err != nil || !goesOn {
 		return false
 	}
-	answer.Tell(g.connection.Device, answers) // before it is asked again, by other numbers
+	answer.Tell(g.connection.Device, answers) // before resending, which changes the numbers
 	return answer.AskAgain(g.connection.Device) == nil
 }
 
-// saidFarewell tells whether the process of the mount has said that it ends.
+// saidFarewell reports whether the process of the mount has announced its end.
 func (g *guard) saidFarewell() bool {
 	ready := []unix.PollFd{{Fd: int32(g.alive.Fd()), Events: unix.POLLIN}}
 	n, err := unix.Poll(ready, 0)
 	return err == nil && n > 0 && ready[0].Revents&unix.POLLIN != 0
 }
 
-// diedOfIt tells whether the process of the mount was told to end and could not say farewell: the program had just been executed.
+// diedOfIt reports whether a signal ended the process of the mount before it could announce its end, right
+// after exec.
 func (g *guard) diedOfIt() bool {
 	return g.process != nil && slices.Contains(endSignals, os.Signal(process.EndSignal(g.process, reapLimit)))
 }
 
-// inherited answers a descriptor that this process was started with; nil if there is none.
+// inherited returns a file descriptor of this process's start, or nil.
 func inherited(fd int, name string) *os.File {
 	var st, null unix.Stat_t
 	if unix.Fstat(fd, &st) != nil || unix.Stat(os.DevNull, &null) != nil || st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == null.Rdev {
@@ -359,11 +361,11 @@ func inherited(fd int, name string) *os.File {
 	return os.NewFile(uintptr(fd), name)
 }
 
-// awaitEnd waits for the end of a process, when nobody has the other end of a pipe any more. One that is ending, or of which
-// only a thread is left, for as long as it takes to look twice, does not get any further.
+// awaitEnd waits for the end of a process, which closes a pipe. A process that is exiting, or has only one
+// thread left, counts as ended after two checks.
 func awaitEnd(alive *os.File, pid int) error {
 	for dying, interval := 0, guardInterval; dying < 2; {
-		ready := []unix.PollFd{{Fd: int32(alive.Fd())}} // not for a farewell
+		ready := []unix.PollFd{{Fd: int32(alive.Fd())}} // announcements do not count
 		n, err := unix.Poll(ready, int(interval.Milliseconds()))
 		switch {
 		case err != nil && err != unix.EINTR:

@@ -19,8 +19,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// protect is cluster.Node.Protect for a host that is no server. It judges others by the roster that keepalives tell: a server that was removed, or a
-// host that was revoked, is refused.
+// protect is cluster.Node.Protect for a host without a server. It refuses removed servers and revoked hosts
+// by the roster of the keepalives.
 func protect(listener net.Listener, credentials *identity.Credentials, judge identity.Verifier) net.Listener {
 	if address, isTCP := listener.Addr().(*net.TCPAddr); isTCP && address.IP.IsLoopback() {
 		return listener
@@ -28,7 +28,7 @@ func protect(listener net.Listener, credentials *identity.Credentials, judge ide
 	return tls.NewListener(listener, credentials.ServerConfig(judge, protocolHTTP))
 }
 
-// protocolHTTP is what the endpoint speaks (ALPN).
+// protocolHTTP is the ALPN protocol of the endpoint.
 const protocolHTTP = "http/1.1"
 
 // serveOn serves HTTP on an endpoint until parts end. what is its name in messages.
@@ -39,17 +39,17 @@ func serveOn(e endpoint, handler http.Handler, what string, logger *slog.Logger,
 	server := e.limit.server(handler, e.connContext, logger)
 	go func() {
 		if err := server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
-			logger.Error("an HTTP endpoint serves no longer", "endpoint", what, "error", err)
+			logger.Error("an HTTP endpoint has failed", "endpoint", what, "error", err)
 		}
 	}()
 	parts.started(what, func() error { return withGrace(server.Shutdown) })
 }
 
-// healthTimeout is how long a mount may take to prove that it is of use.
+// healthTimeout is the time limit of a health check of a mount.
 const healthTimeout = 2 * time.Second
 
-// mountHandler serves /metrics, and /healthz, which is 200 when a linearizable read through the mount's session succeeds, else
-// 503 with the reason.
+// mountHandler serves /metrics and /healthz. /healthz is 200 if a linearizable read through the mount's
+// session succeeds, else 503 with the reason.
 func mountHandler(client *session.Client, metrics *cluster.MountMetrics) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// scrapeTime is how long a client may take to read the metrics, or the state of health.
+	// scrapeTime limits how long a client may take to read metrics or health.
 	scrapeTime = 30 * time.Second
-	// mostScrapes bounds how many clients read the metrics at a time.
+	// mostScrapes limits concurrent readers of metrics.
 	mostScrapes = 32
 )
 
-// callBudget returns the budget of the requests that an endpoint with so many connections handles at a time. One user, or one address, has an
-// eighth of them, and an eighth is reserved for root and for health checks.
+// callBudget returns the budget for concurrent requests to an endpoint with conns connections. A user or
+// address may use an eighth of it, and an eighth is reserved for root and health checks.
 func callBudget(what string, conns uint64) *budget.Pool {
 	each := budget.Limit{Budget: "requests by " + what, Of: "user or address", Most: conns / 8}
 	all := each
@@ -26,7 +26,8 @@ func callBudget(what string, conns uint64) *budget.Pool {
 	return budget.NewPool(each, all, conns/8)
 }
 
-// withinBudget answers 429 to a request of a user with too many under way, and 503 to one when all users together have.
+// withinBudget replies 429 to a user with too many concurrent requests, and 503 if all users together have
+// too many.
 func withinBudget(pool *budget.Pool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller := rpc.CallerOf(r.Context())
@@ -45,7 +46,7 @@ func withinBudget(pool *budget.Pool, next http.Handler) http.Handler {
 	})
 }
 
-// healthChecks serves /metrics and /healthz, for which there is always room. Each client has scrapeTime to read.
+// healthChecks serves /metrics and /healthz outside of the budget. Each client has scrapeTime to read.
 func healthChecks(next http.Handler) http.Handler {
 	scrapes := make(chan struct{}, mostScrapes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,36 +14,37 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// inheritance is what the program that ran in this process before has handed over, or a guard process what was left of another.
+// inheritance is the state handed over by the earlier program in this process, or by a guard for a dead
+// process.
 type inheritance struct {
 	state   []byte
 	session *os.File
-	files   []*os.File // of the connection
-	guard   *os.File   // see handoverVariable; nil: there is none
+	files   []*os.File // of the FUSE connection
+	guard   *os.File   // see handoverVariable; may be nil
 
 	led ids.Term // see ledVariable
 
-	// Of a guard that watches this process.
-	watcher       int // its pid; 0: it does not
+	// Of a guard for this process.
+	watcher       int // its PID; 0: none
 	token, socket *os.File
 }
 
-// isGuarded tells whether there is a guard that has another process go on should this one fail.
+// isGuarded reports whether a guard starts another process if this one fails.
 func (i *inheritance) isGuarded() bool {
 	return i != nil && i.guard != nil && (i.isWaitedFor() || isUnattended() || isSupervised())
 }
 
-// isWaitedFor tells whether that guard waits for this process to say that it has another one.
+// isWaitedFor reports whether the guard waits until this process has another one.
 func (i *inheritance) isWaitedFor() bool { return i != nil && i.guard != nil && i.watcher == 0 }
 
-// guarded lets the guard of before go, if it is still there: there is to be another one.
+// guarded releases the earlier guard before a new one starts.
 func (i *inheritance) guarded() {
 	if i == nil || i.guard == nil {
 		return
 	}
 	if i.isWaitedFor() {
 		_, _ = i.guard.Write([]byte{anotherGuard})
-	} else if n, err := unix.Wait4(i.watcher, nil, unix.WNOHANG, nil); n == 0 && err == nil { // it is this process's child, and runs
+	} else if n, err := unix.Wait4(i.watcher, nil, unix.WNOHANG, nil); n == 0 && err == nil { // a running child of this process
 		if guard, err := os.FindProcess(i.watcher); err == nil {
 			_ = guard.Kill()
 			_, _ = guard.Wait()
@@ -53,7 +54,7 @@ func (i *inheritance) guarded() {
 	i.guard = nil
 }
 
-// sayFarewell has the guard of before end the mount, if this process was told to end before there was another one.
+// sayFarewell makes the earlier guard end the mount if a signal came before this process has a new guard.
 func (i *inheritance) sayFarewell(ctx context.Context) {
 	if i != nil && i.guard != nil && ctx.Err() != nil {
 		_, _ = i.guard.Write([]byte{toldToEnd})
@@ -62,10 +63,10 @@ func (i *inheritance) sayFarewell(ctx context.Context) {
 	}
 }
 
-// newInheritance is of the files that handoverVariable names, and the pid.
+// newInheritance takes the files of handoverVariable, and the PID of the guard.
 func newInheritance(files []*os.File, watcher int) (*inheritance, error) {
 	if len(files) < 5 || files[0] == nil || files[1] == nil || files[2] == nil {
-		return nil, errors.New("what is handed over of a mount has to be five files at least")
+		return nil, errors.New("handover of a mount: expected at least five files")
 	}
 	state, err := estate.Load(files[0])
 	if err = errors.Join(err, files[0].Close()); err != nil {
@@ -81,7 +82,7 @@ func newInheritance(files []*os.File, watcher int) (*inheritance, error) {
 	return i, nil
 }
 
-// inherit answers nil if nothing was handed over.
+// inherit returns nil if nothing was handed over.
 func inherit() (*inheritance, error) {
 	list := os.Getenv(handoverVariable)
 	if list == "" {
@@ -127,19 +128,19 @@ func inherit() (*inheritance, error) {
 	return i, err
 }
 
-// fileOf is a descriptor that was handed over; nil for -1.
+// fileOf returns the file of an inherited descriptor; nil for -1.
 func fileOf(fd int) (*os.File, error) {
 	if fd < 0 {
 		return nil, nil
 	}
 	unix.CloseOnExec(fd)
-	if err := unix.SetNonblock(fd, false); err != nil { // else the runtime polls it too
+	if err := unix.SetNonblock(fd, false); err != nil { // otherwise the runtime polls it too
 		return nil, os.NewSyscallError("fcntl", err)
 	}
 	return os.NewFile(uintptr(fd), nameOf(fd)), nil
 }
 
-// nameOf is the path of the session file, which is removed by that, and something to print for others.
+// nameOf returns the path of the session file, which is removed by it, or a name for messages.
 func nameOf(fd int) string {
 	name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 	if err != nil {

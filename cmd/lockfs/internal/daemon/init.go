@@ -12,15 +12,15 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// exitInCluster is the exit code of `lockfs server init` for a directory that belongs to a cluster already.
+// exitInCluster is the exit code of `lockfs server init` for a directory of a cluster.
 const exitInCluster = 3
 
-// initialized is what `lockfs server init --json` prints.
+// initialized is the output of `lockfs server init --json`.
 type initialized struct {
-	Cluster  string `json:"cluster"` // id
+	Cluster  string `json:"cluster"` // ID
 	Node     string `json:"node"`
 	Data     string `json:"data"`
-	Address  string `json:"address"` // at which the others reach it
+	Address  string `json:"address"` // for other hosts
 	Insecure bool   `json:"insecure"`
 }
 
@@ -78,7 +78,7 @@ cluster, and 1 after any other error.`,
 	return cmd
 }
 
-// print says what to do next.
+// print prints the next steps.
 func (i *initialized) print(w io.Writer, listens string) error {
 	more := ""
 	if i.Address != listens {

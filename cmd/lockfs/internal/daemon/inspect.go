@@ -13,14 +13,14 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// inspected is what `lockfs server inspect --json` prints of a data directory.
+// inspected is the output of `lockfs server inspect --json`.
 type inspected struct {
 	ID       string             `json:"id"`
 	Node     string             `json:"node"`
 	First    uint64             `json:"first"` // 0: the log is empty
 	Last     uint64             `json:"last"`
 	LastTerm uint64             `json:"last_term"`
-	Unread   string             `json:"unread,omitempty"` // where something stands behind the last entry that is no whole batch
+	Unread   string             `json:"unread,omitempty"` // position of an incomplete batch after the last entry, if any
 	Snapshot *inspectedSnapshot `json:"snapshot"`
 }
 
@@ -44,7 +44,7 @@ not shown.`,
 		Args: cli.Exactly(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if dir == "" {
-				return errors.New("--data is needed: the data directory of a server")
+				return errors.New("give the data directory of a server with --data")
 			}
 			found, err := consensus.Inspect(dir)
 			if err != nil {
@@ -55,7 +55,7 @@ not shown.`,
 			}
 			index, err := strconv.ParseUint(args[0], 10, 64)
 			if err != nil {
-				return fmt.Errorf("%s is no index of an entry: give a number", cli.Word(args[0]))
+				return fmt.Errorf("%s is not the index of an entry: give a number", cli.Word(args[0]))
 			}
 			entry, err := found.Entry(ids.Index(index))
 			if err != nil {
@@ -87,10 +87,10 @@ func printInspected(w io.Writer, found *consensus.Inspection, asJSON bool) error
 		log = fmt.Sprintf("entries %d to %d, the last of term %d", found.First, found.Last, found.LastTerm)
 	}
 	if found.Unread != "" {
-		log += fmt.Sprintf("; %s is no whole batch: it is being written, was when the machine stopped, or is damaged", found.Unread)
+		log += fmt.Sprintf("; %s is an incomplete batch: it is being written, was interrupted, or is damaged", found.Unread)
 	}
 	if s := found.Snapshot; s != nil {
-		snapshot = fmt.Sprintf("all up to entry %d, of term %d", s.Index, s.Term)
+		snapshot = fmt.Sprintf("everything up to entry %d, of term %d", s.Index, s.Term)
 	}
 	_, err := fmt.Fprintf(w, "node      %s\nlog       %s\nsnapshot  %s\n", cli.Text(found.Node), log, snapshot)
 	return err

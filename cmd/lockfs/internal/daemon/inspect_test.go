@@ -89,10 +89,10 @@ func TestInspectShowsEntriesOfARunningServer(t *testing.T) {
 	for args, says := range map[string]string{
 		strconv.FormatUint(summary.Last+1, 10): "there is no entry " + strconv.FormatUint(summary.Last+1, 10) + " in the log: it has those from 1 to ",
 		"0":                                    "there is no entry 0",
-		"x":                                    "x is no index",
+		"x":                                    "x is not the index",
 		"1 2":                                  "usage: lockfs server inspect",
 		"--data " + t.TempDir():                "is no data directory of a lockfs server",
-		"--data= ":                             "--data is needed",
+		"--data= ":                             "with --data",
 	} {
 		done := clitest.Execute(t, []string{"LOCKFS_DATA=" + dir}, program, append([]string{"server", "inspect"}, strings.Fields(args)...)...)
 		require.Equal(t, 1, done.Code, args)
@@ -104,7 +104,7 @@ func TestInspectShowsEntriesOfARunningServer(t *testing.T) {
 	require.NoError(t, err)
 	damaged[40] ^= 1
 	require.NoError(t, os.WriteFile(segments[0], damaged, 0o600))
-	require.Contains(t, inspect(), "log       empty; "+segments[0]+" from byte 0 on is no whole batch")
+	require.Contains(t, inspect(), "log       empty; "+segments[0]+" from byte 0 on is an incomplete batch")
 }
 
 // TestInspectNamesWhatItDoesNotKnow shows a command of a newer version.
@@ -119,6 +119,6 @@ func TestInspectNamesWhatItDoesNotKnow(t *testing.T) {
 	require.ElementsMatch(t, []string{"op.400", "caller.400"}, described.Command.Unknown)
 	shown := new(strings.Builder)
 	require.NoError(t, printEntry(shown, entry))
-	require.Contains(t, shown.String(), "operation  one that this program does not know")
+	require.Contains(t, shown.String(), "operation  unknown to this program")
 	require.Contains(t, shown.String(), "op.400")
 }

@@ -19,26 +19,26 @@ import (
 	"lockfs/raftstore/codec"
 )
 
-// inspectedEntry is what `lockfs server inspect INDEX --json` prints.
+// inspectedEntry is the output of `lockfs server inspect INDEX --json`.
 type inspectedEntry struct {
 	Index      uint64            `json:"index"`
 	Term       uint64            `json:"term"`
 	Type       string            `json:"type"`
 	AppendedAt *time.Time        `json:"appended_at,omitempty"` // by the leader's clock
 	Command    *inspectedCommand `json:"command,omitempty"`
-	Servers    map[string]string `json:"servers,omitempty"` // id to address
-	Error      string            `json:"error,omitempty"`   // why it cannot be read
+	Servers    map[string]string `json:"servers,omitempty"` // ID to address
+	Error      string            `json:"error,omitempty"`   // why it is unreadable
 }
 
 type inspectedCommand struct {
-	Session   uint64         `json:"session"` // 0: the cluster itself
+	Session   uint64         `json:"session"` // 0: the cluster
 	Seq       uint64         `json:"seq"`
 	Acked     uint64         `json:"acked"`
 	Time      string         `json:"cluster_time"`
 	Caller    map[string]any `json:"caller"`
-	Operation string         `json:"operation"` // empty: this program does not know it
+	Operation string         `json:"operation"` // empty: unknown to this program
 	Fields    map[string]any `json:"fields"`
-	Unknown   []string       `json:"unknown,omitempty"` // what this program does not know, as field numbers below their messages
+	Unknown   []string       `json:"unknown,omitempty"` // fields unknown to this program, as numbers below their messages
 }
 
 func describeEntry(entry *consensus.Entry) *inspectedEntry {
@@ -66,7 +66,8 @@ func describeEntry(entry *consensus.Entry) *inspectedEntry {
 	return shown
 }
 
-// setFields is what is set in a message, by the names of store.proto. Bytes that are no text are in base64, below a name that says so.
+// setFields returns the fields of a message by their names in store.proto. Binary data is in base64, with a
+// suffix in the name.
 func setFields(m proto.Message) map[string]any {
 	fields := make(map[string]any)
 	m.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
@@ -104,7 +105,7 @@ func valueOf(field protoreflect.FieldDescriptor, value protoreflect.Value) any {
 	return value.Interface()
 }
 
-// unknownParts adds the fields that this program does not know, of a message and of those within it.
+// unknownParts adds the fields of a message and its parts that are unknown to this program.
 func unknownParts(found []string, path string, m protoreflect.Message) []string {
 	for _, number := range codec.UnknownFields(m) {
 		found = append(found, fmt.Sprintf("%s%d", path, number))
@@ -126,7 +127,7 @@ func unknownParts(found []string, path string, m protoreflect.Message) []string 
 	return found
 }
 
-// printEntry is for people.
+// printEntry prints an entry as text.
 func printEntry(w io.Writer, entry *consensus.Entry) error {
 	shown := describeEntry(entry)
 	lines := []string{fmt.Sprintf("entry %d of term %d: %s", shown.Index, shown.Term, shown.Type)}
@@ -138,29 +139,29 @@ func printEntry(w io.Writer, entry *consensus.Entry) error {
 		add("  server     %s  %s", cli.Word(id), cli.Text(shown.Servers[id]))
 	}
 	if cmd := shown.Command; cmd != nil {
-		add("  session    %d, number %d, answers up to %d received", cmd.Session, cmd.Seq, cmd.Acked)
+		add("  session    %d, number %d, replies up to %d received", cmd.Session, cmd.Seq, cmd.Acked)
 		add("  time       %s", cmd.Time)
 		add("  caller     %s", shortly(cmd.Caller))
 		operation := cmd.Operation
 		if operation == "" {
-			operation = "one that this program does not know"
+			operation = "unknown to this program"
 		}
 		add("  operation  %s", operation)
 		for _, name := range slices.Sorted(maps.Keys(cmd.Fields)) {
 			add("    %s: %s", name, shortly(cmd.Fields[name]))
 		}
 		if len(cmd.Unknown) > 0 {
-			add("  fields that this program does not know: %s", strings.Join(cmd.Unknown, ", "))
+			add("  fields unknown to this program: %s", strings.Join(cmd.Unknown, ", "))
 		}
 	}
 	if shown.Error != "" {
-		add("  it cannot be read: %s", cli.Text(shown.Error))
+		add("  unreadable: %s", cli.Text(shown.Error))
 	}
 	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 	return err
 }
 
-// longText is how much of a text is shown to people.
+// longText is the maximum length of a printed text.
 const longText = 200
 
 func shortly(value any) string {
@@ -179,7 +180,7 @@ func shortly(value any) string {
 		return strings.Join(parts, " ")
 	case string:
 		if len(v) > longText {
-			return fmt.Sprintf("%q and so on, %d bytes", strings.ToValidUTF8(v[:longText], ""), len(v))
+			return fmt.Sprintf("%q... (%d bytes)", strings.ToValidUTF8(v[:longText], ""), len(v))
 		}
 		return cli.Word(v)
 	}

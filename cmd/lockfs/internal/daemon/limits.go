@@ -6,7 +6,7 @@ import (
 	"lockfs/fusefs"
 )
 
-// addLimits adds the flags of the budgets of a mount's users.
+// addLimits adds the flags for the budgets of a mount's users.
 func addLimits(flags *pflag.FlagSet, limits *fusefs.Limits) {
 	flags.Uint64Var(&limits.CallsPerUser, fusefs.CallsFlag, fusefs.DefaultCallsPerUser,
 		"system calls of one user in progress on the mount at a time; more of them wait for these")

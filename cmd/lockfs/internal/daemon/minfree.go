@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is to be free on the disk of a data directory unless --min-free says something else: this, or a part of a small disk.
+// Defaults of --min-free: a number of bytes, or a share of a small disk.
 const (
 	defaultMinFree = 256 << 20 // bytes
 	minFreePart    = 16
 )
 
-// minFreeOf is the default for a data directory, which need not be there yet.
+// minFreeOf returns the default for a data directory, which may be missing.
 func minFreeOf(dir string) (uint64, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {

@@ -75,13 +75,13 @@ With --insecure there are no certificates and no tokens; give --servers.`,
 	return cmd
 }
 
-// run mounts, and returns once it is unmounted by whomever.
+// run mounts, and returns after the unmount.
 func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	logger, err := p.logs.Logger()
 	if err != nil {
 		return err
 	}
-	program, err := os.Executable() // before another one takes its place
+	program, err := os.Executable() // before an upgrade replaces it
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 		return err
 	}
 	config.Host, config.SessionFile = p.host, cli.SessionFile(p.host, p.dir)
-	started := inherited == nil // by somebody who waits for it
+	started := inherited == nil // a parent process waits
 	if started {
 		inherited = pickUp(config.SessionFile, p.dir)
 	}
@@ -111,10 +111,10 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if inherited != nil {
 		config.Inherited = inherited.session
 	}
-	supervisor.Status("looks for the cluster")
+	supervisor.Status("connecting to the cluster")
 	client, err := session.Dial(looking, p.servers, config)
 	if err != nil {
-		return fmt.Errorf("no session with %s: %w; `lockfs doctor` looks for the reason", strings.Join(p.servers, ","), err)
+		return fmt.Errorf("no session with %s: %w; `lockfs doctor` shows the cause", strings.Join(p.servers, ","), err)
 	}
 	if p.source == "" {
 		p.source = strings.Join(p.servers, ",")
@@ -134,13 +134,13 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	}
 	about := cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}
 	serveHTTP(http, about, relay, mountHandler(client, metrics), metrics, logger, &serving)
-	serveSocket(cli.MountSocket(p.dir), relay.Server(), metrics, logger, &serving) // before another guard: see lockfs down
+	serveSocket(cli.MountSocket(p.dir), relay.Server(), metrics, logger, &serving) // before the next guard: see lockfs down
 	budgets := fusefs.NewBudgets(p.limits)
 	metrics.AddBudgets(budgets.Pools()...)
 	mounted, guard, err := mount(p.dir, client, fusefs.Options{
 		Logger: logger, Budgets: budgets, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody(client), Observer: metrics.ObserveMount,
 	}, inherited)
-	if err != nil && ctx.Err() == nil && inherited.isGuarded() { // the next process goes on with the session
+	if err != nil && ctx.Err() == nil && inherited.isGuarded() { // the next process takes over the session
 		return err
 	}
 	if err != nil {
@@ -162,12 +162,12 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	}
 	logStop(logger, endSession(client, mounted))
 	if err := mounted.End(client.Answers()); err != nil {
-		logger.Warn("the mount is still in use; it ends with this process", "error", err)
+		logger.Warn("the mount is in use, and ends with this process", "error", err)
 	}
 	return err
 }
 
-// secure says who this host is, whom it asks, and how it knows them. The certificate is kept good until ctx ends.
+// secure loads the certificates for the connection. It renews them until ctx ends.
 func (p *mountPlan) secure(ctx, looking context.Context, config *session.Config) (err error) {
 	if p.insecure {
 		if len(p.servers) == 0 {
@@ -188,7 +188,7 @@ func (p *mountPlan) secure(ctx, looking context.Context, config *session.Config)
 	return nil
 }
 
-// rootIsNobody is for fusefs.Options.
+// rootIsNobody implements the option of fusefs.Options.
 func (p *mountPlan) rootIsNobody(client *session.Client) func(context.Context) (bool, error) {
 	if p.keeper == nil {
 		return nil
@@ -203,11 +203,11 @@ func (p *mountPlan) rootIsNobody(client *session.Client) func(context.Context) (
 
 func logStop(logger *slog.Logger, err error) {
 	if err != nil {
-		logger.Warn("the session was not ended; it ends by itself", "error", err)
+		logger.Warn("the session was not closed, and expires later", "error", err)
 	}
 }
 
-// machineFiles is where an id of this machine may be, if the system has none: all users' first, which root can make.
+// machineFiles returns possible files for a machine ID on systems without one: a shared one first, for root.
 func machineFiles() []string {
 	files := []string{"/var/lib/lockfs/machine-id"}
 	folder := os.Getenv("XDG_STATE_HOME")

@@ -18,13 +18,14 @@ import (
 	"lockfs/fusefs/mountpoint"
 )
 
-// Names under which mount(8) calls this program: for the type in /etc/fstab or after -t, and for that in /proc/mounts.
+// Names of this program for mount(8): for the type in /etc/fstab or after -t, and for the type in
+// /proc/mounts.
 const (
 	MountHelper       = "mount.lockfs"
 	MountHelperOfFuse = "mount.fuse.lockfs"
 )
 
-// MountHelperCommand takes what mount(8) gives a helper: SOURCE DIR [-sfnv] [-o OPTIONS] [-t TYPE].
+// MountHelperCommand takes the arguments of a mount helper: SOURCE DIR [-sfnv] [-o OPTIONS] [-t TYPE].
 func MountHelperCommand() *cobra.Command {
 	var (
 		fake, verbose, sloppy, noMtab bool
@@ -82,7 +83,7 @@ helper makes the directory immutable, or covers it with a read-only tmpfs.`,
 	return cmd
 }
 
-// protectMountPoint keeps programs from creating files in the mount point while lockfs is not mounted.
+// protectMountPoint prevents programs from creating files in the bare mount point.
 func protectMountPoint(w io.Writer, dir string) {
 	if !mountpoint.Privileged() {
 		return
@@ -92,13 +93,13 @@ func protectMountPoint(w io.Writer, dir string) {
 	}
 }
 
-// isOwn are those that mean nothing to the kernel.
+// isOwn are the options for lockfs, not for the kernel.
 var isOwn = map[string]bool{
 	"name": true, "op-timeout": true, "wait": true, "log-level": true, "http-addr": true, "insecure": true, "identity": true,
 	fusefs.CallsFlag: true, fusefs.WaitsFlag: true,
 }
 
-// kernelOptions are handed on; the others in quietOptions are meant for mount(8), systemd and libmount.
+// kernelOptions go to the kernel. The others in quietOptions are for mount(8), systemd and libmount.
 var (
 	kernelOptions = map[string]bool{
 		"ro": true, "dev": true, "nodev": true, "suid": true, "nosuid": true, "exec": true, "noexec": true,
@@ -124,7 +125,7 @@ func planFromFstab(source, dir string, options []string, sloppy bool) (*mountPla
 	}
 	plan.remount = slices.Contains(options, "remount")
 	for _, option := range options {
-		if err := plan.take(option, sloppy || plan.remount); err != nil { // the kernel's own description is among them then
+		if err := plan.take(option, sloppy || plan.remount); err != nil { // a remount has the options of /proc/mounts
 			return nil, err
 		}
 	}
@@ -170,7 +171,7 @@ func (p *mountPlan) take(option string, sloppy bool) error {
 	case kernelOptions[option], option == "rw" && p.remount:
 		p.options = append(p.options, option)
 	case !quietOptions[option] && !strings.HasPrefix(option, "x-") && !strings.HasPrefix(option, "comment=") && !sloppy:
-		return fmt.Errorf("option %q is not known; see %s --help", option, MountHelper)
+		return fmt.Errorf("unknown option %q; see %s --help", option, MountHelper)
 	}
 	return nil
 }

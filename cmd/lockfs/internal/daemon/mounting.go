@@ -14,18 +14,19 @@ import (
 	"lockfs/fusefs/observation"
 )
 
-// mount mounts, under guard, in a directory that is created if it is missing, or goes on with what was mounted there.
+// mount mounts in a directory, which it creates if necessary, or takes over the inherited mount. It starts
+// the guard.
 func mount(dir string, client *session.Client, options fusefs.Options, inherited *inheritance) (*fusefs.Mounted, *guardKeeper, error) {
 	options.Family = family
 	var guard *guardKeeper
 	watch := func(mounted *fusefs.Mounted) (err error) {
 		if guard, err = startGuard(client, mounted, inherited, options.Logger); err == nil {
-			inherited.guarded() // before there is a token: of two guards each would start a process after this one
+			inherited.guarded() // before the token exists: otherwise two guards could each start a next process
 			err = guard.giveToken()
 		}
 		return err
 	}
-	if inherited != nil { // programs are there already, whose answers want a guard
+	if inherited != nil { // programs use the mount already, and a guard protects their replies
 		mounted, err := fusefs.TakeOver(inherited.state, inherited.files, client.Answers(), client, options, watch)
 		return mounted, guard, err
 	}
@@ -42,15 +43,15 @@ func mount(dir string, client *session.Client, options fusefs.Options, inherited
 	return mounted, guard, nil
 }
 
-// endSession says farewell for a mount. If that is nil, nobody knows what programs have: it failed, perhaps after it could be
-// used.
+// endSession closes the session of a mount. A nil mount has failed, perhaps after programs have used it;
+// their locks are then unknown.
 func endSession(client *session.Client, mounted *fusefs.Mounted) error {
 	return withGrace(func(ctx context.Context) error {
 		return client.Leave(ctx, func() bool { return mounted == nil || mounted.InUse() })
 	})
 }
 
-// family tells fusefs who makes a request.
+// family tells fusefs the relatives of a request's process.
 func family(thread uint32) iter.Seq[observation.Process] {
 	return func(yield func(observation.Process) bool) {
 		for id := range process.Group(int(thread)) {
@@ -61,23 +62,22 @@ func family(thread uint32) iter.Seq[observation.Process] {
 	}
 }
 
-// requireHostNamespace returns an error if the unit that systemd has started this process in has a mount namespace of its own: no other program
-// would see the mount, and all would lock in the bare directory.
+// requireHostNamespace returns an error if this process's systemd unit has a mount namespace of its own.
+// Other programs would not see the mount, and would lock in the bare directory.
 func requireHostNamespace() error {
 	if os.Getenv("NOTIFY_SOCKET") == "" || os.Getppid() != 1 {
-		return nil // systemd has not started it, or not as a service of the host
+		return nil // not started by systemd, or not as a service of the host
 	}
 	own, err := os.Readlink("/proc/self/ns/mnt")
 	hosts, failed := os.Readlink("/proc/1/ns/mnt")
 	if err != nil || failed != nil || own == hosts {
 		return nil
 	}
-	return errors.New("this unit has a mount namespace of its own, so no other program would see the mount: remove settings such as ProtectSystem=, " +
+	return errors.New("this unit has a mount namespace of its own, in which other programs do not see the mount: remove settings such as ProtectSystem=, " +
 		"PrivateTmp= or ReadWritePaths= (`systemctl cat lockfs` shows them)")
 }
 
-// makeMountPoint creates a directory that is missing. What a dead process left mounted there is for
-// fusefs to clean up.
+// makeMountPoint creates a missing directory. fusefs cleans up the mount of a dead process.
 func makeMountPoint(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -88,7 +88,7 @@ func makeMountPoint(dir string) error {
 	return nil
 }
 
-// absolute keeps a directory's meaning when it is shown to somebody elsewhere.
+// absolute makes a path independent of the working directory.
 func absolute(dir string) (string, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {

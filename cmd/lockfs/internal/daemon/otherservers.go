@@ -13,7 +13,7 @@ import (
 	"lockfs/cluster/durable"
 )
 
-// otherServers keeps what a mount hears of the servers of its cluster in a file, an address in each line, without its own.
+// otherServers keeps a file with the addresses of the cluster's other servers, one a line.
 type otherServers struct {
 	path   string
 	own    string
@@ -21,10 +21,11 @@ type otherServers struct {
 
 	mu      sync.Mutex
 	others  []string
-	writing bool // somebody writes, and looks again afterwards
+	writing bool // a writer runs, and checks again afterwards
 }
 
-// heard is session.Config.Heard. It does not wait for the disk: the session lasts through others when that hangs.
+// heard implements session.Config.Heard. It does not wait for the disk, because the session must survive a
+// hanging one.
 func (o *otherServers) heard(reply *clusterpb.KeepAliveReply) {
 	others := slices.DeleteFunc(slices.Clone(reply.GetServers()), func(address string) bool { return address == o.own })
 	slices.Sort(others)
@@ -40,7 +41,7 @@ func (o *otherServers) heard(reply *clusterpb.KeepAliveReply) {
 	}
 }
 
-// write writes until what is there is what was heard last.
+// write writes until the file is up to date.
 func (o *otherServers) write() {
 	var written []string
 	for {
@@ -53,13 +54,13 @@ func (o *otherServers) write() {
 		}
 		o.mu.Unlock()
 		if err := durable.Replace(o.path, []byte(strings.Join(append(slices.Clone(others), ""), "\n"))); err != nil {
-			o.logger.Warn("the other servers are not written down: the next process may have its mount wait for this server", "error", err)
+			o.logger.Warn("the addresses of other servers are not stored: after a restart the mount waits for this server", "error", err)
 		}
 		written = others
 	}
 }
 
-// readServers answers none if nobody has written any.
+// readServers returns no addresses without a file.
 func readServers(path string) ([]string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -13,16 +13,17 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// endpoint is a listener for HTTP with a limited number of connections.
+// endpoint is an HTTP listener with a limited number of connections.
 type endpoint struct {
-	listener    net.Listener // nil: nothing is served
-	limit       *connLimit   // the listener below TLS
+	listener    net.Listener // nil: no endpoint
+	limit       *connLimit   // listener below TLS
 	connContext func(context.Context, net.Conn) context.Context
-	url         string   // the address for programs on this host
-	names       []string // host names of the endpoint besides localhost, if only this host reaches it
+	url         string   // URL for programs on this host
+	names       []string // host names besides localhost, if only this host reaches the endpoint
 }
 
-// listenHTTP listens where an address says; empty: nowhere. protect says who may look; nil: everybody.
+// listenHTTP listens on an address; empty: no endpoint. protect authenticates clients; nil: no
+// authentication.
 func listenHTTP(address string, protect func(net.Listener) net.Listener) (endpoint, error) {
 	if address == "" {
 		return endpoint{}, nil
@@ -46,7 +47,8 @@ func listenHTTP(address string, protect func(net.Listener) net.Listener) (endpoi
 	return e, nil
 }
 
-// limitedEndpoint limits the connections of a listener, and has protect decide which clients it accepts; nil: all.
+// limitedEndpoint limits the connections of a listener. protect authenticates clients; nil: no
+// authentication.
 func limitedEndpoint(plain net.Listener, most int, protect func(net.Listener) net.Listener) endpoint {
 	limit := limitConns(plain, most)
 	e := endpoint{listener: limit, limit: limit}
@@ -56,7 +58,7 @@ func limitedEndpoint(plain net.Listener, most int, protect func(net.Listener) ne
 	return e
 }
 
-// serveHTTP serves at an endpoint, if there is one, and the page of `lockfs ui` on a socket besides. other is what there is for machines.
+// serveHTTP serves an endpoint, if any, and the page of `lockfs ui` on a socket. other serves programs.
 func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Proxy, other http.Handler, metrics *cluster.MountMetrics, logger *slog.Logger, parts *parts) {
 	shown := page.New(page.Config{
 		Front: relay.InProcess(), Administers: relay.MayAdminister, Host: relay.Host(), Mount: about.Mount, Address: e.url, Logger: logger,
@@ -74,12 +76,12 @@ func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Proxy, other http.Ha
 		serveOn(e, mux, "HTTP", logger, parts)
 	}
 	if err := servePageSocket(cli.PageSocket(about.Kind, about.Of), shown, metrics, logger, parts); err != nil {
-		logger.Warn("there is no socket for lockfs ui", "error", err)
+		logger.Warn("the socket for lockfs ui is missing", "error", err)
 	}
 	parts.started("page", shown.Close)
 }
 
-// pageSocketConns is the number of connections that the page's socket has at a time.
+// pageSocketConns is the maximum number of connections to the page's socket.
 const pageSocketConns = 256
 
 func servePageSocket(path string, shown *page.Server, metrics *cluster.MountMetrics, logger *slog.Logger, parts *parts) error {
@@ -90,7 +92,7 @@ func servePageSocket(path string, shown *page.Server, metrics *cluster.MountMetr
 	if err != nil {
 		return err
 	}
-	// Every user of this host may connect, and must not use up the file descriptors of a process that serves locks.
+	// All users of the host may connect, but must not exhaust the file descriptors.
 	e := limitedEndpoint(listener, pageSocketConns, nil)
 	e.connContext = page.ConnContext
 	calls := callBudget("the socket of the page", pageSocketConns)

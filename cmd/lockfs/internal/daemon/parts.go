@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// stopGrace is how long a part may take to say farewell to others.
+// stopGrace is the time limit for stopping a part.
 const stopGrace = 3 * time.Second
 
-// parts are what has been started and is to be stopped, in the order in which they were started.
+// parts are the started parts of a daemon, in their order.
 type parts []part
 
-// part is what has been started and is to be stopped.
+// part has been started and has to be stopped.
 type part struct {
 	name string
 	stop func() error
 }
 
-// stopBy gives up on a part that takes longer.
+// stopBy stops a part, and returns at the deadline at the latest.
 func (p part) stopBy(until time.Time, logger *slog.Logger) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.stop() }()
@@ -37,14 +37,15 @@ func (p part) stopBy(until time.Time, logger *slog.Logger) {
 
 func (p *parts) started(name string, stop func() error) { *p = append(*p, part{name, stop}) }
 
-// stop stops all in reverse, but for what hangs, on a disk that does not answer for instance.
+// stop stops all parts in reverse order, and skips a part that hangs, for example on a disk.
 func (p parts) stop(logger *slog.Logger) {
 	for _, part := range slices.Backward(p) {
 		part.stopBy(time.Now().Add(2*stopGrace), logger)
 	}
 }
 
-// stopSoon has so much time for all but the first, which they rely on, and as much for that. What remains when it is over is not waited for.
+// stopSoon is stop with a time limit for all parts but the first, on which they depend, and the same limit
+// for the first.
 func (p parts) stopSoon(limit time.Duration, logger *slog.Logger) {
 	until := time.Now().Add(limit)
 	for i, part := range slices.Backward(p) {

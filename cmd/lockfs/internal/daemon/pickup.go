@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// pickUpLimit is how long a mount waits for systemd to start the process that goes on with it, and programs for the mount.
+	// pickUpLimit is how long a mount and its programs wait for the next process from systemd.
 	pickUpLimit = 30 * time.Second
-	// pickUpPatience is how long a process that starts waits for a guard to hand over what is left: one does as soon as it sees that
-	// the process before has ended.
+	// pickUpPatience is how long a starting process waits for a guard to hand over the mount. A guard does so
+	// as soon as it detects the end of the earlier process.
 	pickUpPatience = 2 * time.Second
 )
 
-// guardSocket is the path of the socket on which the guard of a mount hands over the mount. The device and inode of the session file, which no
-// other mount uses, and the directory identify the mount.
+// guardSocket returns the path of a guard's socket. The device and inode of the session file, which is
+// unique, and the directory identify the mount.
 func guardSocket(sessionFile *unix.Stat_t, dir string) string {
 	return cli.GuardSocket(fmt.Sprintf("%x-%x-%s", sessionFile.Dev, sessionFile.Ino, dir))
 }
 
-// pickUp takes over the mount of a directory from the guard of a process that was killed; nil if there is no such guard.
+// pickUp takes over the mount of a directory from the guard of a killed process; nil without a guard.
 func pickUp(sessionPath, dir string) *inheritance {
 	for _, path := range session.Files(sessionPath) {
 		var st unix.Stat_t
@@ -47,7 +47,7 @@ func pickUp(sessionPath, dir string) *inheritance {
 	return nil
 }
 
-// receive has the connection go on as the inheritance's guard.
+// receive receives the state of a mount, with the connection as its guard.
 func receive(conn *net.UnixConn) (*inheritance, error) {
 	if err := isOurs(conn); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func receive(conn *net.UnixConn) (*inheritance, error) {
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:size])
 	if err != nil || len(messages) != 1 {
-		return nil, errors.Join(err, errors.New("a guard has sent no files"))
+		return nil, errors.Join(err, errors.New("the guard has sent no files"))
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil {
@@ -87,7 +87,7 @@ func receive(conn *net.UnixConn) (*inheritance, error) {
 	return newInheritance(append(files, guard), 0)
 }
 
-// isOurs refuses those of other users.
+// isOurs refuses sockets of other users.
 func isOurs(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -105,8 +105,8 @@ func isOurs(conn *net.UnixConn) error {
 	return nil
 }
 
-// listenFor listens on the guard's socket before the guard runs, so that the next process of the mount can connect at any time. The socket
-// takes the place of the one of an earlier guard. It returns nil if no supervisor starts a next process.
+// listenFor listens on the guard's socket before the guard runs, so the next process can connect at any time.
+// It replaces the socket of an earlier guard. It returns nil without a supervisor to start the next process.
 func listenFor(sessionFile *os.File, dir string) (*os.File, error) {
 	if sessionFile == nil || !isSupervised() {
 		return nil, nil
@@ -123,7 +123,8 @@ func listenFor(sessionFile *os.File, dir string) (*os.File, error) {
 	return file, errors.Join(err, listener.Close())
 }
 
-// giveToNext hands the mount to the next process that connects, until one has a guard of its own. It reports false if none does in time.
+// giveToNext hands over the mount to connecting processes until one has a guard of its own. It returns false
+// at the time limit.
 func (l *leaving) giveToNext() bool {
 	for l.socket != nil {
 		conn, err := l.giveToOne()
@@ -137,7 +138,7 @@ func (l *leaving) giveToNext() bool {
 		if l.told = errors.Is(err, errToldToEnd); l.told {
 			return false
 		}
-		// The process may have put the socket of its own guard in the place of this one before it ended.
+		// The process may have replaced the socket by the one of its own guard before its end.
 		if l.socket, err = listenFor(l.journal, l.connection.Dir); err != nil {
 			return false
 		}
@@ -145,7 +146,7 @@ func (l *leaving) giveToNext() bool {
 	return false
 }
 
-// giveToOne sends the mount to the first process that takes it, closes the socket, and returns the connection to that process.
+// giveToOne sends the mount to the first process, closes the socket, and returns the connection.
 func (l *leaving) giveToOne() (*net.UnixConn, error) {
 	generic, err := net.FileListener(l.socket)
 	if err = errors.Join(err, l.socket.Close()); err != nil {
@@ -164,11 +165,11 @@ func (l *leaving) giveToOne() (*net.UnixConn, error) {
 		if err = l.give(conn); err == nil {
 			return conn, nil
 		}
-		_ = conn.Close() // its process connected while the mount was served, and has given up since
+		_ = conn.Close() // connected before the end of the mount's process, and has given up
 	}
 }
 
-// removeSocket removes the guard's socket once no process can take the mount any more.
+// removeSocket removes the guard's socket after the last chance of a takeover.
 func (l *leaving) removeSocket() {
 	var st unix.Stat_t
 	if l.journal != nil && isSupervised() && unix.Fstat(int(l.journal.Fd()), &st) == nil {

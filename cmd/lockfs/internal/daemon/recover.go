@@ -23,28 +23,28 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// recovered is what `lockfs server recover --json` prints.
+// recovered is the output of `lockfs server recover --json`.
 type recovered struct {
 	survivingLog
-	Appended   *time.Time     `json:"last_appended_at,omitempty"` // when the last entry was made, by its leader's clock
-	Voters     []string       `json:"voters"`                     // ids, this one's too
+	Appended   *time.Time     `json:"last_appended_at,omitempty"` // time of the last entry by its leader's clock
+	Voters     []string       `json:"voters"`                     // IDs, with this one
 	Compared   []survivingLog `json:"compared"`
-	Newer      []string       `json:"newer"`      // names of those whose log has entries that this one has not
-	Missing    uint64         `json:"missing"`    // at least so many of these
-	Uncertain  uint64         `json:"uncertain"`  // entries at the end that no compared voter has, which count from now on
-	Uncompared int            `json:"uncompared"` // so many voters more have to be compared, or what is missing is not known; 0: nothing is
-	Alive      []string       `json:"alive"`      // names or ids of other members that answer
-	GoesOn     uint64         `json:"goes_on"`    // index from which it does; 0: nothing was done
+	Newer      []string       `json:"newer"`      // names of voters with entries missing here
+	Missing    uint64         `json:"missing"`    // minimum number of missing entries
+	Uncertain  uint64         `json:"uncertain"`  // entries at the end without a copy on a compared voter; they count from now on
+	Uncompared int            `json:"uncompared"` // number of further voters to compare before the missing entries are known; 0: known
+	Alive      []string       `json:"alive"`      // names or IDs of other members with a reply
+	GoesOn     uint64         `json:"goes_on"`    // next index; 0: nothing was done
 }
 
-// survivingLog is where the log of a voter ends.
+// survivingLog is the end of a voter's log.
 type survivingLog struct {
 	Node  string `json:"node"`
 	ID    string `json:"id"`
 	Index uint64 `json:"index"`
 	Term  uint64 `json:"term"`
 	Voter bool   `json:"voter"`
-	// Unread says that something stands behind the end that cannot be read.
+	// Unread marks unreadable data after the end.
 	Unread bool `json:"unread"`
 }
 
@@ -79,7 +79,7 @@ cluster of their own. See ` + "`lockfs help backup`" + `.`,
 		Args: cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
-				return errors.New("--data is needed: the data directory of a server")
+				return errors.New("give the data directory of a server with --data")
 			}
 			logs, err := readInspected(compare)
 			if err != nil {
@@ -109,7 +109,7 @@ cluster of their own. See ` + "`lockfs help backup`" + `.`,
 	return cmd
 }
 
-// readInspected answers where the logs end of which files tell.
+// readInspected reads the ends of logs from files.
 func readInspected(files []string) ([]survivingLog, error) {
 	logs := []survivingLog{}
 	for _, file := range files {
@@ -119,25 +119,25 @@ func readInspected(files []string) ([]survivingLog, error) {
 		}
 		var found inspected
 		if json.Unmarshal(content, &found) != nil || found.ID == "" {
-			return nil, fmt.Errorf("%s is not what `lockfs server inspect --data DIR --json` prints", file)
+			return nil, fmt.Errorf("%s is not an output of `lockfs server inspect --data DIR --json`", file)
 		}
 		log := survivingLog{Node: found.Node, ID: found.ID, Index: found.Last, Term: found.LastTerm, Unread: found.Unread != ""}
 		if s := found.Snapshot; s != nil && s.Index > log.Index {
 			log.Index, log.Term = s.Index, s.Term
 		}
 		if slices.ContainsFunc(logs, func(other survivingLog) bool { return other.ID == log.ID }) {
-			return nil, fmt.Errorf("%s tells of %s, as another file does", file, cli.Text(log.Node))
+			return nil, fmt.Errorf("%s is about %s, like another file: give one file for each server", file, cli.Text(log.Node))
 		}
 		logs = append(logs, log)
 	}
 	return logs, nil
 }
 
-// recoverFrom compares logs, and does it if nothing is against it. The report is nil if there is nothing to tell.
+// recoverFrom compares logs, and recovers the cluster unless there is an objection. The report may be nil.
 func recoverFrom(ctx context.Context, r *consensus.Recovery, now time.Time, logs []survivingLog, force, dryRun bool) (*recovered, error) {
 	node, voters := r.Node(), r.Voters()
 	if len(voters) == 1 && string(voters[0].ID) == node.ID {
-		return nil, fmt.Errorf("%s is the only voter of its cluster: start it, there is nothing to recover", node.Name)
+		return nil, fmt.Errorf("%s is the only voter of its cluster: start it, no recovery is needed", node.Name)
 	}
 	report := compareLogs(r, logs)
 	security, err := cluster.LoadTLS(r.Path())
@@ -150,20 +150,20 @@ func recoverFrom(ctx context.Context, r *consensus.Recovery, now time.Time, logs
 	}
 	var against []string
 	if len(report.Newer) > 0 {
-		against = append(against, fmt.Sprintf("the log of %s is newer: recover that one", strings.Join(report.Newer, " and ")))
+		against = append(against, fmt.Sprintf("the log of %s is newer: recover that server instead", strings.Join(report.Newer, " and ")))
 	}
 	if r.State.Distrusted(node.ID) != nil {
-		against = append(against, fmt.Sprintf("%s is out of service, for its state was not that of the majority: recover another one, or restore a backup", node.Name))
+		against = append(against, fmt.Sprintf("%s is out of service because its state differed from the quorum's: recover another server, or restore a backup", node.Name))
 	}
 	if len(report.Alive) > 0 {
-		against = append(against, fmt.Sprintf("%s can still be reached: stop what is left of the cluster, so that it never goes on beside this one",
+		against = append(against, fmt.Sprintf("%s still answers: stop the rest of the cluster, so that it never runs beside this one",
 			strings.Join(report.Alive, " and ")))
 	}
 	if far := farClock(now, r.State.Time()); far != "" {
 		against = append(against, far)
 	}
 	if len(against) > 0 && !force {
-		return report, fmt.Errorf("nothing was done: %s; --force does it all the same", strings.Join(against, "; "))
+		return report, fmt.Errorf("nothing was done: %s; --force overrides this", strings.Join(against, "; "))
 	}
 	from, err := r.Do(now, force)
 	report.GoesOn = uint64(from)
@@ -184,7 +184,7 @@ func compareLogs(r *consensus.Recovery, logs []survivingLog) *recovered {
 	}
 	report.Voter = slices.Contains(report.Voters, report.ID)
 	var sound []string
-	common := uint64(0) // the last entry of this log that another one surely has
+	common := uint64(0) // last entry of this log with a copy on another voter
 	for i := range logs {
 		log := &logs[i]
 		log.Voter = slices.Contains(report.Voters, log.ID)
@@ -209,7 +209,8 @@ func compareLogs(r *consensus.Recovery, logs []survivingLog) *recovered {
 	return report
 }
 
-// membersAlive names those other members that answer: those in the state, and voters that are only in raft's configuration.
+// membersAlive returns the names of other reachable members: those in the state, and voters in raft's
+// configuration only.
 func membersAlive(ctx context.Context, members []*storepb.Member, voters []raft.Server, self string, security *rpc.Security) []string {
 	for _, voter := range voters {
 		if !slices.ContainsFunc(members, func(m *storepb.Member) bool { return m.GetId() == string(voter.ID) }) {
@@ -239,30 +240,30 @@ func (r *recovered) print(w io.Writer) error {
 			what = "NEWER"
 		}
 		if !log.Voter {
-			what += "; it is no voter, and proves nothing"
+			what += "; it is not a voter, and proves nothing"
 		}
 		if log.Unread {
-			what += "; what stands behind its end cannot be read, so it proves nothing"
+			what += "; data after its end is unreadable, so it proves nothing"
 		}
 		add("%s: the log ends with entry %d of term %d: %s", cli.Text(log.Node), log.Index, log.Term, what)
 	}
 	switch {
 	case len(r.Newer) > 0:
-		add("Missing here: at least %d entries that %s has, which may have been acknowledged.", r.Missing, strings.Join(r.Newer, " or "))
+		add("Missing here: at least %d entries of %s, which may have been acknowledged.", r.Missing, strings.Join(r.Newer, " or "))
 	case r.Uncompared == 0:
-		add("Missing here: nothing that was ever acknowledged. Each majority had one of these voters, and none has a newer log.")
+		add("Missing here: no acknowledged entry. Each quorum had one of these voters, and none has a newer log.")
 	default:
-		add("Missing here: what the other voters acknowledged after %s without this one. How much that is, if anything, cannot be known "+
-			"from fewer than %d voters more (--compare).", since, r.Uncompared)
+		add("Missing here: entries acknowledged by the other voters after %s without this one. Their number is unknown "+
+			"without %d more voters (--compare).", since, r.Uncompared)
 	}
 	if r.Uncertain > 0 {
-		add("The last %d entries are on no voter that was compared: whether anybody was told of them is not known. They count.", r.Uncertain)
+		add("The last %d entries are on no compared voter, so they may not have been acknowledged. They count.", r.Uncertain)
 	}
 	for _, name := range r.Alive {
-		add("%s can still be reached.", name)
+		add("%s still answers.", name)
 	}
 	if r.GoesOn > 0 {
-		add("Recovered: %s is a cluster of one, and goes on from index %d. Start it as before; others join it with empty data directories.", cli.Text(r.Node), r.GoesOn)
+		add("Recovered: %s is a cluster of one server, at index %d. Start it as before; other servers join with empty data directories.", cli.Text(r.Node), r.GoesOn)
 	}
 	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 	return err

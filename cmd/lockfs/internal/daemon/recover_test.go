@@ -113,17 +113,17 @@ func TestTheNewestOfThreeIsRecovered(t *testing.T) {
 	alone := tell()
 	require.Len(t, alone.Voters, 3)
 	require.Equal(t, 1, alone.Uncompared)
-	require.Contains(t, lockfs(0, "server", "recover", "--dry-run", "--data", a.DataDir).Stdout, "cannot be known from fewer than 1 voters more")
+	require.Contains(t, lockfs(0, "server", "recover", "--dry-run", "--data", a.DataDir).Stdout, "is unknown without 1 more voters")
 	with := tell("--compare", ofC)
 	require.Zero(t, with.Uncompared)
 	require.Empty(t, with.Newer)
-	require.Contains(t, lockfs(0, "server", "recover", "--dry-run", "--data", a.DataDir, "--compare", ofC).Stdout, "nothing that was ever acknowledged")
-	require.Contains(t, lockfs(1, "server", "recover", "--data", a.DataDir, "--compare", ofC+","+ofC).Stderr, "as another file does")
-	require.Contains(t, lockfs(1, "server", "recover", "--data", a.DataDir, "--compare", os.DevNull).Stderr, "is not what")
+	require.Contains(t, lockfs(0, "server", "recover", "--dry-run", "--data", a.DataDir, "--compare", ofC).Stdout, "no acknowledged entry")
+	require.Contains(t, lockfs(1, "server", "recover", "--data", a.DataDir, "--compare", ofC+","+ofC).Stderr, "like another file")
+	require.Contains(t, lockfs(1, "server", "recover", "--data", a.DataDir, "--compare", os.DevNull).Stderr, "is not an output")
 
 	b.start(t) // it cannot do anything alone, but another could come back
 	alive := lockfs(1, "server", "recover", "--data", a.DataDir, "--compare", ofC)
-	require.Contains(t, alive.Stderr, "b can still be reached: stop what is left")
+	require.Contains(t, alive.Stderr, "b still answers: stop the rest of the cluster")
 	b.stop(t)
 
 	done := lockfs(0, "server", "recover", "--data", a.DataDir, "--compare", ofC)
@@ -141,7 +141,7 @@ func TestTheNewestOfThreeIsRecovered(t *testing.T) {
 
 	left, err := consensus.OpenRecovery(c.DataDir, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	for days, says := range map[int]string{-2: "was at ", 2: "every lock with a time is stale at once"} {
+	for days, says := range map[int]string{-2: "has reached ", 2: "makes every lock with a time stale at once"} {
 		_, err = recoverFrom(t.Context(), left, time.Now().AddDate(0, 0, days), nil, false, false)
 		require.ErrorContains(t, err, says)
 	}
@@ -157,7 +157,7 @@ func TestTheNewestOfThreeIsRecovered(t *testing.T) {
 	single := newServer(t, "s")
 	single.ready(t)
 	single.stop(t)
-	require.Contains(t, lockfs(1, "server", "recover", "--data", single.DataDir).Stderr, "there is nothing to recover")
+	require.Contains(t, lockfs(1, "server", "recover", "--data", single.DataDir).Stderr, "no recovery is needed")
 }
 
 // TestRestoreMakesADirectoryThatAServerStartsWith from a file and from standard input, and of nothing that is no backup.
@@ -188,7 +188,7 @@ func TestRestoreMakesADirectoryThatAServerStartsWith(t *testing.T) {
 	}
 	refused("is not empty", args...)
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
-	refused("--data and --name are needed", "restore", file, "--data", elsewhere)
+	refused("give --data and --name", "restore", file, "--data", elsewhere)
 	refused("missing port in address: write it like 10.0.0.1:7420", "restore", file, "--data", elsewhere, "--name", "a", "--addr", "10.0.0.1")
 	refused("it is no backup of lockfs", "restore", os.DevNull, "--data", elsewhere, "--name", "a")
 	content, err := os.ReadFile(file)
@@ -215,11 +215,11 @@ func TestRestoreLooksAtTheClock(t *testing.T) {
 	}
 	behind := restoreOf(time.Now().AddDate(0, 0, 2))
 	require.Equal(t, 1, behind.Code)
-	require.Contains(t, behind.Stderr, "and the cluster was at ")
+	require.Contains(t, behind.Stderr, "but cluster time has reached ")
 	require.Zero(t, restoreOf(time.Now().AddDate(0, 0, 2), "--force").Code)
 	old := restoreOf(time.Now().AddDate(0, 0, -2))
 	require.Zero(t, old.Code, old.Stderr)
-	require.Contains(t, old.Stderr, "every lock with a time is stale at once")
+	require.Contains(t, old.Stderr, "makes every lock with a time stale at once")
 	ahead := namespace.New()
 	require.NoError(t, ahead.BeginAnew(time.Now().Add(2*time.Hour), namespace.Anew{Cluster: "restored by a clock that was ahead"}))
 	again := restoreState(ahead)

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// change is `mount -o remount`: the kernel's options of a mount that is there become those that are given. What its process
-// was started with stays, and w is told so.
+// change is `mount -o remount`: it replaces the kernel's options of a mount. Options of its process stay,
+// with a message to w.
 func (p *mountPlan) change(w io.Writer) error {
-	flags := uintptr(unix.MS_REMOUNT | unix.MS_NOSUID | unix.MS_NODEV) // as they are unless something else is said
+	flags := uintptr(unix.MS_REMOUNT | unix.MS_NOSUID | unix.MS_NODEV) // the defaults
 	for _, option := range p.options {
 		switch option {
 		case "ro":
@@ -36,7 +36,7 @@ func (p *mountPlan) change(w io.Writer) error {
 		return fmt.Errorf("remount %s: %w", p.dir, err)
 	}
 	if len(p.fixed) > 0 {
-		fmt.Fprintf(w, "lockfs: %s cannot change while it is mounted; umount %s and mount it again for that\n",
+		fmt.Fprintf(w, "lockfs: %s cannot change while mounted: run umount %s and mount it again\n",
 			strings.Join(p.fixed, ", "), p.dir)
 	}
 	return nil

@@ -17,28 +17,28 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// restored is what `lockfs restore --json` prints.
+// restored is the output of `lockfs restore --json`.
 type restored struct {
 	Backup       *backup.Header `json:"backup"`
 	Data         string         `json:"data"`
-	Index        uint64         `json:"index"`           // from which tokens go on
-	Certificates string         `json:"certificates"`    // whose they are: one of those below
-	Clock        string         `json:"clock,omitempty"` // what is to be known of this host's, since the backup is old
+	Index        uint64         `json:"index"`           // next fencing token
+	Certificates string         `json:"certificates"`    // one of the constants below
+	Clock        string         `json:"clock,omitempty"` // warning about the clock of this host
 }
 
-// Whose certificates hosts have after a restore.
+// Certificates of hosts after a restore.
 const (
 	sameAuthority = "same authority"
 	newAuthority  = "new authority"
 	noAuthority   = "none"
 )
 
-// nextSteps say how hosts come into the new cluster.
+// nextSteps are the steps to add hosts after a restore.
 var nextSteps = map[string]string{
-	sameAuthority: "Mounts come back with the certificates that they have; join tokens are void, and other servers need new ones (lockfs token create).",
-	newAuthority: "It has a new authority: all hosts need new join tokens (lockfs token create), also those that had certificates. " +
-		"With the seal key of an old server (--ca-key) they would keep them.",
-	noAuthority: "It has no certificates: start the server with --insecure.",
+	sameAuthority: "Mounts return with their certificates. Join tokens are void: create new ones for other servers (lockfs token create).",
+	newAuthority: "The cluster has a new CA: all hosts need new join tokens (lockfs token create), even those with certificates. " +
+		"With the seal key of an old server (--ca-key), hosts keep their certificates.",
+	noAuthority: "The cluster has no certificates: start the server with --insecure.",
 }
 
 func restoreCommand() *cobra.Command {
@@ -66,7 +66,7 @@ lock, see ` + "`lockfs help backup`" + `.`,
 		Args: cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.Dir == "" || r.Claim.Name == "" {
-				return errors.New("--data and --name are needed: those of the server that is to run; see `lockfs restore --help`")
+				return errors.New("give --data and --name of the new server; see `lockfs restore --help`")
 			}
 			over := cli.Waiting(cmd.ErrOrStderr(), "restoring %s", cli.Text(args[0]))
 			done, err := restore(&r, args[0], sealKey, force, cmd.InOrStdin(), cli.Progress(cmd.ErrOrStderr()))
@@ -80,7 +80,7 @@ lock, see ` + "`lockfs help backup`" + `.`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), done)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s holds all up to index %d, cluster time %s, and goes on from %d; start the server with --name %s\n%s\n",
+			fmt.Fprintf(cmd.OutOrStdout(), "%s has everything up to index %d, cluster time %s, and continues from %d; start the server with --name %s\n%s\n",
 				cli.Text(r.Dir), done.Backup.Index, done.Backup.ClusterTime.Format(time.RFC3339), done.Index, r.Claim.Name, nextSteps[done.Certificates])
 			return nil
 		},
@@ -96,7 +96,7 @@ lock, see ` + "`lockfs help backup`" + `.`,
 	return cmd
 }
 
-// restore does it with a backup, and a seal key if a file of one is named.
+// restore restores a backup, and the CA with the seal key if a file is given.
 func restore(
 	r *cluster.Restoration, file, sealKey string, force bool, input io.Reader, progress func(done, all int64),
 ) (*restored, error) {
@@ -112,16 +112,16 @@ func restore(
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if !state.Rehash() && !force {
-		return nil, fmt.Errorf("%s: the state in it is not what it should have been: the memory or disk of node %s was at fault; take another backup, or "+
-			"restore this one all the same with --force", file, cli.Text(header.Node))
+		return nil, fmt.Errorf("%s: the state in it does not match its hash: check the memory and disk of node %s, and use another backup, or "+
+			"restore this one anyway with --force", file, cli.Text(header.Node))
 	}
 	now, last := time.Now(), state.Time()
 	if isBehind(now, last) && !force {
-		return nil, fmt.Errorf("%s: %s; --force restores it all the same", file, farClock(now, last))
+		return nil, fmt.Errorf("%s: %s; --force restores it anyway", file, farClock(now, last))
 	}
 	r.State, r.Term, r.PastClock = state, ids.Term(header.Term), force
 	if err := r.Do(now); errors.Is(err, identity.ErrWrongSealKey) {
-		return nil, fmt.Errorf("%s: %w: give ca.key of a server of that cluster as it was when the backup was made; `lockfs ca rotate` replaces it", sealKey, err)
+		return nil, fmt.Errorf("%s: %w: give ca.key of a server of that cluster from the time of the backup; `lockfs ca rotate` replaces it", sealKey, err)
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, adviseForce(err))
 	}

@@ -18,37 +18,37 @@ import (
 	"lockfs/fusefs"
 )
 
-// service is a voter, and a mount of it if mountDir is not empty.
+// service is a voter, and its mount if mountDir is not empty.
 type service struct {
 	config    cluster.Config
 	opTimeout time.Duration
 	limits    fusefs.Limits // of the users of the mount
 	mountDir  string
-	hostName  string          // as the sessions are called
-	token     *identity.Token // to enter a cluster with; nil: none
-	httpAddr  string          // empty: none
-	socket    string          // where commands on this host ask
+	hostName  string          // name of its sessions
+	token     *identity.Token // to join with, or nil
+	httpAddr  string          // empty: no HTTP
+	socket    string          // for commands on this host
 	forrst    forrstEndpoint
-	ready     func()       // called once it can be used
-	program   string       // that is run
-	inherited *inheritance // nil: nothing
+	ready     func()       // called at the end of the start
+	program   string       // path of this program
+	inherited *inheritance // may be nil
 
 	parts parts
-	node  atomic.Pointer[cluster.Node] // nil until it is ready
+	node  atomic.Pointer[cluster.Node] // nil during the start
 }
 
-var errNoProgram = errors.New("the mount has ended, for no program could go on with it")
+var errNoProgram = errors.New("the mount has ended because no program could take it over")
 
-// run starts everything, waits until it is told to end or cannot go on, and stops everything in reverse.
+// run starts everything, waits for the end or a failure, and stops everything in reverse order.
 func (s *service) run(ctx context.Context) error {
 	go tuneCollector(serverPercent)
 	failure := s.start(ctx)
 	s.inherited.sayFarewell(ctx)
 	supervisor.Stopping()
 	s.parts.stop(s.config.Logger)
-	s.inherited.sayFarewell(ctx) // if it was told to end just now
+	s.inherited.sayFarewell(ctx) // after a signal during the takeover
 	if ctx.Err() != nil && errors.Is(failure, ctx.Err()) {
-		return nil // told to end
+		return nil // stopped on request
 	}
 	return failure
 }
@@ -59,14 +59,14 @@ func (s *service) start(ctx context.Context) error {
 	if s.inherited, err = inherit(); err != nil {
 		return err
 	}
-	started := s.inherited == nil // by somebody who waits for it
+	started := s.inherited == nil // a parent process waits
 	if !started {
 		s.config.ExpiredLeaseTerm = s.inherited.led
 	}
 	if s.mountDir != "" && started {
 		s.inherited = pickUp(cli.ServerSessionFile(s.config.DataDir), s.mountDir)
 	}
-	if s.mountDir != "" && s.inherited == nil { // else nobody answers there until it is taken over
+	if s.mountDir != "" && s.inherited == nil { // an inherited mount would not respond before the takeover
 		if err := requireHostNamespace(); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (s *service) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.program, err = os.Executable(); err != nil { // before another one takes its place
+	if s.program, err = os.Executable(); err != nil { // before an upgrade replaces it
 		return err
 	}
 	if s.token != nil {
@@ -132,7 +132,7 @@ func (s *service) start(ctx context.Context) error {
 	}
 }
 
-// startAll starts the voter, and mounts once that can be used.
+// startAll starts the voter, and then mounts.
 func (s *service) startAll(ctx context.Context, functions http.Handler) (next *upgrade, err error) {
 	node, err := s.startNode(ctx, functions, &s.parts)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *service) startAll(ctx context.Context, functions http.Handler) (next *u
 		return nil, nil
 	}
 	m := s.mount(ctx, node)
-	others := s.parts // all that is to be stopped before another program takes over
+	others := s.parts // all parts to stop before an upgrade
 	if err := s.keep(ctx, m); err != nil {
 		return nil, err
 	}
@@ -152,18 +152,18 @@ func (s *service) startAll(ctx context.Context, functions http.Handler) (next *u
 	return s.show(node, m, others), nil
 }
 
-// watch has the supervisor told that the daemon is alive.
+// watch sends the watchdog messages of the supervisor.
 func (s *service) watch(ctx context.Context, loops ...supervisor.Loop) {
 	leading := func() time.Time {
 		if node := s.node.Load(); node != nil {
 			return node.WatchdogDeadline()
 		}
-		return time.Now() // it may have to wait for long until it is ready
+		return time.Now() // the start may take long
 	}
 	supervisor.Watch(ctx, s.config.Logger, append(loops, supervisor.Loop{Name: "leading", Due: leading})...)
 }
 
-// startNode starts the voter and all by which it is asked, and waits until it can be used.
+// startNode starts the voter and its endpoints, and waits until it is ready.
 func (s *service) startNode(ctx context.Context, functions http.Handler, parts *parts) (*cluster.Node, error) {
 	node, err := cluster.Open(s.config)
 	if err != nil {
@@ -179,7 +179,7 @@ func (s *service) startNode(ctx context.Context, functions http.Handler, parts *
 	serveHTTP(listener, s.about(), node.Proxy(), node.Handler(), s.config.Metrics.MountMetrics, s.config.Logger, parts)
 	serveDebug(s.about(), s.config.Metrics.Registry, s.config.Logger, parts)
 	serveSocket(s.socket, node.SocketServer(), s.config.Metrics.MountMetrics, s.config.Logger, parts)
-	supervisor.Status("waits until a majority of the servers answers")
+	supervisor.Status("waiting for a quorum of servers")
 	if err := node.WaitReady(ctx); err != nil {
 		return nil, firstFailure(node, err)
 	}
@@ -189,7 +189,7 @@ func (s *service) startNode(ctx context.Context, functions http.Handler, parts *
 	return node, nil
 }
 
-// show has others see the mount, and answers what another program can go on with.
+// show makes the mount visible to other parts, and returns its upgrade.
 func (s *service) show(node *cluster.Node, m serverMount, others parts) *upgrade {
 	s.config.Metrics.SetMount(m.client)
 	node.SetMount(s.mountDir)
@@ -202,16 +202,17 @@ func (s *service) next(m serverMount) *upgrade {
 	return &upgrade{program: s.program, mounted: m.mounted, client: m.client, guard: m.guard, logger: s.config.Logger}
 }
 
-// upgrade returns if there is none, and answers whether the mount is over. A server without a mount is started anew for that.
+// upgrade returns if there was no upgrade, and reports whether the mount is over. Without a mount, a server
+// is restarted instead.
 func (s *service) upgrade(ctx context.Context, next *upgrade) (over bool) {
 	if next == nil {
-		s.config.Logger.Warn("nothing is mounted: start this server anew for another program")
+		s.config.Logger.Warn("nothing is mounted: restart this server to run another program")
 		return false
 	}
 	return next.attempt(ctx)
 }
 
-// about is what the process says of itself. One without a network is `lockfs dev`.
+// about returns the description of the process. Without a network it is `lockfs dev`.
 func (s *service) about() cli.Daemon {
 	about := cli.Daemon{Kind: "server", Of: s.config.Name, Data: dataDirOf(s.config.DataDir), Mount: s.mountDir}
 	if s.config.Address == "" {
@@ -220,7 +221,7 @@ func (s *service) about() cli.Daemon {
 	return about
 }
 
-// unmounted goes on as a voter without a mount: others depend on it. A node alone has nothing left to do.
+// unmounted continues as a voter without a mount, because other hosts depend on it. A single node ends.
 func (s *service) unmounted(ctx context.Context, node *cluster.Node) error {
 	s.config.Logger.Warn("unmounted from outside", "dir", s.mountDir)
 	if s.config.Address == "" {
@@ -236,7 +237,7 @@ func (s *service) unmounted(ctx context.Context, node *cluster.Node) error {
 	}
 }
 
-// firstFailure prefers the reason why the node cannot go on to what followed from it.
+// firstFailure prefers the failure of the node to its consequences.
 func firstFailure(node *cluster.Node, err error) error {
 	select {
 	case failure := <-node.Failed():

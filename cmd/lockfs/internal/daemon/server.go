@@ -51,9 +51,9 @@ before you act, so the unit of lockfs up does not restart then. The exit code is
 				s.config.Name = s.hostName
 			}
 			if !s.config.Insecure {
-				s.hostName = s.config.Name // as its certificate has it
+				s.hostName = s.config.Name // the name in its certificate
 			}
-			if os.Getenv(handoverVariable) == "" { // else it has entered
+			if os.Getenv(handoverVariable) == "" { // otherwise it has joined
 				if s.token, err = readToken(token, s.config.Insecure, cmd.InOrStdin()); err != nil {
 					return err
 				}

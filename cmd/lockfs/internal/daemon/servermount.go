@@ -17,15 +17,16 @@ import (
 	"lockfs/fusefs"
 )
 
-// serverMount is the mount of a server, or why there is none.
+// serverMount is the mount of a server, or the error.
 type serverMount struct {
-	client  *session.Client // nil: none could be opened
+	client  *session.Client // nil without a session
 	mounted *fusefs.Mounted
 	guard   *guardKeeper
 	err     error
 }
 
-// serversFile is where a later process finds the other servers, through which it goes on with the mount before it is a server itself.
+// serversFile has the other servers, through which a later process takes over the mount before its own server
+// runs.
 func (s *service) serversFile() string { return filepath.Join(s.config.DataDir, "mount.servers") }
 
 func (s *service) sessionConfig() session.Config {
@@ -47,21 +48,22 @@ func (s *service) mount(ctx context.Context, node *cluster.Node) serverMount {
 	if s.inherited == nil {
 		var err error
 		if config.SessionFile, err = cli.LinkSessionFile(s.config.DataDir, node.ID(), s.mountDir); err != nil {
-			s.config.Logger.Warn("a process after this one could not go on with the mount", "error", err)
+			s.config.Logger.Warn("the next process could not take over the mount", "error", err)
 		}
 	}
 	client, err := node.OpenClient(ctx, config)
 	return s.mountWith(client, err)
 }
 
-// takenOver is a mount that goes on before there is a server.
+// takenOver is a mount which runs before its server.
 type takenOver struct {
-	begun   chan *session.Client // delivers the client once it can turn to a node; not if there is none
+	begun   chan *session.Client // delivers the client when it can switch to a node; closed without one
 	mounted chan serverMount
 }
 
-// takeOver goes on with the mount of the program before, through other servers, while this one is started: programs wait for the mount, and
-// the start takes the longer the more there is in the log and the state. It answers nil if no other server is known.
+// takeOver takes over the mount of the earlier program through other servers during the start of this one:
+// programs wait for the mount, and a large log or state makes the start slow. It returns nil without other
+// servers.
 func (s *service) takeOver(ctx context.Context) (*takenOver, error) {
 	if s.inherited == nil {
 		return nil, nil
@@ -97,17 +99,17 @@ func (s *service) mountWith(client *session.Client, err error) serverMount {
 	return m
 }
 
-// startRetry is the pause after the server could not be started while its mount goes on through others.
+// startRetry is the pause between attempts to start the server while its mount runs through others.
 const startRetry = 5 * time.Second
 
-// raised is a node that is ready.
+// raised is a started node or an error.
 type raised struct {
-	node  *cluster.Node // nil: there is none
+	node  *cluster.Node // nil after an error
 	parts parts
-	err   error // why there is none and never will be
+	err   error // permanent
 }
 
-// raise starts the node again and again.
+// raise starts the node, with retries.
 func (s *service) raise(ctx context.Context, functions http.Handler) raised {
 	for {
 		var r raised
@@ -120,8 +122,8 @@ func (s *service) raise(ctx context.Context, functions http.Handler) raised {
 			return raised{err: err}
 		}
 		if ctx.Err() == nil {
-			s.config.Logger.Error("this server does not start, and its mount goes on through others; trying again", "error", err)
-			supervisor.Status("does not start: " + err.Error())
+			s.config.Logger.Error("this server does not start; its mount runs through other servers; retrying", "error", err)
+			supervisor.Status("start failed: " + err.Error())
 		}
 		if pause.For(ctx, startRetry) != nil {
 			return raised{err: ctx.Err()}
@@ -129,8 +131,8 @@ func (s *service) raise(ctx context.Context, functions http.Handler) raised {
 	}
 }
 
-// standIn starts the node while the mount goes on through other servers, and has it turn to the node once both are there. A node that is not
-// ready, or cannot be started, is no reason to end what programs use: another program can go on with the mount meanwhile, too.
+// standIn starts the node while the mount runs through other servers, and then switches to it. A node that is
+// not ready or cannot start never ends the mount: another program can take it over meanwhile.
 func (s *service) standIn(ctx context.Context, taken *takenOver, asked <-chan os.Signal, functions http.Handler) (*upgrade, error) {
 	ready := make(chan raised, 1)
 	starting, end := context.WithCancel(ctx)
@@ -145,7 +147,7 @@ func (s *service) standIn(ctx context.Context, taken *takenOver, asked <-chan os
 	}
 	var client *session.Client
 	var m *serverMount
-	var hangup <-chan os.Signal // nil until there is a mount
+	var hangup <-chan os.Signal // nil before the mount
 	for {
 		var failure error
 		select {
@@ -178,7 +180,7 @@ func (s *service) standIn(ctx context.Context, taken *takenOver, asked <-chan os
 	}
 }
 
-// join has the mount go on through the node, though nobody else may have answered it yet.
+// join switches the mount to the node, perhaps before the cluster has answered.
 func (s *service) join(ctx context.Context, r raised, taken *takenOver, client *session.Client, m *serverMount) (*upgrade, error) {
 	s.node.Store(r.node)
 	s.parts = r.parts
@@ -186,7 +188,7 @@ func (s *service) join(ctx context.Context, r raised, taken *takenOver, client *
 		select {
 		case client = <-taken.begun:
 		case got := <-taken.mounted:
-			m = &got // there is none
+			m = &got // no mount
 		}
 	}
 	if client != nil {
@@ -205,11 +207,11 @@ func (s *service) join(ctx context.Context, r raised, taken *takenOver, client *
 	return s.show(r.node, *m, r.parts), nil
 }
 
-// keep has a mount stopped with all else. The error is that there is none.
+// keep registers a mount to be stopped with the other parts. It returns the error of a missing one.
 func (s *service) keep(ctx context.Context, m serverMount) error {
 	switch {
 	case m.client == nil, m.err != nil && ctx.Err() == nil && s.inherited.isGuarded():
-		s.config.Logger.Error("this process does not go on with the mount, and leaves it to the next", "error", m.err)
+		s.config.Logger.Error("this process cannot take over the mount, and leaves it to the next", "error", m.err)
 		return m.err
 	case m.err != nil:
 		s.parts.started("session", func() error { return endSession(m.client, nil) })

@@ -9,17 +9,18 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// serveSocket answers commands on this host, for as long as the parts run. A daemon does its work without it, too.
+// serveSocket serves commands on this host until the parts stop. An error is only logged, because the daemon
+// works without it.
 func serveSocket(path string, server *rpc.Server, metrics *cluster.MountMetrics, logger *slog.Logger, parts *parts) {
 	listener, err := listenSocket(path)
 	if err != nil {
-		logger.Warn("commands on this host do not find this process", "error", err)
+		logger.Warn("commands on this host cannot find this process", "error", err)
 		return
 	}
 	metrics.AddBudgets(server.Budgets()...)
-	go func() { _ = server.Serve(listener) }() // it ends with the listener
+	go func() { _ = server.Serve(listener) }() // ends with the listener
 	parts.started("socket", func() error {
-		err := listener.Close() // removes it
+		err := listener.Close() // removes the socket
 		server.Close()
 		return err
 	})

@@ -10,21 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handoverVariable says with which descriptors a program is started that goes on with a mount: those of the state, of the session file, and of the
-// connection, by comma; -1 in place of one that there is not. After them comes, if a guard process has started it, that of a
-// pipe by which the guard waits until another one is there; or, if it takes the place of a program in the same process, those of the
-// pipe whose end is the end of that process for its guard, of the token of all its guards and of the guard's socket, and after a semicolon
-// the guard's pid.
+// handoverVariable has the file descriptors for a program which takes over a mount, by comma: state, session
+// file and FUSE connection, with -1 for missing ones. A guard adds a pipe, through which it waits for the next
+// guard. An upgrade in the same process adds a pipe for its guard, closed at the end of the process. It also
+// adds the token of its guards, the guard's socket, and after a semicolon the guard's PID.
 const handoverVariable = "LOCKFS_HANDOVER"
 
-// ledVariable is for a program that takes the place of a server: the term in which that led (cluster.Config.ExpiredLeaseTerm). One that is left by
-// a program which does not know it is of no use and does no harm: nobody leads twice in a term.
+// ledVariable has the raft term in which the earlier program of this server was leader
+// (cluster.Config.ExpiredLeaseTerm). A stale value is harmless, because a server leads at most once in a
+// term.
 const ledVariable = "LOCKFS_HANDOVER_LED"
 
-// toldToEndVariable is set if the program before was told to end while it handed over.
+// toldToEndVariable is set if a signal came during the handover.
 const toldToEndVariable = "LOCKFS_TOLD_TO_END"
 
-// What a process says to the guard of the one before. One that watches it knows only of the latter, see sayFarewell.
+// Messages from a process to the earlier guard. A guard of this process only knows the last one, see
+// sayFarewell.
 const (
 	anotherGuard = 0
 	toldToEnd    = 1
@@ -33,7 +34,7 @@ const (
 // endSignals end the daemon.
 var endSignals = []os.Signal{unix.SIGINT, unix.SIGTERM}
 
-// handedOver is the variable.
+// handedOver returns the value of handoverVariable.
 func handedOver(fds []int) string {
 	var words []string
 	for _, fd := range fds {
@@ -42,9 +43,10 @@ func handedOver(fds []int) string {
 	return handoverVariable + "=" + strings.Join(words, ",")
 }
 
-var errToldToEnd = errors.New("the process that went on was told to end")
+var errToldToEnd = errors.New("the next process of the mount was told to end")
 
-// hear waits until a process has another guard. The error says that it has not: it ended before, or (errToldToEnd) nobody is to go on.
+// hear waits until a process has another guard. It returns an error if the process has ended, and
+// errToldToEnd after a signal.
 func hear(from io.Reader) error {
 	said := make([]byte, 1)
 	if _, err := io.ReadFull(from, said); err != nil {

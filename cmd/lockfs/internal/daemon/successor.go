@@ -16,33 +16,34 @@ import (
 )
 
 const (
-	// crashInterval is in which a mount ends whose processes have ended unasked again and again.
+	// crashInterval is the interval in which too many crashes end a mount.
 	crashInterval = 30 * time.Second
-	// successorPause is between two attempts to start one that goes on.
+	// successorPause is the pause between attempts to start the next process.
 	successorPause = time.Second
-	// mostFailures is how many attempts there are.
+	// mostFailures is the maximum number of attempts.
 	mostFailures = 10
 )
 
-// isUnattended tells that nobody else starts the daemon anew.
+// isUnattended reports whether the daemon has no supervisor.
 func isUnattended() bool { return os.Getenv(cli.UnattendedVariable) != "" }
 
-// isSupervised tells that systemd does, or another supervisor.
+// isSupervised reports whether systemd or another supervisor restarts the daemon.
 func isSupervised() bool {
 	return os.Getenv("NOTIFY_SOCKET") != "" || os.Getenv(cli.SupervisedVariable) != ""
 }
 
-// leaving is what a guard has of a mount whose process has ended, for another one to go on with.
+// leaving is the mount of a dead process in its guard, for the next process.
 type leaving struct {
-	command    []string // by which that was started
+	command    []string // command line of the dead process
 	connection *mountpoint.Connection
-	journal    *os.File // nil: there is none
+	journal    *os.File // may be nil
 	estate     *os.File
-	socket     *os.File // where the next process asks for all that; nil: nowhere
-	told       bool     // whoever had the mount was told to end, and could not unmount
+	socket     *os.File // for the next process; may be nil
+	told       bool     // a signal ended the dead process before its unmount
 }
 
-// succeed starts processes until one goes on with the mount under a guard of its own; false: none does. Programs wait meanwhile.
+// succeed starts processes until one takes over the mount with its own guard, and reports whether one did.
+// Programs wait meanwhile.
 func (l *leaving) succeed() bool {
 	for range mostFailures {
 		err := l.start()
@@ -60,8 +61,8 @@ func (l *leaving) succeed() bool {
 	return false
 }
 
-// start starts the very program that has ended, by the same command. The error says that it has ended without another guard, and is
-// errToldToEnd if somebody has told it to.
+// start starts the program of the dead process with its command line. It returns an error if that ends
+// without a guard, and errToldToEnd after a signal.
 func (l *leaving) start() error {
 	guarded, end, err := os.Pipe()
 	if err != nil {
@@ -89,14 +90,14 @@ func (l *leaving) start() error {
 		err = errors.Join(err, process.Wait())
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && slices.Contains(endSignals, os.Signal(exit.Sys().(syscall.WaitStatus).Signal())) {
-			return errors.Join(errToldToEnd, err) // before it could say so
+			return errors.Join(errToldToEnd, err) // before the process could report it
 		}
 		return err
 	}
 	return nil
 }
 
-// environment is this process's, without what it was handed over itself.
+// environment returns this process's environment without its own handover.
 func environment() []string {
 	var own []string
 	for _, variable := range os.Environ() {

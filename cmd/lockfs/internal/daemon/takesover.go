@@ -38,7 +38,7 @@ func takesOverCommand() *cobra.Command {
 	return cmd
 }
 
-// understands tells whether a command line with which an earlier program was started is one of this program too.
+// understands reports whether this program accepts the command line of an earlier program.
 func understands(root *cobra.Command, line []string) error {
 	if name := filepath.Base(line[0]); name == MountHelper || name == MountHelperOfFuse {
 		root = MountHelperCommand()

@@ -25,33 +25,34 @@ import (
 )
 
 const (
-	// handoverLimit is how long requests under way may take before an upgrade is put off. Others wait meanwhile.
+	// handoverLimit is how long an upgrade waits for current requests before it is postponed. New requests
+	// wait meanwhile.
 	handoverLimit = 5 * time.Second
-	// checkLimit is how long the new program may take to say whether it fits, and the cluster to answer, and others to lead in place of this
-	// server, which nobody waits for.
+	// checkLimit is the time limit for the check of the new program, for the cluster's reply, and for the
+	// transfer of leadership. Programs do not wait for these.
 	checkLimit = 10 * time.Second
 
-	// stopLimit is how long the other parts of the daemon may take to stop, while programs wait (parts.stopSoon). What they leave undone is as
-	// after a crash.
+	// stopLimit is the time limit for stopping the other parts while programs wait (parts.stopSoon). The rest
+	// is as after a crash.
 	stopLimit = 300 * time.Millisecond
 
 	takesOver  = "takes-over"
 	runsAtFlag = "runs-at"
 )
 
-// upgrade has the newest program at this one's path go on with a mount, in this very process: it is found under the same pid, and
-// the files of programs stay open. What is left of the program that runs now is its session file, and the connection to the kernel.
+// upgrade replaces the program of this process by the newest one at the same path, with its mount. The PID
+// and open files stay. The new program gets the session file and the connection to the kernel.
 type upgrade struct {
 	program string
 	mounted *fusefs.Mounted
 	client  *session.Client
-	node    *cluster.Node // nil: none, or it is not ready
+	node    *cluster.Node // nil without a ready node
 	guard   *guardKeeper
-	others  parts // all else that the daemon does
+	others  parts // all other parts of the daemon
 	logger  *slog.Logger
 }
 
-// hangups are the signals that ask for an upgrade. Where there is a terminal they say that it is gone, which ends the program.
+// hangups returns the signals for an upgrade. On a terminal they mean its end, and end the program.
 func hangups() <-chan os.Signal {
 	asked := make(chan os.Signal, 1)
 	if terminal, err := os.Open("/dev/tty"); err == nil {
@@ -62,7 +63,7 @@ func hangups() <-chan os.Signal {
 	return asked
 }
 
-// await upgrades whenever that is asked for, until the daemon is to end (true) or the mount is gone (false).
+// await upgrades on each request, until the daemon has to end (true) or the mount is gone (false).
 func (u *upgrade) await(ctx context.Context, asked <-chan os.Signal, gone <-chan struct{}) bool {
 	for {
 		select {
@@ -78,7 +79,7 @@ func (u *upgrade) await(ctx context.Context, asked <-chan os.Signal, gone <-chan
 	}
 }
 
-// gone is closed once the mount is.
+// gone is closed at the end of the mount.
 func (u *upgrade) gone() <-chan struct{} {
 	gone := make(chan struct{})
 	go func() {
@@ -88,14 +89,15 @@ func (u *upgrade) gone() <-chan struct{} {
 	return gone
 }
 
-// attempt returns only if there is no upgrade, and answers whether the mount is over.
+// attempt returns only without an upgrade, and reports whether the mount is over.
 func (u *upgrade) attempt(ctx context.Context) (over bool) {
 	over, err := u.run(ctx)
 	u.logger.Error("no new program goes on with the mount", "program", u.program, "error", err)
 	return over
 }
 
-// run returns only if there is no upgrade, with the reason, and whether the mount is over. Else it is served as before.
+// run returns only without an upgrade, with the reason, and reports whether the mount is over. Otherwise the
+// mount works as before.
 func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, endSignals...)
@@ -135,8 +137,8 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 	return true, errors.Join(err, u.mounted.End(u.client.Answers()))
 }
 
-// bequeath answers the variable for the next program in this process, with descriptors that stay open until then. The guard, if there is
-// one, watches on.
+// bequeath returns the value of handoverVariable for the next program in this process, with file descriptors
+// that stay open. A guard keeps watching.
 func bequeath(state []byte, session *os.File, connection []*os.File, guards *guardKeeper) (variable string, err error) {
 	fd, err := unix.MemfdCreate("lockfs-mount", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -154,12 +156,12 @@ func bequeath(state []byte, session *os.File, connection []*os.File, guards *gua
 		if more, err := keepOpen(guard.end, guards.token, guard.socket); err == nil {
 			return fmt.Sprintf("%s;%d", handedOver(append(fds, more...)), guard.Process.Pid), nil
 		}
-		guards.end() // if it has not just ended, it would take what follows for the end of this process
+		guards.end() // it would take the upgrade for the end of this process, unless it has just ended
 	}
 	return handedOver(fds), nil
 }
 
-// keepOpen answers other numbers of files, that nothing in this process closes any more; -1 of none.
+// keepOpen duplicates files, for descriptors which this process never closes; -1 for missing ones.
 func keepOpen(files ...*os.File) (fds []int, err error) {
 	for _, file := range files {
 		fd := -1
@@ -176,17 +178,17 @@ func keepOpen(files ...*os.File) (fds []int, err error) {
 	return fds, nil
 }
 
-// execute puts a program in the place of this one, or this one anew if that cannot be done. If ctx has ended, or told has come, the next
-// one is to end once it has taken over. What comes later kills, whichever of the two programs is there.
+// execute executes a program in this process, or this program again after an error. If ctx has ended or a
+// signal is in told, the next program ends after the takeover. Later signals kill whichever program runs.
 func execute(ctx context.Context, told chan os.Signal, program string, handed []string) (err error) {
-	signal.Ignore(unix.SIGHUP) // it would end the next one before that knows what to do
+	signal.Ignore(unix.SIGHUP) // it would end the next program before that handles it
 	for _, s := range endSignals {
 		caught, failed := act(s, new(signalAction))
-		defer func() { _, _ = act(s, caught) }() // if this program goes on
+		defer func() { _, _ = act(s, caught) }() // if this program continues
 		err = errors.Join(err, failed)
 	}
 	settle()
-	signal.Stop(told) // once it has what this process was sent until now
+	signal.Stop(told) // after all signals so far
 	variables := append(environment(), handed...)
 	if ctx.Err() != nil || len(told) > 0 {
 		variables = append(variables, toldToEndVariable+"=1")
@@ -197,8 +199,8 @@ func execute(ctx context.Context, told chan os.Signal, program string, handed []
 	return err
 }
 
-// settle waits until no thread has yet to begin to handle what it was sent before. A thread that has taken a signal takes no other until it
-// has handled that, so each is sent one that Go's runtime takes for nothing. One that waits in the kernel for a disk takes none.
+// settle waits until each thread has handled its earlier signals. A thread handles one signal at a time, so
+// settle sends each one a signal which Go's runtime ignores. A thread waiting for a disk takes none.
 func settle() {
 	const taken = "\nSigPnd:\t0000000000000000\n" // proc_pid_status(5)
 	deadline := time.Now().Add(stopLimit)
@@ -218,10 +220,12 @@ func settle() {
 	}
 }
 
-// signalAction is the kernel's struct sigaction, which is shorter. The zero one is what a signal does by default, which is to kill.
+// signalAction is the kernel's struct sigaction, which is shorter. The zero value is the default action,
+// which kills.
 type signalAction [8]uint64
 
-// act sets what a signal does, and answers what it did before. [signal.Reset] does too, but forgets signals that came and were not read yet.
+// act sets the action of a signal, and returns the earlier one. [signal.Reset] does too, but drops unread
+// signals.
 func act(s os.Signal, to *signalAction) (before *signalAction, err error) {
 	before = new(signalAction)
 	const maskBytes = 8
@@ -233,13 +237,13 @@ func act(s os.Signal, to *signalAction) (before *signalAction, err error) {
 	return before, nil
 }
 
-// check finds out what can be known before anything is stopped.
+// check finds errors before anything is stopped.
 func (u *upgrade) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
 	if u.node != nil {
 		if err := u.node.CanStart(); err != nil {
-			return fmt.Errorf("this server could not be started: %w", err)
+			return fmt.Errorf("this server would not start: %w", err)
 		}
 	}
 	offer, err := u.mounted.Offer()
@@ -250,13 +254,13 @@ func (u *upgrade) check(ctx context.Context) error {
 	asked := exec.CommandContext(ctx, u.program, slices.Concat([]string{takesOver, runsAt, "--"}, os.Args)...)
 	asked.Stdin = bytes.NewReader(offer)
 	if output, err := asked.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s does not go on with the mount: %w: %s", u.program, err, bytes.TrimSpace(output))
+		return fmt.Errorf("%s cannot take over the mount: %w: %s", u.program, err, bytes.TrimSpace(output))
 	}
 	return u.askCluster(ctx)
 }
 
-// resign has another server lead in place of this one, while the mount is served yet, and answers what the next program has to know when it
-// is a server itself.
+// resign transfers leadership to another server while the mount works, and returns the variables for the next
+// program of a server.
 func (u *upgrade) resign(ctx context.Context) (variables []string, stay func(), err error) {
 	if u.node == nil {
 		return nil, func() {}, nil

@@ -11,7 +11,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// alarm is what is of use here of what `lockfs alarm list --json` prints of each.
+// alarm has the fields used here of an element of `lockfs alarm list --json`.
 type alarm struct {
 	Number uint64 `json:"number"`
 	Kind   string `json:"kind"`
@@ -29,7 +29,7 @@ func askAlarms(ctx context.Context, flags []string) (alarms []alarm, err error) 
 	return alarms, nil
 }
 
-// lookAtAlarms asks only where servers answer: that they do not is said by another check.
+// lookAtAlarms reports no unreachable servers, which another check does.
 func lookAtAlarms(ctx context.Context, h *host) []Finding {
 	if _, err := h.cluster(ctx); err != nil {
 		return one(unknown("", "no server answers"))
@@ -39,11 +39,11 @@ func lookAtAlarms(ctx context.Context, h *host) []Finding {
 	}
 	alarms, err := h.alarms(ctx)
 	if err != nil {
-		return one(unknown("", "the alarms are not known: %v", err))
+		return one(unknown("", "the alarms are unknown: %v", err))
 	}
 	var found []Finding
 	for _, a := range alarms {
-		found = append(found, failed(fmt.Sprintf("once it is mended: lockfs alarm clear %d (`lockfs help failures`)", a.Number), "%s: %s", a.Kind, cli.Text(a.Text)))
+		found = append(found, failed(fmt.Sprintf("after the repair: lockfs alarm clear %d (`lockfs help failures`)", a.Number), "%s: %s", a.Kind, cli.Text(a.Text)))
 	}
 	if found == nil {
 		return one(ok("the cluster has no alarms"))

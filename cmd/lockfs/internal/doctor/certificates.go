@@ -11,7 +11,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// renewalShare is which part of a certificate's time is left when it should have been renewed long ago.
+// renewalShare is the fraction of a certificate's lifetime after which a missing renewal is a fault.
 const renewalShare = 6
 
 func lookAtCertificates(_ context.Context, h *host) []Finding {
@@ -22,9 +22,9 @@ func lookAtCertificates(_ context.Context, h *host) []Finding {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, fs.ErrPermission):
-			found = append(found, unknown("ask as root", "%s cannot be read by uid %d", path, h.uid))
+			found = append(found, unknown("run lockfs doctor as root", "%s cannot be read by uid %d", path, h.uid))
 		case err != nil:
-			found = append(found, failed("enrol this host anew", "%s: %v", path, err))
+			found = append(found, failed("enrol this host again", "%s: %v", path, err))
 		default:
 			found = append(found, judgeLeaf(path, leaf, h.now()))
 		}
@@ -36,14 +36,14 @@ func lookAtCertificates(_ context.Context, h *host) []Finding {
 }
 
 func judgeLeaf(path string, leaf *x509.Certificate, now time.Time) Finding {
-	const advice = "it is renewed while lockfs runs and reaches a server: see why it is not, in its log"
+	const advice = "lockfs renews it while it reaches a server: see the daemon's log"
 	left := leaf.NotAfter.Sub(now)
 	until := leaf.NotAfter.UTC().Format(time.RFC3339)
 	switch {
 	case left <= 0:
-		return failed("enrol this host anew", "%s has expired at %s", path, until)
+		return failed("enrol this host again", "%s has expired at %s", path, until)
 	case now.Before(leaf.NotBefore):
-		return failed("set the clock", "%s is valid from %s on only", path, leaf.NotBefore.UTC().Format(time.RFC3339))
+		return failed("set the clock", "%s is not valid before %s", path, leaf.NotBefore.UTC().Format(time.RFC3339))
 	case left < leaf.NotAfter.Sub(leaf.NotBefore)/renewalShare:
 		return warning(advice, "%s expires at %s", path, until)
 	}

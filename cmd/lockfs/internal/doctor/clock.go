@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clockWarning is how far a clock may be from cluster time. Lock files of this host are read on this host's clock, so more than
-// that breaks nothing of lockfs's own; it confuses people, and programs that compare it with times of files.
+// clockWarning is the maximum offset of a clock from cluster time. A larger one breaks nothing in lockfs,
+// which reads a host's lock files by the host's clock. It confuses users, and programs comparing it with file
+// times.
 const clockWarning = 500 * time.Millisecond
 
 func lookAtClock(ctx context.Context, h *host) []Finding {
@@ -20,14 +21,14 @@ func lookAtClock(ctx context.Context, h *host) []Finding {
 	case synchronised:
 		found = append(found, ok("the clock is synchronised"))
 	default:
-		found = append(found, warning(advice, "nobody synchronises the clock"))
+		found = append(found, warning(advice, "no service synchronises the clock"))
 	}
 	if h.hasNoQuorum(ctx) {
 		return found
 	}
 	status, err := h.cluster(ctx)
 	if err != nil || status.Time.IsZero() {
-		return append(found, unknown("", "cluster time is not known: no server answered"))
+		return append(found, unknown("", "cluster time is unknown: no server answered"))
 	}
 	took := status.came.Sub(status.asked)
 	off := status.asked.Add(took / 2).Sub(status.Time)
@@ -43,7 +44,7 @@ func lookAtClock(ctx context.Context, h *host) []Finding {
 		off.Abs().Round(time.Millisecond), direction, uncertain.Round(time.Millisecond)))
 }
 
-// readClock asks the kernel (adjtimex(2)), and changes nothing.
+// readClock asks the kernel (adjtimex(2)) without a change.
 func readClock() (synchronised bool, err error) {
 	var clock unix.Timex
 	state, err := unix.Adjtimex(&clock)

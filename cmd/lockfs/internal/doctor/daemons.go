@@ -16,15 +16,15 @@ import (
 func lookAtDaemons(_ context.Context, h *host) []Finding {
 	sockets, err := h.daemons()
 	if err != nil {
-		return one(unknown("", "sockets cannot be looked for: %v", err))
+		return one(unknown("", "the sockets of daemons cannot be listed: %v", err))
 	}
 	var found []Finding
 	for _, s := range sockets {
 		switch {
 		case errors.Is(s.err, unix.ECONNREFUSED):
-			found = append(found, warning("start the daemon again if it should run, or remove the file", "nobody listens on %s: its process was killed", s.path))
+			found = append(found, warning("start the daemon again if it should run, or remove the file", "%s has no listener: its process was killed", s.path))
 		case errors.Is(s.err, fs.ErrPermission):
-			found = append(found, unknown("ask as root", "%s is another user's", s.path))
+			found = append(found, unknown("run lockfs doctor as root", "%s belongs to another user", s.path))
 		case s.err != nil:
 			found = append(found, warning("see the daemon's log", "%s does not answer: %v", s.path, s.err))
 		case s.about != nil:
@@ -34,7 +34,7 @@ func lookAtDaemons(_ context.Context, h *host) []Finding {
 		}
 	}
 	if found == nil {
-		return one(ok("no daemon of lockfs runs here that this user can see"))
+		return one(ok("no daemon of lockfs is visible to this user"))
 	}
 	return found
 }

@@ -11,10 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskWrites is how many writes are timed.
+// diskWrites is the number of timed writes.
 const diskWrites = 50
 
-// How long a write may take. Every change waits for the disks of a majority; a leader that is silent for 0.75 s is succeeded.
+// Limits for the latency of a write. Each change waits for the disks of a quorum; after 0.75 s without
+// contact to the leader an election starts.
 const (
 	slowMedian = 20 * time.Millisecond
 	slowP99    = 100 * time.Millisecond
@@ -25,7 +26,7 @@ func lookAtDisk(_ context.Context, h *host) []Finding {
 	return h.eachData(func(dir string) Finding {
 		took, err := h.syncedWrites(dir, diskWrites)
 		if err != nil {
-			return unknown("run it as the user that the server runs as", "%s: writes cannot be timed: %v", dir, err)
+			return unknown("run it as the user of the server", "%s: writes cannot be timed: %v", dir, err)
 		}
 		slices.Sort(took)
 		median, p99 := took[len(took)/2], took[(len(took)*99-1)/100]
@@ -33,9 +34,9 @@ func lookAtDisk(_ context.Context, h *host) []Finding {
 			dir, round(median), round(p99), len(took))
 		switch {
 		case p99 > worstP99:
-			return failed("give it a disk of its own, without others' writes: leaders will change for no other reason", "%s", says)
+			return failed("give the directory a disk of its own: slow writes cause elections", "%s", says)
 		case median > slowMedian, p99 > slowP99:
-			return warning("an SSD with power-loss protection takes less than 1 ms; every change waits for a majority of the disks", "%s", says)
+			return warning("an SSD with power-loss protection takes less than 1 ms; each change waits for the disks of a quorum", "%s", says)
 		}
 		return ok("%s", says)
 	})
@@ -43,8 +44,7 @@ func lookAtDisk(_ context.Context, h *host) []Finding {
 
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
 
-// syncedWrites times small writes to a file in a directory, each until it is on disk as one of the log is. The file never has a
-// name where the file system can do without.
+// syncedWrites times small synced writes to a file in a directory. If possible, the file has no name.
 func syncedWrites(dir string, count int) ([]time.Duration, error) {
 	file, err := unnamedFile(dir)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package doctor has the command that checks whether a host can run lockfs, and whether what runs there is well. Each check is
-// a function of a [host], which is all that it knows of the machine; the table has them in the order in which they are shown.
+// Package doctor has the command to check a host for lockfs, and the state of lockfs on it. Each check is a
+// function of a [host], its only access to the machine. The table has them in their order of output.
 package doctor
 
 import (
@@ -12,10 +12,10 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// check looks at one thing. It returns no finding only if it could not look because of a cause that another check states.
+// check is one check. It returns no finding only if another check reports the cause.
 type check struct {
 	name  string
-	about string // what it looks at, for the manual
+	about string // for the manual
 	look  func(context.Context, *host) []Finding
 }
 
@@ -41,7 +41,6 @@ var checks = []check{
 	{"certificates", "when certificates in an identity directory expire", lookAtCertificates},
 }
 
-// Command is lockfs doctor.
 func Command() *cobra.Command {
 	var flags cli.ClusterFlags
 	var data []string
@@ -76,7 +75,7 @@ The exit code is 0 if all is well, 1 after a warning, 2 if something failed.`,
 	return cmd
 }
 
-// listing says what is checked.
+// listing returns the list of checks.
 func listing() string {
 	text := "It looks at\n"
 	for _, c := range checks {
@@ -85,13 +84,13 @@ func listing() string {
 	return text
 }
 
-// report is what `lockfs doctor --json` prints.
+// report is the output of `lockfs doctor --json`.
 type report struct {
 	State    State     `json:"state"` // of the worst finding
 	Findings []Finding `json:"findings"`
 }
 
-// examine does every check.
+// examine runs all checks.
 func examine(ctx context.Context, h *host) *report {
 	r := &report{State: OK, Findings: []Finding{}}
 	for _, c := range checks {

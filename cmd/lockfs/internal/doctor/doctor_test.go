@@ -135,10 +135,10 @@ func TestWhatIsWrong(t *testing.T) {
 		"no driver":      {"fuse", func(h *host) { h.openDevice = func(string) error { return pathError(unix.ENODEV) } }, Failed, "no driver", true},
 		"other error":    {"fuse", func(h *host) { h.openDevice = func(string) error { return pathError(unix.EIO) } }, Failed, "input/output", true},
 		"no fusermount":  {"fusermount", func(h *host) { h.lookPath = func(string) (string, error) { return "", fs.ErrNotExist } }, Failed, "only root", true},
-		"not for others": {"allow-other", setting("etc/fuse.conf", "# user_allow_other\n"), OK, "for themselves only", false},
+		"not for others": {"allow-other", setting("etc/fuse.conf", "# user_allow_other\n"), OK, "only for themselves", false},
 		"old kernel":     {"kernel", setting("proc/sys/kernel/osrelease", "5.2.0"), Failed, "pidfd_open", true},
 		"elder kernel":   {"kernel", setting("proc/sys/kernel/osrelease", "6.8.12"), Warning, "a crash of the mount's process ends the mount", true},
-		"late kernel":    {"kernel", setting("proc/sys/kernel/osrelease", "6.5.0-14-generic"), Warning, "the fcntl locks go", true},
+		"late kernel":    {"kernel", setting("proc/sys/kernel/osrelease", "6.5.0-14-generic"), Warning, "drop fcntl locks", true},
 		"asking kernel":  {"kernel", setting("proc/sys/kernel/osrelease", "6.9.0-13"), OK, "Linux 6.9.0-13", false},
 		"odd kernel":     {"kernel", setting("proc/sys/kernel/osrelease", "plan9"), Unknown, "cannot be read", false},
 		"short timeout":  {"fuse-timeouts", setting("proc/sys/fs/fuse/max_request_timeout", "10"), Failed, "is 10 s", true},
@@ -146,7 +146,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"odd timeout":    {"fuse-timeouts", setting("proc/sys/fs/fuse/max_request_timeout", "x"), Unknown, "cannot be read", false},
 		"dead mount":     {"mounts", func(h *host) { h.mountState = func(string) (bool, error) { return true, nil } }, Failed, "/locks is dead", true},
 		"not mounted": {"mount-points", func(h *host) { h.bare = bareIs(mountpoint.Bare{Protection: mountpoint.Immutable}) }, Warning,
-			"lockfs is not mounted at /locks, where /etc/fstab has it", true},
+			"lockfs is not mounted at /locks, but /etc/fstab configures it", true},
 		"bare": {"mount-points", func(h *host) { h.bare = bareIs(mountpoint.Bare{Mounted: true, Empty: true}) }, Warning,
 			"/locks: programs can lock in the directory below the mount while lockfs is not mounted", true},
 		"bare with files": {"mount-points", func(h *host) { h.bare = bareIs(mountpoint.Bare{Mounted: true}) }, Warning, "which has files in it", true},
@@ -156,33 +156,33 @@ func TestWhatIsWrong(t *testing.T) {
 			"a read-only tmpfs covers the directory below the mount, but only from the first start of lockfs after a boot on", true},
 		"covered on a network": {"mount-points", func(h *host) {
 			h.bare = bareIs(mountpoint.Bare{Mounted: true, Protection: mountpoint.Covered, Empty: true, Shared: true})
-		}, Warning, "but other hosts that have this file system can create files there", true},
+		}, Warning, "but other hosts with this file system can create files there", true},
 		"below the mount": {"mount-points", func(h *host) {
 			h.bare = func(string) (*mountpoint.Bare, error) { return nil, unix.EPERM }
-		}, Unknown, "the directory below /locks cannot be looked at", true},
+		}, Unknown, "the directory below /locks cannot be read", true},
 		"hanging mount":   {"mounts", func(h *host) { h.mountState = func(string) (bool, error) { return false, errors.New("no answer") } }, Failed, "/locks: no answer", true},
-		"no mounts":       {"mounts", func(h *host) { h.mounts = func() ([]string, error) { return nil, nil } }, OK, "nowhere", false},
+		"no mounts":       {"mounts", func(h *host) { h.mounts = func() ([]string, error) { return nil, nil } }, OK, "is not mounted", false},
 		"unlisted mounts": {"mounts", func(h *host) { h.mounts = func() ([]string, error) { return nil, unix.EIO } }, Unknown, "cannot be listed", false},
 		"killed daemon":   {"daemons", daemon(nil, unix.ECONNREFUSED), Warning, "was killed", true},
-		"other's daemon":  {"daemons", daemon(nil, unix.EACCES), Unknown, "another user's", true},
+		"other's daemon":  {"daemons", daemon(nil, unix.EACCES), Unknown, "another user", true},
 		"silent daemon":   {"daemons", daemon(nil, os.ErrDeadlineExceeded), Warning, "does not answer", true},
 		"daemon":          {"daemons", daemon(&cli.Daemon{Kind: "server", Of: "a", PID: 7, Version: "v1"}, nil), OK, "server a runs as process 7", false},
-		"unsynchronised":  {"clock", func(h *host) { h.clock = func() (bool, error) { return false, nil } }, Warning, "nobody synchronises", true},
+		"unsynchronised":  {"clock", func(h *host) { h.clock = func() (bool, error) { return false, nil } }, Warning, "no service synchronises", true},
 		"unknown clock":   {"clock", func(h *host) { h.clock = func() (bool, error) { return false, unix.EPERM } }, Unknown, "does not say", false},
 		"clock ahead":     {"clock", cluster(func(s *clusterStatus) { s.Time = s.Time.Add(-2 * time.Second) }), Warning, "2.005s ahead", true},
 		"clock behind":    {"clock", cluster(func(s *clusterStatus) { s.Time = s.Time.Add(2 * time.Second) }), Warning, "1.995s behind", true},
 		"slow answer":     {"clock", cluster(func(s *clusterStatus) { s.came = s.asked.Add(4 * time.Second) }), OK, "within 4.001s", false},
-		"no cluster time": {"clock", none, Unknown, "not known", false},
+		"no cluster time": {"clock", none, Unknown, "unknown", false},
 		"nobody asked":    {"servers", none, Unknown, "nobody there", true},
 		"nobody answers": {"servers", func(h *host) {
 			none(h)
 			h.asked = true
 		}, Failed, "nobody there", true},
-		"silent server": {"servers", cluster(func(s *clusterStatus) { s.Nodes[1].Error = "refused" }), Warning, "server b (h2:1) is not reached: refused", true},
+		"silent server": {"servers", cluster(func(s *clusterStatus) { s.Nodes[1].Error = "refused" }), Warning, "server b (h2:1) is unreachable: refused", true},
 		"two versions":  {"servers", cluster(func(s *clusterStatus) { s.Nodes[1].Version = "v2" }), Warning, "v1 (a, c); v2 (b)", true},
 		"two clusters":  {"servers", cluster(func(s *clusterStatus) { s.SeveralClusters = "the servers belong to 2 clusters" }), Failed, "2 clusters", true},
 		"no leader":     {"servers", cluster(withoutQuorum), Failed, "NO QUORUM: 1 of 3 voters answers", true},
-		"even":          {"servers", cluster(func(s *clusterStatus) { s.Nodes[2].Voter = false }), Warning, "2 voters survive", true},
+		"even":          {"servers", cluster(func(s *clusterStatus) { s.Nodes[2].Voter = false }), Warning, "2 voters tolerate", true},
 		"an alarm": {"alarms", func(h *host) {
 			h.alarms = func(context.Context) ([]alarm, error) { return []alarm{{7, "state_differs", "that of b was not"}}, nil }
 		}, Failed, "state_differs: that of b was not", true},
@@ -193,7 +193,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"nobody's lock files": {"lock-files", none, Unknown, "no server answers", false},
 		"nobody's alarms":     {"alarms", none, Unknown, "no server answers", false},
 		"odd address":         {"ports", func(h *host) { h.listen = func(string) error { return unix.EACCES } }, Unknown, "permission denied", false},
-		"taken port":          {"ports", func(h *host) { h.listen = func(string) error { return unix.EADDRINUSE } }, Unknown, "cannot see by whom", true},
+		"taken port":          {"ports", func(h *host) { h.listen = func(string) error { return unix.EADDRINUSE } }, Unknown, "of another user", true},
 		"unreadable":          {"disk", func(h *host) { h.syncedWrites = func(string, int) ([]time.Duration, error) { return nil, unix.EACCES } }, Unknown, "cannot be timed", true},
 		"slow disk":           {"disk", times(30*time.Millisecond, 40*time.Millisecond), Warning, "30ms in the median, 40ms in the 99th", true},
 		"uneven disk":         {"disk", times(time.Millisecond, 200*time.Millisecond), Warning, "200ms in the 99th", true},
@@ -208,11 +208,11 @@ func TestWhatIsWrong(t *testing.T) {
 		"few inodes":          {"space", space(func(s *unix.Statfs_t) { s.Ffree = 100 }), Warning, "100 of 1000 inodes", true},
 		"no inodes":           {"space", space(func(s *unix.Statfs_t) { s.Ffree = 1 }), Failed, "1 of 1000 inodes", true},
 		"btrfs":               {"space", space(func(s *unix.Statfs_t) { s.Files, s.Ffree = 0, 0 }), OK, "are free", false},
-		"little memory":       {"memory", func(h *host) { h.memory = func() uint64 { return 2 << 30 } }, Warning, "takes up to 2.1 GiB; here are 2.0 GiB", true},
-		"any memory":          {"memory", func(h *host) { h.memory = func() uint64 { return 0 } }, Unknown, "not known", false},
-		"memory for ?":        {"memory", none, Unknown, "no server said", false},
+		"little memory":       {"memory", func(h *host) { h.memory = func() uint64 { return 2 << 30 } }, Warning, "a server up to 2.1 GiB of memory; this host has 2.0 GiB", true},
+		"any memory":          {"memory", func(h *host) { h.memory = func() uint64 { return 0 } }, Unknown, "unknown", false},
+		"memory for ?":        {"memory", none, Unknown, "no server reported", false},
 		"few files":           {"files", func(h *host) { h.openFiles = func() (uint64, uint64, error) { return 1024, 1024, nil } }, Warning, "1024 files", true},
-		"any files":           {"files", func(h *host) { h.openFiles = func() (uint64, uint64, error) { return 0, 0, unix.EPERM } }, Unknown, "not known", false},
+		"any files":           {"files", func(h *host) { h.openFiles = func() (uint64, uint64, error) { return 0, 0, unix.EPERM } }, Unknown, "unknown", false},
 		"odd certificate": {"certificates", func(h *host) {
 			h.identities = []string{filepath.Join(h.root, "id")}
 			put(t, filepath.Join(h.root, "id", cli.LeafFile), "x")
@@ -220,7 +220,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"old certificate":    {"certificates", certificate(t, -time.Hour), Failed, "has expired at 2026-01-02T02:04:05Z", true},
 		"dying certificate":  {"certificates", certificate(t, 24*time.Hour), Warning, "expires at 2026-01-03T03:04:05Z", true},
 		"certificate":        {"certificates", certificate(t, 20*24*time.Hour), OK, "valid until", false},
-		"future certificate": {"certificates", certificate(t, 31*24*time.Hour), Failed, "valid from", true},
+		"future certificate": {"certificates", certificate(t, 31*24*time.Hour), Failed, "not valid before", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := wellHost(t)
@@ -327,7 +327,7 @@ func TestWhoHasAPort(t *testing.T) {
 		}
 	}
 	put(t, fake.path("proc/77/comm"), "lockfs\n")
-	require.Equal(t, ok("port %s is that of lockfs, process 77", port), fake.userOf(port))
+	require.Equal(t, ok("port %s belongs to lockfs, process 77", port), fake.userOf(port))
 }
 
 // TestTheRealHost: what the checks ask the system for is there, as any user.
@@ -360,7 +360,7 @@ func TestReports(t *testing.T) {
 	r := examine(t.Context(), h)
 	var text, asJSON bytes.Buffer
 	require.NoError(t, r.write(&text, false))
-	require.Regexp(t, `(?m)^warning  clock +nobody synchronises the clock\n +-> run an NTP client`, text.String())
+	require.Regexp(t, `(?m)^warning  clock +no service synchronises the clock\n +-> run an NTP client`, text.String())
 	require.NoError(t, r.write(&asJSON, true))
 	var read report
 	require.NoError(t, json.Unmarshal(asJSON.Bytes(), &read))

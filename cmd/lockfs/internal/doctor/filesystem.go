@@ -16,16 +16,16 @@ func statfs(path string) (stat unix.Statfs_t, err error) {
 	return stat, nil
 }
 
-// unfit are kinds of file systems on which what was written may be gone.
+// unfit are file systems without durable writes.
 var unfit = map[int64]struct{ name, why string }{
-	unix.TMPFS_MAGIC:           {"tmpfs", "it is memory: all is gone after a restart, and acknowledged locks with it"},
-	unix.RAMFS_MAGIC:           {"ramfs", "it is memory: all is gone after a restart, and acknowledged locks with it"},
-	unix.NFS_SUPER_MAGIC:       {"NFS", "writes wait for another machine, and its failure takes this server along"},
-	unix.OVERLAYFS_SUPER_MAGIC: {"overlay", "it is a container's own layer, which goes with the container: mount a volume there"},
-	unix.FUSE_SUPER_MAGIC:      {"FUSE", "what fsync does there is for its process to say"},
-	unix.SMB_SUPER_MAGIC:       {"SMB", "writes wait for another machine, and its failure takes this server along"},
-	unix.CIFS_SUPER_MAGIC:      {"CIFS", "writes wait for another machine, and its failure takes this server along"},
-	unix.SMB2_SUPER_MAGIC:      {"SMB", "writes wait for another machine, and its failure takes this server along"},
+	unix.TMPFS_MAGIC:           {"tmpfs", "it is in memory: a restart deletes everything, with acknowledged locks"},
+	unix.RAMFS_MAGIC:           {"ramfs", "it is in memory: a restart deletes everything, with acknowledged locks"},
+	unix.NFS_SUPER_MAGIC:       {"NFS", "writes depend on another machine, whose failure stops this server"},
+	unix.OVERLAYFS_SUPER_MAGIC: {"overlay", "it is the container's own layer, which is deleted with the container: mount a volume there"},
+	unix.FUSE_SUPER_MAGIC:      {"FUSE", "its process decides the effect of fsync"},
+	unix.SMB_SUPER_MAGIC:       {"SMB", "writes depend on another machine, whose failure stops this server"},
+	unix.CIFS_SUPER_MAGIC:      {"CIFS", "writes depend on another machine, whose failure stops this server"},
+	unix.SMB2_SUPER_MAGIC:      {"SMB", "writes depend on another machine, whose failure stops this server"},
 }
 
 func lookAtFileSystem(_ context.Context, h *host) []Finding {
@@ -37,13 +37,13 @@ func lookAtFileSystem(_ context.Context, h *host) []Finding {
 		if kind, is := unfit[stat.Type]; is {
 			return warning("put the data directory on a local disk (ext4, xfs)", "%s is on %s: %s", dir, kind.name, kind.why)
 		}
-		return ok("%s is on a file system for disks (type %#x)", dir, uint64(stat.Type))
+		return ok("%s is on a local file system (type %#x)", dir, uint64(stat.Type))
 	})
 }
 
-// What has to be free, of all and in bytes: a data directory holds up to three states and the log.
+// Minimum of free space, as a share and in bytes: a data directory holds up to three states and the log.
 const (
-	littleShare = 5 // one part in so many
+	littleShare = 5 // one part in littleShare
 	leastShare  = 20
 	littleBytes = 1 << 30
 	leastBytes  = 128 << 20
@@ -56,7 +56,7 @@ func lookAtSpace(_ context.Context, h *host) []Finding {
 			return unknown("", "%v", err)
 		}
 		free, all := stat.Bavail*uint64(stat.Bsize), stat.Blocks*uint64(stat.Bsize)
-		const advice = "make room, or give the data directory a larger disk: a server without room stops"
+		const advice = "free some space, or move the data directory to a larger disk: a server without space stops"
 		switch {
 		case free < leastBytes, free < all/leastShare:
 			return failed(advice, "%s: %s of %s are free", dir, cli.SizeText(free), cli.SizeText(all))

@@ -2,10 +2,10 @@ package doctor
 
 import "fmt"
 
-// State is how well something is.
+// State is the result of a check.
 type State string
 
-// The states. Unknown is what could not be looked at; it is no reason to worry by itself.
+// Results of checks. Unknown means a check could not run, which is no fault.
 const (
 	OK      State = "ok"
 	Warning State = "warning"
@@ -13,13 +13,13 @@ const (
 	Unknown State = "unknown"
 )
 
-// worse tells whether a state counts for more than another in the exit code.
+// worse reports whether a state has priority in the exit code.
 func (s State) worse(than State) bool {
 	rank := map[State]int{Warning: 1, Failed: 2}
 	return rank[s] > rank[than]
 }
 
-// Finding is one sentence, and what to do if there is something to do.
+// Finding is one sentence, and advice if there is something to do.
 type Finding struct {
 	Check   string `json:"check"`
 	State   State  `json:"state"`
@@ -43,5 +43,5 @@ func unknown(advice, format string, args ...any) Finding {
 	return Finding{State: Unknown, Advice: advice, Finding: fmt.Sprintf(format, args...)}
 }
 
-// one is for checks that say one thing.
+// one is for checks with one finding.
 func one(f Finding) []Finding { return []Finding{f} }

@@ -17,14 +17,14 @@ func lookAtFuse(_ context.Context, h *host) []Finding {
 	case err == nil:
 		return one(ok("%s can be opened", device))
 	case errors.Is(err, fs.ErrNotExist):
-		return one(failed("load the module (modprobe fuse); start a container with --device /dev/fuse", "%s is missing: nothing can be mounted", device))
+		return one(failed("load the module (modprobe fuse); start a container with --device /dev/fuse", "%s is missing: no mount is possible", device))
 	case errors.Is(err, fs.ErrPermission):
 		return one(failed("mount as root, or let this user open it (chmod 0666 "+device+", as most distributions have it)",
 			"%s cannot be opened by uid %d", device, h.uid))
 	case errors.Is(err, unix.ENODEV):
 		return one(failed("load the module: modprobe fuse", "the kernel has no driver for %s", device))
 	}
-	return one(failed("see what is wrong with the device", "%s cannot be opened: %v", device, err))
+	return one(failed("check the device", "%s cannot be opened: %v", device, err))
 }
 
 func openDevice(path string) error {
@@ -38,11 +38,11 @@ func openDevice(path string) error {
 func lookAtFusermount(_ context.Context, h *host) []Finding {
 	path, err := h.lookPath("fusermount3")
 	if err == nil {
-		return one(ok("%s is there for users other than root", path))
+		return one(ok("%s is installed, for users other than root", path))
 	}
 	const advice = "install it (Debian: apt install fuse3)"
 	if h.uid == 0 {
-		return one(ok("fusermount3 is missing: only root can mount, and needs nothing else"))
+		return one(ok("fusermount3 is missing: only root can mount"))
 	}
 	return one(failed(advice, "fusermount3 is missing: only root can mount"))
 }
@@ -58,5 +58,5 @@ func lookAtAllowOther(_ context.Context, h *host) []Finding {
 			return one(ok("%s has user_allow_other", path))
 		}
 	}
-	return one(ok("%s has no user_allow_other: what users mount is for themselves only, what root mounts for all", path))
+	return one(ok("%s has no user_allow_other: mounts of users are only for themselves, mounts of root for all", path))
 }

@@ -14,21 +14,21 @@ import (
 	"lockfs/fusefs/mountpoint"
 )
 
-// host is all that the checks know of the machine. Tests have others.
+// host is the access of the checks to the machine. Tests replace it.
 type host struct {
-	root       string   // where /proc, /dev and /etc are found: "/"
+	root       string   // root of /proc, /dev and /etc: "/"
 	uid        int      // of this process
-	data       []string // data directories; none is known if it is empty
+	data       []string // data directories, if known
 	identities []string // directories
 
 	now          func() time.Time
 	openDevice   func(path string) error
 	lookPath     func(program string) (path string, err error)
 	clock        func() (synchronised bool, err error)
-	cluster      func(context.Context) (*clusterStatus, error) // asks it
+	cluster      func(context.Context) (*clusterStatus, error) // asks the cluster
 	alarms       func(context.Context) ([]alarm, error)
-	filesRemoved func(context.Context) (map[string]int, error) // how often each file was in the last day while others used its lock
-	asked        bool                                          // whom to ask was said
+	filesRemoved func(context.Context) (map[string]int, error) // per file: removals in the last day while other programs used its lock
+	asked        bool                                          // the target is on the command line
 	mounts       func() ([]string, error)
 	mountState   func(dir string) (dead bool, err error)
 	configured   func() ([]mountpoints.Point, error)
@@ -37,11 +37,11 @@ type host struct {
 	fileSystem   func(path string) (unix.Statfs_t, error)
 	syncedWrites func(dir string, count int) ([]time.Duration, error)
 	listen       func(address string) error
-	memory       func() uint64 // bytes; 0: it is not known
+	memory       func() uint64 // bytes; 0: unknown
 	openFiles    func() (soft, hard uint64, err error)
 }
 
-// path is where a file of the machine is.
+// path returns the path of a file of the machine.
 func (h *host) path(name string) string { return filepath.Join(h.root, name) }
 
 func isDir(path string) bool {
@@ -49,7 +49,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// eachData does a check for every data directory.
+// eachData runs a check for each data directory.
 func (h *host) eachData(look func(dir string) Finding) []Finding {
 	if len(h.data) == 0 {
 		return one(unknown("on a server, give its data directory with --data", "no data directory is known"))
@@ -61,11 +61,11 @@ func (h *host) eachData(look func(dir string) Finding) []Finding {
 	return found
 }
 
-// clusterStatus is what is of use here of what `lockfs status --json` prints.
+// clusterStatus has the fields used here of `lockfs status --json`.
 type clusterStatus struct {
 	Health health.Health `json:"health"`
 	Leader string        `json:"leader"`
-	Time   time.Time     `json:"cluster_time"` // at some moment between the next two
+	Time   time.Time     `json:"cluster_time"` // between the next two
 	asked  time.Time
 	came   time.Time
 	Usage  *struct {
@@ -83,16 +83,16 @@ type clusterStatus struct {
 	} `json:"nodes"`
 }
 
-// hasNoQuorum reports whether servers answer, but no quorum confirms a read. The check of the servers states that; checks of other things
-// that need a quorum have nothing to add.
+// hasNoQuorum reports whether servers answer, but no quorum confirms a read. The check of the servers reports
+// this; other checks skip.
 func (h *host) hasNoQuorum(ctx context.Context) bool {
 	status, err := h.cluster(ctx)
 	return err == nil && !status.Health.Confirmed
 }
 
-// daemonSocket is a socket of a daemon, and what came of connecting to it.
+// daemonSocket is a socket of a daemon, and the result of connecting to it.
 type daemonSocket struct {
 	path  string
-	about *cli.Daemon // nil: it does not say
+	about *cli.Daemon // nil: no reply
 	err   error
 }

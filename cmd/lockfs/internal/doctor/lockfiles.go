@@ -13,10 +13,10 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// mostLockFiles is how many files are named.
+// mostLockFiles is the maximum number of listed files.
 const mostLockFiles = 5
 
-// askFilesRemoved counts the events of the last day, by path, that `lockfs events --json` prints.
+// askFilesRemoved counts the events of the last day by path, from `lockfs events --json`.
 func askFilesRemoved(ctx context.Context, flags []string) (map[string]int, error) {
 	done := cli.RunSelf(ctx, append([]string{"events", "--json", "--since", "24h"}, flags...)...)
 	if done.Err != nil {
@@ -38,7 +38,7 @@ func askFilesRemoved(ctx context.Context, flags []string) (map[string]int, error
 	return removed, nil
 }
 
-// lookAtLockFiles asks only where servers answer: another check reports it if none does.
+// lookAtLockFiles reports no unreachable servers, which another check does.
 func lookAtLockFiles(ctx context.Context, h *host) []Finding {
 	if _, err := h.cluster(ctx); err != nil {
 		return one(unknown("", "no server answers"))
@@ -48,7 +48,7 @@ func lookAtLockFiles(ctx context.Context, h *host) []Finding {
 	}
 	removed, err := h.filesRemoved(ctx)
 	if err != nil {
-		return one(unknown("", "the events are not known: %v", err))
+		return one(unknown("", "the events are unknown: %v", err))
 	}
 	var found []Finding
 	for _, path := range slices.Sorted(maps.Keys(removed)) {
@@ -57,7 +57,7 @@ func lookAtLockFiles(ctx context.Context, h *host) []Finding {
 			break
 		}
 		found = append(found, warning("keep the file, or have each program check after it got the lock that the name is still that file (`lockfs help locks`)",
-			"%s was removed %d times within a day while other programs held or waited for its flock or fcntl lock: two may hold it", cli.Word(path), removed[path]))
+			"%s was removed %d times within a day while other programs held or awaited its flock or fcntl lock: two programs may hold it", cli.Word(path), removed[path]))
 	}
 	if found == nil {
 		return one(ok("no file was removed while other programs used its flock or fcntl lock"))

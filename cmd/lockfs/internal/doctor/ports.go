@@ -40,19 +40,19 @@ func tryListen(address string) error {
 	return listener.Close()
 }
 
-// userOf says who has a port that is not free.
+// userOf returns the process with a port.
 func (h *host) userOf(port string) Finding {
 	name, pid, err := h.listenerOn(port)
 	switch {
 	case err != nil || name == "":
-		return unknown("ask as root who has it", "port %s is taken; this user cannot see by whom", port)
+		return unknown("run lockfs doctor as root", "port %s is in use by a process of another user", port)
 	case name == "lockfs":
-		return ok("port %s is that of lockfs, process %d", port, pid)
+		return ok("port %s belongs to lockfs, process %d", port, pid)
 	}
-	return warning("give lockfs another one, or stop that process", "port %s is taken by %s, process %d", port, name, pid)
+	return warning("give lockfs another port, or stop the process", "port %s is in use by %s, process %d", port, name, pid)
 }
 
-// listenerOn finds the process that listens on a port, as far as this user may look.
+// listenerOn returns the process with a listener on a port, if visible to this user.
 func (h *host) listenerOn(port string) (name string, pid int, err error) {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -83,5 +83,5 @@ func (h *host) listenerOn(port string) (name string, pid int, err error) {
 	return "", 0, err
 }
 
-// listening is the state of such a socket in /proc/net/tcp (TCP_LISTEN).
+// listening is the state TCP_LISTEN in /proc/net/tcp.
 const listening = "0A"

@@ -13,7 +13,8 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// askStatus has this very program ask, with the flags that were given: whom it asks, and as whom, is decided in one place.
+// askStatus runs lockfs status with the given flags, so there is one place to select the target and the
+// identity.
 func askStatus(ctx context.Context, flags []string) (*clusterStatus, error) {
 	asked := time.Now()
 	done := cli.RunSelf(ctx, append([]string{"status", "--json"}, flags...)...)
@@ -30,11 +31,11 @@ func askStatus(ctx context.Context, flags []string) (*clusterStatus, error) {
 func lookAtServers(ctx context.Context, h *host) []Finding {
 	status, err := h.cluster(ctx)
 	if err != nil {
-		const advice = "see whether `lockfs server` runs there and a majority of the servers does"
+		const advice = "check that `lockfs server` runs there, and a quorum of servers"
 		if h.asked {
 			return one(failed(advice, "no server answers: %v", err))
 		}
-		return one(unknown("on a host that is to have some, say which with --servers", "no server answers: %v", err))
+		return one(unknown("if servers should answer, name them with --servers", "no server answers: %v", err))
 	}
 	var found []Finding
 	if !status.Health.Confirmed {
@@ -45,7 +46,7 @@ func lookAtServers(ctx context.Context, h *host) []Finding {
 	for _, node := range status.Nodes {
 		if node.Error != "" {
 			silent++
-			found = append(found, warning("see whether it runs, and whether its port is open to this host", "server %s (%s) is not reached: %s", node.Name, node.Address, node.Error))
+			found = append(found, warning("check that it runs, and that this host can reach its port", "server %s (%s) is unreachable: %s", node.Name, node.Address, node.Error))
 			continue
 		}
 		versions[node.Version] = append(versions[node.Version], node.Name)
@@ -58,10 +59,10 @@ func lookAtServers(ctx context.Context, h *host) []Finding {
 		found = append(found, failed("see `lockfs help members`, \"Two clusters\"", "%s", status.SeveralClusters))
 	}
 	if len(versions) > 1 {
-		found = append(found, warning("bring all to the newest of them, one server after the other", "servers have different versions: %s", describeVersions(versions)))
+		found = append(found, warning("upgrade all to the newest version, one server after the other", "servers have different versions: %s", describeVersions(versions)))
 	}
 	if silent == 0 && voters > 0 && voters%2 == 0 {
-		found = append(found, warning("have an odd number of them", "%d voters survive the loss of no more than %d do", voters, voters-1))
+		found = append(found, warning("use an odd number of voters", "%d voters tolerate no more failures than %d", voters, voters-1))
 	}
 	return found
 }

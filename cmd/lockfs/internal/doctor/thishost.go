@@ -15,7 +15,7 @@ import (
 
 const defaultData = "/var/lib/lockfs"
 
-// thisHost looks at the real one. The command's flags say how to ask the cluster.
+// thisHost returns the real host. The command's flags select the cluster.
 func thisHost(cmd *cobra.Command, data []string) *host {
 	h := &host{
 		root: "/", uid: os.Geteuid(), data: data, now: time.Now, openDevice: openDevice, lookPath: exec.LookPath, clock: readClock,
@@ -44,7 +44,7 @@ func thisHost(cmd *cobra.Command, data []string) *host {
 	return h
 }
 
-// once asks only the first time.
+// once asks on the first call only.
 func once(ask func(context.Context) (*clusterStatus, error)) func(context.Context) (*clusterStatus, error) {
 	var status *clusterStatus
 	var err error

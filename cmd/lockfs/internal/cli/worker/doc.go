@@ -1,4 +1,4 @@
-// Package worker runs a command that uses a mount as two processes.
+// Package worker runs a command on a mount as two processes.
 //
 // The kernel does not end a process while one of its threads waits for the reply to a FUSE request that the
 // mount's daemon has read: neither a signal nor exit(2) helps. If the daemon hangs, the process hangs, and

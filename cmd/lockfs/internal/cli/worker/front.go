@@ -25,7 +25,7 @@ const (
 	Grace = 5 * time.Second
 	// exitGrace is how long the front waits for the end of the worker after its exit code.
 	exitGrace = 500 * time.Millisecond
-	// killGrace limits the wait for processes that the front has killed.
+	// killGrace limits the wait for processes killed by the front.
 	killGrace = 10 * time.Second
 )
 
@@ -123,7 +123,7 @@ func (f *front) start() error {
 	return nil
 }
 
-// relayed returns a writer through which the front copies the worker's output, so that a hanging worker keeps
+// relayed returns a writer through which the front copies the worker's output, so a hanging worker keeps
 // no pipe open. The worker gets a terminal itself, and so does the output of a command.
 func relayed(file *os.File) io.Writer {
 	if _, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS); err == nil {
@@ -287,7 +287,7 @@ func killAll() {
 	}
 }
 
-// Reap waits for adopted processes that have ended, except one that another goroutine waits for.
+// Reap waits for dead adopted processes, except one with a goroutine waiting for it.
 func Reap(except int) {
 	for _, pid := range process.Children(os.Getpid()) {
 		if pid != except {

@@ -23,7 +23,7 @@ const variable = "LOCKFS_WORKER"
 // frontFD is the worker's end of the socket.
 const frontFD = 3
 
-// comm is the process name of a worker. It differs from the program's, so that killall(1) spares the worker,
+// comm is the process name of a worker. It differs from the program's, so killall(1) spares the worker,
 // which ends its command.
 const comm = "lockfs-worker"
 
@@ -132,7 +132,7 @@ func (w *Worker) Waits(limit time.Duration, code int) {
 	}
 }
 
-// Runs tells the front that a command runs and receives the signals.
+// Runs tells the front about a running command and receives the signals.
 func (w *Worker) Runs() {
 	if w != nil {
 		w.send(byte(running))
