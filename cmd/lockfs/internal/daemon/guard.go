@@ -49,8 +49,8 @@ const (
 	guardPause = time.Second
 )
 
-// guardKeeper keeps a guard running.
-type guardKeeper struct {
+// guardClient keeps a guard running.
+type guardClient struct {
 	token *os.File // a pipe with one byte, see guard.take
 	give  *os.File // its writing end until the byte is there; then nil
 
@@ -62,8 +62,8 @@ type guardKeeper struct {
 // startGuard starts a process to watch this one and to finish its work after a crash (see guardCommand), and
 // restarts it when it ends. During an upgrade the guard of the earlier program may still run. A guard for
 // this process does the work until the new one has the token.
-func startGuard(client *session.Client, mounted *fusefs.Mounted, before *inheritance, logger *slog.Logger) (*guardKeeper, error) {
-	keeper, socket, err := newGuardKeeper(before)
+func startGuard(client *session.Client, mounted *fusefs.Mounted, before *handoffState, logger *slog.Logger) (*guardClient, error) {
+	keeper, socket, err := newGuardClient(before)
 	if err != nil {
 		return nil, fmt.Errorf("start the guard of the mount: %w", err)
 	}
@@ -100,12 +100,12 @@ func startGuard(client *session.Client, mounted *fusefs.Mounted, before *inherit
 	return keeper, nil
 }
 
-// newGuardKeeper takes over the token of the current guard, and returns its socket, or nil.
-func newGuardKeeper(before *inheritance) (k *guardKeeper, socket *os.File, err error) {
+// newGuardClient takes over the token of the current guard, and returns its socket, or nil.
+func newGuardClient(before *handoffState) (k *guardClient, socket *os.File, err error) {
 	if before != nil && before.token != nil {
-		return &guardKeeper{token: before.token}, before.socket, nil
+		return &guardClient{token: before.token}, before.socket, nil
 	}
-	k = new(guardKeeper)
+	k = new(guardClient)
 	if k.token, k.give, err = os.Pipe(); err == nil && !before.isWaitedFor() {
 		err = k.giveToken()
 	}
@@ -113,7 +113,7 @@ func newGuardKeeper(before *inheritance) (k *guardKeeper, socket *os.File, err e
 }
 
 // giveToken makes the token available.
-func (k *guardKeeper) giveToken() error {
+func (k *guardClient) giveToken() error {
 	if k.give == nil {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (k *guardKeeper) giveToken() error {
 	return err
 }
 
-func (k *guardKeeper) start(guard func() (*guardProcess, error)) (running *guardProcess, wanted bool, err error) {
+func (k *guardClient) start(guard func() (*guardProcess, error)) (running *guardProcess, wanted bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ended {
@@ -133,14 +133,14 @@ func (k *guardKeeper) start(guard func() (*guardProcess, error)) (running *guard
 	return k.running, true, err
 }
 
-func (k *guardKeeper) isEnded() bool {
+func (k *guardClient) isEnded() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.ended
 }
 
 // stay returns the last guard of this program, or nil.
-func (k *guardKeeper) stay() *guardProcess {
+func (k *guardClient) stay() *guardProcess {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ended = true
@@ -148,7 +148,7 @@ func (k *guardKeeper) stay() *guardProcess {
 }
 
 // end ends the guard for good, before it can mistake an upgrade for the end of this process.
-func (k *guardKeeper) end() {
+func (k *guardClient) end() {
 	k.mu.Lock()
 	k.ended = true
 	running := k.running
@@ -222,8 +222,8 @@ func (g *guardProcess) close() error {
 	return err
 }
 
-// farewell tells the guard about an intended end of this process, in contrast to a crash.
-func (k *guardKeeper) farewell() {
+// announceEnd tells the guard about an intended end of this process, in contrast to a crash.
+func (k *guardClient) announceEnd() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ended = true
@@ -296,7 +296,7 @@ func (g *guard) run() error {
 	}
 	if goesOn {
 		left := hostinfo.BootTime()
-		if isUnattended() && g.succeed() || !isUnattended() && g.giveToNext() {
+		if isUnattended() && g.succeed() || !isUnattended() && g.sendState() {
 			return nil
 		}
 		err = g.finishAfter(hostinfo.BootTime() - left)
@@ -326,7 +326,7 @@ func (g *guard) take() error {
 // process is going to take over the mount. It does nothing without a supervisor, after an intended end,
 // without the mount, or if a takeover is impossible.
 func (g *guard) mayGoOn(answers [][]byte) bool {
-	if !isUnattended() && !isSupervised() || g.saidFarewell() || g.connection.IsOver() {
+	if !isUnattended() && !isSupervised() || g.endAnnounced() || g.connection.IsOver() {
 		return false
 	}
 	if g.told = g.diedOfIt(); g.told {
@@ -339,8 +339,8 @@ func (g *guard) mayGoOn(answers [][]byte) bool {
 	return answer.AskAgain(g.connection.Device) == nil
 }
 
-// saidFarewell reports whether the process of the mount has announced its end.
-func (g *guard) saidFarewell() bool {
+// endAnnounced reports whether the process of the mount has announced its end.
+func (g *guard) endAnnounced() bool {
 	ready := []unix.PollFd{{Fd: int32(g.alive.Fd()), Events: unix.POLLIN}}
 	n, err := unix.Poll(ready, 0)
 	return err == nil && n > 0 && ready[0].Revents&unix.POLLIN != 0

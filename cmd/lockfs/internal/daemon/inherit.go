@@ -14,9 +14,9 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// inheritance is the state handed over by the earlier program in this process, or by a guard for a dead
+// handoffState is the state handed over by the earlier program in this process, or by a guard for a dead
 // process.
-type inheritance struct {
+type handoffState struct {
 	state   []byte
 	session *os.File
 	files   []*os.File // of the FUSE connection
@@ -30,15 +30,15 @@ type inheritance struct {
 }
 
 // isGuarded reports whether a guard starts another process if this one fails.
-func (i *inheritance) isGuarded() bool {
+func (i *handoffState) isGuarded() bool {
 	return i != nil && i.guard != nil && (i.isWaitedFor() || isUnattended() || isSupervised())
 }
 
 // isWaitedFor reports whether the guard waits until this process has another one.
-func (i *inheritance) isWaitedFor() bool { return i != nil && i.guard != nil && i.watcher == 0 }
+func (i *handoffState) isWaitedFor() bool { return i != nil && i.guard != nil && i.watcher == 0 }
 
 // guarded releases the earlier guard before a new one starts.
-func (i *inheritance) guarded() {
+func (i *handoffState) guarded() {
 	if i == nil || i.guard == nil {
 		return
 	}
@@ -54,8 +54,8 @@ func (i *inheritance) guarded() {
 	i.guard = nil
 }
 
-// sayFarewell makes the earlier guard end the mount if a signal came before this process has a new guard.
-func (i *inheritance) sayFarewell(ctx context.Context) {
+// announceEnd makes the earlier guard end the mount if a signal came before this process has a new guard.
+func (i *handoffState) announceEnd(ctx context.Context) {
 	if i != nil && i.guard != nil && ctx.Err() != nil {
 		_, _ = i.guard.Write([]byte{toldToEnd})
 		_ = i.guard.Close()
@@ -63,8 +63,8 @@ func (i *inheritance) sayFarewell(ctx context.Context) {
 	}
 }
 
-// newInheritance takes the files of handoverVariable, and the PID of the guard.
-func newInheritance(files []*os.File, watcher int) (*inheritance, error) {
+// newHandoffState takes the files of handoverVariable, and the PID of the guard.
+func newHandoffState(files []*os.File, watcher int) (*handoffState, error) {
 	if len(files) < 5 || files[0] == nil || files[1] == nil || files[2] == nil {
 		return nil, errors.New("handover of a mount: expected at least five files")
 	}
@@ -72,7 +72,7 @@ func newInheritance(files []*os.File, watcher int) (*inheritance, error) {
 	if err = errors.Join(err, files[0].Close()); err != nil {
 		return nil, fmt.Errorf("state of the mount: %w", err)
 	}
-	i := &inheritance{state: state, session: files[1], files: files[2:5], watcher: watcher}
+	i := &handoffState{state: state, session: files[1], files: files[2:5], watcher: watcher}
 	if len(files) > 5 {
 		i.guard = files[5]
 	}
@@ -83,7 +83,7 @@ func newInheritance(files []*os.File, watcher int) (*inheritance, error) {
 }
 
 // inherit returns nil if nothing was handed over.
-func inherit() (*inheritance, error) {
+func inherit() (*handoffState, error) {
 	list := os.Getenv(handoverVariable)
 	if list == "" {
 		return nil, nil
@@ -116,7 +116,7 @@ func inherit() (*inheritance, error) {
 		}
 		files = append(files, file)
 	}
-	i, err := newInheritance(files, watcher)
+	i, err := newHandoffState(files, watcher)
 	if led := os.Getenv(ledVariable); err == nil && led != "" {
 		var term uint64
 		if term, err = strconv.ParseUint(led, 10, 64); err != nil {

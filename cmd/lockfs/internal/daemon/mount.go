@@ -93,7 +93,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	defer func() { inherited.sayFarewell(ctx) }()
+	defer func() { inherited.announceEnd(ctx) }()
 	config := session.Config{OpTimeout: p.opTimeout, Logger: logger, MachineFiles: machineFiles()}
 	if err := p.secure(ctx, looking, &config); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	next := &upgrade{program: program, mounted: mounted, client: client, guard: guard, others: serving, logger: logger}
 	over := !next.await(ctx, asked, next.gone())
 	supervisor.Stopping()
-	guard.farewell()
+	guard.announceEnd()
 	if !over {
 		err = mounted.Unmount()
 	}

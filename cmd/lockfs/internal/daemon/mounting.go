@@ -16,9 +16,9 @@ import (
 
 // mount mounts in a directory, which it creates if necessary, or takes over the inherited mount. It starts
 // the guard.
-func mount(dir string, client *session.Client, options fusefs.Options, inherited *inheritance) (*fusefs.Mounted, *guardKeeper, error) {
+func mount(dir string, client *session.Client, options fusefs.Options, inherited *handoffState) (*fusefs.Mounted, *guardClient, error) {
 	options.Family = family
-	var guard *guardKeeper
+	var guard *guardClient
 	watch := func(mounted *fusefs.Mounted) (err error) {
 		if guard, err = startGuard(client, mounted, inherited, options.Logger); err == nil {
 			inherited.guarded() // before the token exists: otherwise two guards could each start a next process

@@ -29,7 +29,7 @@ func guardSocket(sessionFile *unix.Stat_t, dir string) string {
 }
 
 // pickUp takes over the mount of a directory from the guard of a killed process; nil without a guard.
-func pickUp(sessionPath, dir string) *inheritance {
+func pickUp(sessionPath, dir string) *handoffState {
 	for _, path := range session.Files(sessionPath) {
 		var st unix.Stat_t
 		if unix.Stat(path, &st) != nil {
@@ -48,7 +48,7 @@ func pickUp(sessionPath, dir string) *inheritance {
 }
 
 // receive receives the state of a mount, with the connection as its guard.
-func receive(conn *net.UnixConn) (*inheritance, error) {
+func receive(conn *net.UnixConn) (*handoffState, error) {
 	if err := isOurs(conn); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func receive(conn *net.UnixConn) (*inheritance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newInheritance(append(files, guard), 0)
+	return newHandoffState(append(files, guard), 0)
 }
 
 // isOurs refuses sockets of other users.
@@ -123,15 +123,15 @@ func listenFor(sessionFile *os.File, dir string) (*os.File, error) {
 	return file, errors.Join(err, listener.Close())
 }
 
-// giveToNext hands over the mount to connecting processes until one has a guard of its own. It returns false
+// sendState hands over the mount to connecting processes until one has a guard of its own. It returns false
 // at the time limit.
-func (l *leaving) giveToNext() bool {
+func (l *leaving) sendState() bool {
 	for l.socket != nil {
 		conn, err := l.giveToOne()
 		if err != nil {
 			return false
 		}
-		err = hear(conn)
+		err = awaitReady(conn)
 		if err = errors.Join(err, conn.Close()); err == nil {
 			return true
 		}

@@ -159,7 +159,7 @@ func recoverFrom(ctx context.Context, r *consensus.Recovery, now time.Time, logs
 		against = append(against, fmt.Sprintf("%s still answers: stop the rest of the cluster, so that it never runs beside this one",
 			strings.Join(report.Alive, " and ")))
 	}
-	if far := farClock(now, r.State.Time()); far != "" {
+	if far := skewWarning(now, r.State.Time()); far != "" {
 		against = append(against, far)
 	}
 	if len(against) > 0 && !force {

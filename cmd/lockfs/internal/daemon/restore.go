@@ -117,7 +117,7 @@ func restore(
 	}
 	now, last := time.Now(), state.Time()
 	if isBehind(now, last) && !force {
-		return nil, fmt.Errorf("%s: %s; --force restores it anyway", file, farClock(now, last))
+		return nil, fmt.Errorf("%s: %s; --force restores it anyway", file, skewWarning(now, last))
 	}
 	r.State, r.Term, r.PastClock = state, ids.Term(header.Term), force
 	if err := r.Do(now); errors.Is(err, identity.ErrWrongSealKey) {
@@ -125,7 +125,7 @@ func restore(
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, adviseForce(err))
 	}
-	done := &restored{Backup: header, Data: r.Dir, Index: uint64(state.Index()), Certificates: newAuthority, Clock: farClock(now, last)}
+	done := &restored{Backup: header, Data: r.Dir, Index: uint64(state.Index()), Certificates: newAuthority, Clock: skewWarning(now, last)}
 	switch {
 	case len(state.Authorities()) == 0:
 		done.Certificates = noAuthority

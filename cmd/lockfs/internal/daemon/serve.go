@@ -29,9 +29,9 @@ type service struct {
 	httpAddr  string          // empty: no HTTP
 	socket    string          // for commands on this host
 	forrst    forrstEndpoint
-	ready     func()       // called at the end of the start
-	program   string       // path of this program
-	inherited *inheritance // may be nil
+	ready     func()        // called at the end of the start
+	program   string        // path of this program
+	inherited *handoffState // may be nil
 
 	parts parts
 	node  atomic.Pointer[cluster.Node] // nil during the start
@@ -43,10 +43,10 @@ var errNoProgram = errors.New("the mount has ended because no program could take
 func (s *service) run(ctx context.Context) error {
 	go tuneCollector(serverPercent)
 	failure := s.start(ctx)
-	s.inherited.sayFarewell(ctx)
+	s.inherited.announceEnd(ctx)
 	supervisor.Stopping()
 	s.parts.stop(s.config.Logger)
-	s.inherited.sayFarewell(ctx) // after a signal during the takeover
+	s.inherited.announceEnd(ctx) // after a signal during the takeover
 	if ctx.Err() != nil && errors.Is(failure, ctx.Err()) {
 		return nil // stopped on request
 	}
@@ -100,7 +100,7 @@ func (s *service) start(ctx context.Context) error {
 	}
 	var next *upgrade
 	if taken != nil {
-		next, err = s.standIn(ctx, taken, asked, functions)
+		next, err = s.relayMount(ctx, taken, asked, functions)
 	} else {
 		next, err = s.startAll(ctx, functions)
 	}

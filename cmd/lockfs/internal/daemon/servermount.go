@@ -21,7 +21,7 @@ import (
 type serverMount struct {
 	client  *session.Client // nil without a session
 	mounted *fusefs.Mounted
-	guard   *guardKeeper
+	guard   *guardClient
 	err     error
 }
 
@@ -102,39 +102,39 @@ func (s *service) mountWith(client *session.Client, err error) serverMount {
 // startRetry is the pause between attempts to start the server while its mount runs through others.
 const startRetry = 5 * time.Second
 
-// raised is a started node or an error.
-type raised struct {
+// startedVoter is a started node or an error.
+type startedVoter struct {
 	node  *cluster.Node // nil after an error
 	parts parts
 	err   error // permanent
 }
 
 // raise starts the node, with retries.
-func (s *service) raise(ctx context.Context, functions http.Handler) raised {
+func (s *service) raise(ctx context.Context, functions http.Handler) startedVoter {
 	for {
-		var r raised
+		var r startedVoter
 		var err error
 		if r.node, err = s.startNode(ctx, functions, &r.parts); err == nil {
 			return r
 		}
 		r.parts.stop(s.config.Logger)
 		if cluster.IsRemoved(err) {
-			return raised{err: err}
+			return startedVoter{err: err}
 		}
 		if ctx.Err() == nil {
 			s.config.Logger.Error("this server does not start; its mount runs through other servers; retrying", "error", err)
 			supervisor.Status("start failed: " + err.Error())
 		}
 		if pause.For(ctx, startRetry) != nil {
-			return raised{err: ctx.Err()}
+			return startedVoter{err: ctx.Err()}
 		}
 	}
 }
 
-// standIn starts the node while the mount runs through other servers, and then switches to it. A node that is
-// not ready or cannot start never ends the mount: another program can take it over meanwhile.
-func (s *service) standIn(ctx context.Context, taken *takenOver, asked <-chan os.Signal, functions http.Handler) (*upgrade, error) {
-	ready := make(chan raised, 1)
+// relayMount starts the node while the mount runs through other servers, and then switches to it. A node which
+// is not ready or cannot start never ends the mount: another program can take it over meanwhile.
+func (s *service) relayMount(ctx context.Context, taken *takenOver, asked <-chan os.Signal, functions http.Handler) (*upgrade, error) {
+	ready := make(chan startedVoter, 1)
 	starting, end := context.WithCancel(ctx)
 	go func() { ready <- s.raise(starting, functions) }()
 	leave := func(m serverMount) error {
@@ -181,7 +181,7 @@ func (s *service) standIn(ctx context.Context, taken *takenOver, asked <-chan os
 }
 
 // join switches the mount to the node, perhaps before the cluster has answered.
-func (s *service) join(ctx context.Context, r raised, taken *takenOver, client *session.Client, m *serverMount) (*upgrade, error) {
+func (s *service) join(ctx context.Context, r startedVoter, taken *takenOver, client *session.Client, m *serverMount) (*upgrade, error) {
 	s.node.Store(r.node)
 	s.parts = r.parts
 	if client == nil {
@@ -220,7 +220,7 @@ func (s *service) keep(ctx context.Context, m serverMount) error {
 	s.parts.started("connection", func() error { return m.mounted.End(m.client.Answers()) })
 	s.parts.started("session", func() error { return endSession(m.client, m.mounted) })
 	s.parts.started("mount", func() error {
-		m.guard.farewell()
+		m.guard.announceEnd()
 		return m.mounted.Unmount()
 	})
 	return nil

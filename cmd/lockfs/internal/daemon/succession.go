@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handoverVariable has the file descriptors for a program which takes over a mount, by comma: state, session
-// file and FUSE connection, with -1 for missing ones. A guard adds a pipe, through which it waits for the next
-// guard. An upgrade in the same process adds a pipe for its guard, closed at the end of the process. It also
+// handoverVariable has the file descriptors for a program which takes over a mount, by comma: state,
+// session file and FUSE connection, with -1 for missing ones. A guard adds a pipe, through which it waits for
+// the next guard. An upgrade in the same process adds a pipe for its guard, closed at the end of the process. It also
 // adds the token of its guards, the guard's socket, and after a semicolon the guard's PID.
 const handoverVariable = "LOCKFS_HANDOVER"
 
@@ -25,7 +25,7 @@ const ledVariable = "LOCKFS_HANDOVER_LED"
 const toldToEndVariable = "LOCKFS_TOLD_TO_END"
 
 // Messages from a process to the earlier guard. A guard of this process only knows the last one, see
-// sayFarewell.
+// announceEnd.
 const (
 	anotherGuard = 0
 	toldToEnd    = 1
@@ -45,9 +45,9 @@ func handedOver(fds []int) string {
 
 var errToldToEnd = errors.New("the next process of the mount was told to end")
 
-// hear waits until a process has another guard. It returns an error if the process has ended, and
+// awaitReady waits until a process has another guard. It returns an error if the process has ended, and
 // errToldToEnd after a signal.
-func hear(from io.Reader) error {
+func awaitReady(from io.Reader) error {
 	said := make([]byte, 1)
 	if _, err := io.ReadFull(from, said); err != nil {
 		return err

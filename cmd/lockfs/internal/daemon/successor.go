@@ -86,7 +86,7 @@ func (l *leaving) start() error {
 	if err = errors.Join(err, end.Close()); err != nil {
 		return err
 	}
-	if err := hear(guarded); err != nil {
+	if err := awaitReady(guarded); err != nil {
 		err = errors.Join(err, process.Wait())
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && slices.Contains(endSignals, os.Signal(exit.Sys().(syscall.WaitStatus).Signal())) {

@@ -47,7 +47,7 @@ type upgrade struct {
 	mounted *fusefs.Mounted
 	client  *session.Client
 	node    *cluster.Node // nil without a ready node
-	guard   *guardKeeper
+	guard   *guardClient
 	others  parts // all other parts of the daemon
 	logger  *slog.Logger
 }
@@ -129,7 +129,7 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 	supervisor.Reloading()
 	u.others.stopSoon(stopLimit, u.logger)
 	u.logger.Info("the mount is handed over", "program", u.program, "state", len(handover.State), "after", time.Since(began))
-	variable, err := bequeath(handover.State, sessionFile, handover.Files, u.guard)
+	variable, err := exportState(handover.State, sessionFile, handover.Files, u.guard)
 	if err == nil {
 		err = execute(ctx, told, u.program, append(variables, variable))
 	}
@@ -137,9 +137,9 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 	return true, errors.Join(err, u.mounted.End(u.client.Answers()))
 }
 
-// bequeath returns the value of handoverVariable for the next program in this process, with file descriptors
-// that stay open. A guard keeps watching.
-func bequeath(state []byte, session *os.File, connection []*os.File, guards *guardKeeper) (variable string, err error) {
+// exportState returns the value of handoverVariable for the next program in this process. Its file descriptors
+// stay open. A guard keeps watching.
+func exportState(state []byte, session *os.File, connection []*os.File, guards *guardClient) (variable string, err error) {
 	fd, err := unix.MemfdCreate("lockfs-mount", unix.MFD_CLOEXEC)
 	if err != nil {
 		return "", os.NewSyscallError("memfd_create", err)

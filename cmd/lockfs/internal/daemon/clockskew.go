@@ -20,8 +20,8 @@ func isAhead(now, last time.Time) bool {
 	return last.UnixNano() != 0 && now.After(last.Add(mostApart))
 }
 
-// farClock returns a warning for a clock far from the last cluster time, or "".
-func farClock(now, last time.Time) string {
+// skewWarning returns a warning for a clock far from the last cluster time, or "".
+func skewWarning(now, last time.Time) string {
 	switch {
 	case isBehind(now, last):
 		return fmt.Sprintf("the clock of this host says %s, but cluster time has reached %s: set the clock", onClock(now), onClock(last))
