@@ -131,8 +131,8 @@ func (s *service) raise(ctx context.Context, functions http.Handler) startedVote
 	}
 }
 
-// relayMount starts the node while the mount runs through other servers, and then switches to it. A node which
-// is not ready or cannot start never ends the mount: another program can take it over meanwhile.
+// relayMount starts the node while the mount runs through other servers, and then switches to it. A node
+// which is not ready or cannot start never ends the mount: another program can take it over meanwhile.
 func (s *service) relayMount(ctx context.Context, taken *takenOver, asked <-chan os.Signal, functions http.Handler) (*upgrade, error) {
 	ready := make(chan startedVoter, 1)
 	starting, end := context.WithCancel(ctx)

@@ -11,9 +11,10 @@ import (
 )
 
 // handoverVariable has the file descriptors for a program which takes over a mount, by comma: state,
-// session file and FUSE connection, with -1 for missing ones. A guard adds a pipe, through which it waits for
-// the next guard. An upgrade in the same process adds a pipe for its guard, closed at the end of the process. It also
-// adds the token of its guards, the guard's socket, and after a semicolon the guard's PID.
+// session file and FUSE connection, with -1 for missing ones. A guard adds a pipe, through which it waits
+// for the next guard. An upgrade in the same process adds a pipe for its guard, closed at the end of the
+// process. It also adds the token of its guards, the guard's socket, and after a semicolon the guard's
+// PID.
 const handoverVariable = "LOCKFS_HANDOVER"
 
 // ledVariable has the raft term in which the earlier program of this server was leader

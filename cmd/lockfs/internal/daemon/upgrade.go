@@ -137,8 +137,8 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 	return true, errors.Join(err, u.mounted.End(u.client.Answers()))
 }
 
-// exportState returns the value of handoverVariable for the next program in this process. Its file descriptors
-// stay open. A guard keeps watching.
+// exportState returns the value of handoverVariable for the next program in this process. Its file
+// descriptors stay open. A guard keeps watching.
 func exportState(state []byte, session *os.File, connection []*os.File, guards *guardClient) (variable string, err error) {
 	fd, err := unix.MemfdCreate("lockfs-mount", unix.MFD_CLOEXEC)
 	if err != nil {
