@@ -11,8 +11,8 @@ import (
 // endedWaitsWait is how long the leader keeps a question about ended waits. It is below rpc.AttemptTimeout.
 const endedWaitsWait = time.Second
 
-// waitQuestions are the questions of sessions about their waits that this node keeps. A question takes the place of the one before: the
-// mount asks again when it waits for more, and does not wait for that answer any more.
+// waitQuestions are the questions of sessions about their waits that this node keeps. A question takes the
+// place of the one before: the mount asks again when it waits for more, and drops the earlier answer.
 type waitQuestions struct {
 	mu   sync.Mutex
 	kept map[ids.Session]*waitQuestion
