@@ -302,7 +302,7 @@ func TestOneUserTakesNoConnectionsFromOthers(t *testing.T) {
 	program := installed(t, c, h)
 	for _, uid := range []string{"0", hostileuser.WitnessUID} {
 		ui := h.Start("setpriv", "--reuid", uid, "--regid", uid, "--clear-groups", program, "ui", "--print")
-		require.NoError(t, ui.WaitOutput("Ctrl-C ends it."))
+		require.NoError(t, ui.WaitOutput("End with Ctrl-C."))
 		ui.Kill()
 	}
 	hostileuser.Judge{Longest: opTimeout}.Require(t, witnesses.Observe(100))

@@ -21,7 +21,7 @@ func startUI(t testing.TB, c *suite.Cluster, h *hosts.Host) (at, login string) {
 	t.Helper()
 	const listen = "127.0.0.1:7430"
 	ui := h.Start(c.Program, "ui", "--print", "--listen", listen)
-	require.NoError(t, ui.WaitOutput("Ctrl-C ends it."))
+	require.NoError(t, ui.WaitOutput("End with Ctrl-C."))
 	line, _, _ := strings.Cut(ui.Stdout(), "\n")
 	u, err := url.Parse(line)
 	require.NoError(t, err, ui.Stdout())
@@ -42,7 +42,7 @@ func TestAnOperatorLooksAtACluster(t *testing.T) {
 
 	b := openBrowser(t)
 	b.do(chromedp.Navigate("http://" + at + "/"))
-	require.Contains(t, b.ask("document.body.innerText"), "Open the address that lockfs ui has printed")
+	require.Contains(t, b.ask("document.body.innerText"), "Open the address printed by lockfs ui")
 	b.do(chromedp.Navigate(login))
 	b.await("the locks", `location.pathname === "/" && document.getElementById("live")?.textContent === "live"`)
 	b.await("all locks", rows+".length === 6")

@@ -1,5 +1,5 @@
-// Package audit has the command that checks what happened to locks: `lockfs audit verify` reads audit logs, and says why they can be
-// believed, or what in them cannot have been.
+// Package audit has the command for the history of locks: `lockfs audit verify` checks audit logs, and prints
+// the evidence for its answer, or the contradictions.
 package audit
 
 import (
@@ -13,14 +13,14 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// Commands are all of them.
+// Commands returns all commands of the package.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		cli.Parent(&cobra.Command{Use: "audit", Short: "Verify audit logs and the promises of locks"}, verifyCommand()),
 	}
 }
 
-// dataDir is where `lockfs up` has a server keep its data.
+// dataDir is the data directory of a server of `lockfs up`.
 const dataDir = "/var/lib/lockfs"
 
 // Exit codes of `lockfs audit verify`.
@@ -115,7 +115,7 @@ be read.`,
 	return cmd
 }
 
-// verdict is the exit code of an answer.
+// verdict returns the exit code for an answer.
 func verdict(a *verify.Answer) error {
 	switch {
 	case !a.Sound():
@@ -126,7 +126,7 @@ func verdict(a *verify.Answer) error {
 	return nil
 }
 
-// parseTime reads a time; an empty one is none.
+// parseTime parses a time; an empty one is the zero time.
 func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -147,5 +147,5 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s %q: it is a time as in 09:00 or 2026-01-02T15:04:05Z, or a duration such as 10m", flag, text)
+	return time.Time{}, fmt.Errorf("%s %q: give a time such as 09:00 or 2026-01-02T15:04:05Z, or a duration such as 10m", flag, text)
 }

@@ -16,22 +16,22 @@ var pageSource string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"clock": clock, "where": where}).Parse(pageSource))
 
-// page is what is shown of an answer.
+// page is the data of the page for an answer.
 type page struct {
 	*verify.Answer
 	Statement string
 	Grounds   []string
-	Timeline  *timeline // of the lock that was asked about; nil: none
+	Timeline  *timeline // of the requested lock, or nil
 	Pieces    []piece
 }
 
-// piece is a contradiction with its timeline.
+// piece is a contradiction and its timeline.
 type piece struct {
 	*verify.Contradiction
 	Timeline *timeline
 }
 
-// timeline is bars in lanes below each other, between two times.
+// timeline is a set of bars in lanes, between two times.
 type timeline struct {
 	Begin, End time.Time
 	Lanes      []lane
@@ -42,10 +42,10 @@ type lane struct {
 	Text  string
 	Left  float64 // percent of the width
 	Width float64
-	Open  bool // it goes on
+	Open  bool // the end is unknown
 }
 
-// writePage makes a page for this user alone: it names locks and who had them.
+// writePage writes a private page: it names locks and holders.
 func writePage(path string, a *verify.Answer) error {
 	return durable.ReplaceWith(path, func(file *os.File) error { return pageTemplate.Execute(file, newPage(a)) })
 }
@@ -61,10 +61,10 @@ func newPage(a *verify.Answer) *page {
 	return p
 }
 
-// bar is something with a beginning and an end.
+// bar is an interval.
 type bar struct {
 	label, text string
-	from, until time.Time // zero: beyond the edge
+	from, until time.Time // zero: outside of the timeline
 }
 
 func holdLanes(a *verify.Answer) *timeline {
@@ -75,7 +75,7 @@ func holdLanes(a *verify.Answer) *timeline {
 	return draw(bars, a.Since, a.Until)
 }
 
-// pieceLanes has a lane for each step: from when it was until the next one that ends it, or the end.
+// pieceLanes returns a lane for each step, up to the next step that ends it.
 func pieceLanes(c *verify.Contradiction) *timeline {
 	var bars []bar
 	for i, step := range c.Piece {
@@ -93,7 +93,7 @@ func pieceLanes(c *verify.Contradiction) *timeline {
 	return draw(bars, time.Time{}, time.Time{})
 }
 
-// draw places bars on a line as wide as they need, unless its ends are given.
+// draw places bars on a timeline, with the given ends or the ones of the bars.
 func draw(bars []bar, begin, end time.Time) *timeline {
 	first, last := begin, end
 	for _, b := range bars {

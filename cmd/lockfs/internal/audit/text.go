@@ -11,7 +11,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// printAnswer says for people what was found.
+// printAnswer prints an answer as text.
 func printAnswer(to io.Writer, a *verify.Answer) error {
 	out := bufio.NewWriter(to)
 	fmt.Fprintln(out, statement(a))
@@ -30,13 +30,13 @@ func printAnswer(to io.Writer, a *verify.Answer) error {
 		fmt.Fprintln(out)
 	}
 	if len(a.Holds) > 0 {
-		fmt.Fprintf(out, "who had %s, one after the other:\n", cli.Word(a.Path))
+		fmt.Fprintf(out, "holders of %s in order:\n", cli.Word(a.Path))
 		for _, h := range a.Holds {
 			fmt.Fprintf(out, "  %s to %s  token %d, %s; %s\n", from(h), until(h), h.Token, printable(h.Holder), printable(h.End))
 		}
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintln(out, "why this can be believed, and how far:")
+	fmt.Fprintln(out, "evidence, and its limits:")
 	for _, line := range grounds(a) {
 		fmt.Fprintf(out, "  - %s\n", printable(line))
 	}
@@ -46,7 +46,7 @@ func printAnswer(to io.Writer, a *verify.Answer) error {
 	return out.Flush()
 }
 
-// statement is the answer in a sentence.
+// statement returns the answer as a sentence.
 func statement(a *verify.Answer) string {
 	what := "any lock"
 	if a.Path != "" {
@@ -55,9 +55,9 @@ func statement(a *verify.Answer) string {
 	when := span(a)
 	switch {
 	case len(a.Contradictions) > 0:
-		return fmt.Sprintf("%d CONTRADICTIONS: what is told of %s cannot have been", len(a.Contradictions), what)
+		return fmt.Sprintf("%d CONTRADICTIONS: the records of %s are impossible", len(a.Contradictions), what)
 	case len(a.Problems) > 0:
-		return fmt.Sprintf("not proven: the logs are not all as they were written; what is in them has no two holders of %s %s", what, when)
+		return fmt.Sprintf("not proven: the logs have been changed; they show no two holders of %s %s", what, when)
 	case len(a.Uncovered) > 0:
 		return fmt.Sprintf("not proven: %s", strings.Join(a.Uncovered, "; "))
 	}
@@ -75,7 +75,7 @@ func span(a *verify.Answer) string {
 	return fmt.Sprintf("between %s and %s", clock(begin), clock(end))
 }
 
-// grounds are why an answer is what it is.
+// grounds returns the evidence for an answer.
 func grounds(a *verify.Answer) (lines []string) {
 	for _, l := range a.Logs {
 		line := fmt.Sprintf("%s: %d events", l.Name, l.Events)
@@ -91,11 +91,11 @@ func grounds(a *verify.Answer) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%d of %d events are in more than one log, with the same hash", a.Compared, a.Events))
 	}
 	if len(a.Problems) == 0 && a.Events > 0 {
-		lines = append(lines, fmt.Sprintf("each event from %d to %d is what was written, and follows the one before it, by its hash", a.First, a.Last))
+		lines = append(lines, fmt.Sprintf("each event from %d to %d is unchanged and follows its predecessor, by its hash", a.First, a.Last))
 	}
 	if len(a.Contradictions) == 0 {
-		lines = append(lines, fmt.Sprintf("events of %d locks, in the order of the log: each was acquired when nobody had it, tokens rise, "+
-			"lockfs removed none that was not stale or forced, and each expiry has its evidence", a.Locks))
+		lines = append(lines, fmt.Sprintf("events of %d locks, in the order of the log: each was acquired while free, tokens rise, "+
+			"lockfs removed only stale or forced locks, and each expiry has its evidence", a.Locks))
 	}
 	return append(append(lines, a.Uncovered...), a.Notes...)
 }
@@ -123,7 +123,7 @@ func until(h *verify.Hold) string {
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// printable takes the teeth out of what others wrote, and leaves quotes and spaces as they are.
+// printable escapes control characters, and keeps quotes and spaces.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if cli.Text(string(r)) != string(r) {

@@ -16,7 +16,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// collect has all parts collected at the same time: they show one moment, as far as that is possible.
+// collect collects all parts concurrently, so they show about the same moment.
 func (p *plan) collect(ctx context.Context, c *collection) {
 	var parts sync.WaitGroup
 	for name, args := range map[string][]string{
@@ -42,7 +42,7 @@ func (p *plan) collect(ctx context.Context, c *collection) {
 	parts.Wait()
 }
 
-// runSelf adds what another command prints with --json. One that says in its exit code what it found has printed it.
+// runSelf adds the output of a command with --json. An exit code with a result is no error.
 func (p *plan) runSelf(ctx context.Context, c *collection, name string, args []string, harmless func([]byte) ([]byte, error)) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
@@ -59,7 +59,7 @@ func (p *plan) runSelf(ctx context.Context, c *collection, name string, args []s
 	c.text(name, text)
 }
 
-// program is the one that makes the bundle, which may be another one than the daemons run.
+// program describes the program of the bundle; daemons may run another one.
 func (c *collection) program() {
 	c.text("version.txt", []byte("lockfs "+cli.ProgramVersion()+"\n"))
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -67,20 +67,20 @@ func (c *collection) program() {
 	}
 }
 
-// kernelFiles are read as they are.
+// kernelFiles are copied without changes.
 var kernelFiles = []string{
 	"/proc/version", "/proc/uptime", "/proc/loadavg", "/proc/meminfo", "/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory",
 	"/proc/self/cgroup", "/proc/self/limits", "/proc/sys/fs/fuse/default_request_timeout", "/proc/sys/fs/fuse/max_request_timeout",
 	"/proc/sys/fs/file-nr", "/etc/os-release", "/etc/fuse.conf",
 }
 
-// kernel describes the machine. Of its mounts only those of FUSE are told: options of others may have secrets in them.
+// kernel describes the machine. It lists FUSE mounts only, because options of others may have secrets.
 func (c *collection) kernel() {
 	var all bytes.Buffer
 	for _, path := range kernelFiles {
 		text, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // this kernel has none
+			continue // this kernel has no such file
 		}
 		if err != nil {
 			c.lack("kernel.txt", err)
@@ -107,7 +107,7 @@ func fuseMounts(mountinfo string) string {
 	return kept.String()
 }
 
-// journalLines is how much of the log is taken.
+// journalLines is the number of copied log lines.
 const journalLines = "5000"
 
 func (c *collection) journal(ctx context.Context) {
@@ -121,7 +121,7 @@ func (c *collection) journal(ctx context.Context) {
 	case err != nil:
 		c.lack(name, fmt.Errorf("journalctl: %w", err))
 	case len(text) == 0:
-		c.lack(name, errors.New("the journal has nothing of lockfs that this user may read; daemons may log elsewhere"))
+		c.lack(name, errors.New("the journal has no entries of lockfs for this user: daemons may log elsewhere"))
 	default:
 		c.text(name, text)
 	}

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// mostBytes is what one file of a bundle may have: what is longer ends there.
+// mostBytes limits a file of a bundle; the rest is cut off.
 const mostBytes = 64 << 20
 
 // collection is the files of a bundle.
 type collection struct {
-	name string // of the folder that all are in
+	name string // of the folder with all files
 	made time.Time
 
 	mu      sync.Mutex
@@ -30,17 +30,17 @@ type file struct {
 	content []byte
 }
 
-// text adds a text, as far as it is anybody's business.
+// text adds a text without secrets.
 func (c *collection) text(name string, content []byte) { c.binary(name, redact(content)) }
 
-// binary adds what the runtime made of its own figures, in which nothing is redacted.
+// binary adds profiles of the runtime, without redaction.
 func (c *collection) binary(name string, content []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.files = append(c.files, file{name, content[:min(len(content), mostBytes)]})
 }
 
-// lack notes why something is not in the bundle.
+// lack records why a part is missing from the bundle.
 func (c *collection) lack(name string, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +48,7 @@ func (c *collection) lack(name string, why error) {
 	c.missing = append(c.missing, name+": "+said)
 }
 
-// write writes the archive, in the order of names.
+// write writes the archive, sorted by name.
 func (c *collection) write(w io.Writer) error {
 	slices.Sort(c.missing)
 	if len(c.missing) > 0 {

@@ -1,6 +1,6 @@
-// Package bundle has the command that collects what somebody needs who is to find out what is wrong with a cluster, and nothing
-// that is nobody's business: no keys, tokens or contents of locks. It takes what is known to be harmless (files by name, fields
-// of events by name), and looks through all text once more ([redact]).
+// Package bundle has the command to collect the data for a diagnosis of a cluster, without keys, tokens or
+// contents of locks. It copies known harmless data (files by name, fields of events by name), and redacts all
+// text ([redact]).
 package bundle
 
 import (
@@ -16,7 +16,6 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// Command is lockfs debug.
 func Command() *cobra.Command {
 	return cli.Parent(&cobra.Command{Use: "debug", Short: "Collect data for troubleshooting"}, bundleCommand())
 }
@@ -66,7 +65,7 @@ is standard output.`,
 				return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"file": file, "missing": missing})
 			}
 			for _, what := range missing {
-				fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: not in it: %s\n", what)
+				fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: missing: %s\n", what)
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), file)
 			return nil
@@ -78,7 +77,7 @@ is standard output.`,
 	return cmd
 }
 
-// writeFile makes a file that only this user can read, and leaves none behind that is not whole.
+// writeFile writes a private file, and leaves no partial one behind.
 func (p *plan) writeFile(ctx context.Context, path string) (missing []string, err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -94,7 +93,7 @@ func (p *plan) writeFile(ctx context.Context, path string) (missing []string, er
 	return missing, err
 }
 
-// write collects everything and writes the archive.
+// write collects all parts and writes the archive.
 func (p *plan) write(ctx context.Context, w io.Writer) (missing []string, err error) {
 	c := &collection{name: p.name, made: time.Now()}
 	p.collect(ctx, c)

@@ -13,7 +13,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// daemons adds what each daemon on this host says of itself, as far as this user may ask.
+// daemons adds the descriptions of the daemons on this host, as far as this user has access.
 func (p *plan) daemons(ctx context.Context, c *collection) {
 	sockets, err := cli.DebugSockets()
 	if err != nil {

@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// harmlessFields are those of an event that come from no lock's content. The holder's host, pid and name do, and the reason may
-// tell them.
+// harmlessFields are the fields of an event without data from a lock's content, in contrast to the holder's
+// host, PID and name, and the reason.
 var harmlessFields = []string{"number", "event", "timestamp", "lock_path", "token", "format", "by"}
 
 // aboutHosts are events whose host is not a holder's.
 var aboutHosts = []string{"host_unreachable", "host_back", "host_forgotten", "session_ended"}
 
-// harmlessEvents keeps of each line what is harmless.
+// harmlessEvents removes the other fields from each line.
 func harmlessEvents(lines []byte) ([]byte, error) {
 	var kept bytes.Buffer
 	for line := range bytes.Lines(lines) {
 		event := map[string]json.RawMessage{}
 		if err := json.Unmarshal(line, &event); err != nil {
-			return nil, fmt.Errorf("an event is no JSON: %w", err)
+			return nil, fmt.Errorf("an event is not JSON: %w", err)
 		}
 		harmless := map[string]json.RawMessage{}
 		for _, field := range harmlessFields {

@@ -2,13 +2,13 @@ package bundle
 
 import "time"
 
-// plan is what a bundle is made with.
+// plan is the options of a bundle.
 type plan struct {
 	name string
-	ask  []string // flags that say whom to ask
+	ask  []string // connection flags
 	cpu  time.Duration
 	data []string
 }
 
-// commandTime is how long a command may take that asks the cluster.
+// commandTime is the time limit of a command with a request to the cluster.
 const commandTime = 30 * time.Second

@@ -5,19 +5,19 @@ import (
 	"regexp"
 )
 
-// What looks like a secret in a text that nobody made for this archive, a log above all.
+// Patterns of secrets in texts not written for the bundle, mainly logs.
 var (
 	pemBlock  = regexp.MustCompile(`(?s)-----BEGIN ([A-Z0-9 ]+)-----.*?(?:-----END [A-Z0-9 ]+-----|\z)`)
 	joinToken = regexp.MustCompile(`\blockfs-(server|client)-[A-Za-z0-9_-]{16,}`)
-	// A fencing token is a number, and no secret.
+	// A fencing token is a number, and not secret.
 	assigned = regexp.MustCompile(`(?i)((?:[a-z0-9_-]*(?:token|secret|passw(?:or)?d|passphrase|credential|private[_-]?key|seal[_-]?key|api[_-]?key)[a-z0-9_-]*|authorization|owner)["']?(?:\s*[=:]\s*|\s+)["']?)(bearer\s+)?([^\s"',;{}()]+)`)
 	number   = regexp.MustCompile(`^[0-9]+$`)
 )
 
 const redacted = "REDACTED"
 
-// redact takes out private keys (any PEM block that is no certificate), tokens by which hosts join, and values of what is called
-// a token, secret, password, key, or owner, in flags, variables, JSON and logs. Rather too much than too little.
+// redact removes private keys (all PEM blocks but certificates), join tokens, and values of names like token,
+// secret, password, key or owner in flags, variables, JSON and logs. It prefers too much to too little.
 func redact(text []byte) []byte {
 	text = pemBlock.ReplaceAllFunc(text, func(block []byte) []byte {
 		if bytes.HasPrefix(block, []byte("-----BEGIN CERTIFICATE-----")) {

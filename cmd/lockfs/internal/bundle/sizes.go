@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// sizes lists the files below a directory: when they changed, how large they are, and their names. It opens none.
+// sizes lists the files below a directory with their times, sizes and names, without opening them.
 func (c *collection) sizes(name, dir string) {
 	var list bytes.Buffer
 	fmt.Fprintf(&list, "%s\n", dir)

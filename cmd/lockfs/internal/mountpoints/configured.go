@@ -12,17 +12,17 @@ import (
 	"lockfs/fusefs/mountpoint"
 )
 
-// fstab is where mount(8) reads of mounts.
+// fstab is the configuration of mount(8).
 const fstab = "/etc/fstab"
 
-// Point is a mount point that is configured.
+// Point is a configured mount point.
 type Point struct {
 	Dir string
-	By  string // the file that names it
+	By  string // the file with the configuration
 }
 
-// Configured returns the mount points of lockfs up and of /etc/fstab, each once. Users who may not read the settings find those of
-// lockfs up in the record.
+// Configured returns the mount points of lockfs up and /etc/fstab. Users without access to the settings get
+// those of lockfs up from the record.
 func Configured() ([]Point, error) { return configuredIn(cli.SettingsFile, recordFile, fstab) }
 
 func configuredIn(settings, record, fstab string) (points []Point, err error) {

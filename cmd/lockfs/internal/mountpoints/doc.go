@@ -1,4 +1,4 @@
-// Package mountpoints knows the mount points that this host's configuration names. Where lockfs should be mounted and is not, programs
-// must fail rather than lock in the bare directory. So the package protects these directories, records that, and has the commands that
-// take locks check that lockfs is mounted.
+// Package mountpoints handles the configured mount points of this host. Programs must fail on a missing mount
+// instead of locking in the bare directory. So the package protects these directories, records the
+// protection, and lets commands check the mount before they take a lock.
 package mountpoints

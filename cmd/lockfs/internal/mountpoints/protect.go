@@ -8,14 +8,14 @@ import (
 	"lockfs/fusefs/mountpoint"
 )
 
-// Protect keeps programs from creating files in the bare directory of a mount point, which it makes if it is missing, and records that
-// lockfs did so. See [mountpoint.Protect].
+// Protect prevents programs from creating files in the bare directory of a mount point, which it creates if
+// necessary, and records the protection. See [mountpoint.Protect].
 func Protect(dir string) (bare *mountpoint.Bare, changed bool, err error) {
 	mounted, err := mountpoint.IsMounted(dir)
 	if err != nil {
 		return nil, false, err
 	}
-	if !mounted { // a mount of lockfs may not answer
+	if !mounted { // a mount of lockfs may hang
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, false, fmt.Errorf("mount point: %w", err)
 		}
@@ -24,7 +24,7 @@ func Protect(dir string) (bare *mountpoint.Bare, changed bool, err error) {
 	if err != nil || bare.Protection != mountpoint.Unprotected {
 		return bare, false, err
 	}
-	// The record comes first: what is not in it is never undone.
+	// The record comes first, because only recorded protection is undone.
 	if err := changeRecord(recordFile, bare.Path, func(e *entry) { e.protected = true }); err != nil {
 		return bare, false, fmt.Errorf("record the mount point: %w", err)
 	}
@@ -35,7 +35,7 @@ func Protect(dir string) (bare *mountpoint.Bare, changed bool, err error) {
 	return bare, changed, err
 }
 
-// Unprotect undoes what Protect has recorded for a mount point. A protection by an administrator stays.
+// Unprotect undoes the recorded protection of a mount point. An administrator's protection stays.
 func Unprotect(dir string) (changed bool, err error) {
 	if dir, err = mountpoint.Resolve(dir); errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -54,7 +54,7 @@ func Unprotect(dir string) (changed bool, err error) {
 	return changed, err
 }
 
-// UnprotectAll undoes all that is recorded.
+// UnprotectAll undoes all recorded protection.
 func UnprotectAll() error {
 	entries, err := readRecord(recordFile)
 	for _, e := range entries {
@@ -66,12 +66,12 @@ func UnprotectAll() error {
 	return err
 }
 
-// SetUp records the mount point of lockfs up for users who may not read its settings.
+// SetUp records the mount point of lockfs up for users without access to its settings.
 func SetUp(dir string) error {
 	return changeRecord(recordFile, dir, func(e *entry) { e.up = true })
 }
 
-// TakeDown takes the mount point of lockfs up out of the record.
+// TakeDown removes the mount point of lockfs up from the record.
 func TakeDown(dir string) error {
 	if resolved, err := mountpoint.Resolve(dir); err == nil {
 		dir = resolved
@@ -79,7 +79,7 @@ func TakeDown(dir string) error {
 	return changeRecord(recordFile, dir, func(e *entry) { e.up = false })
 }
 
-// Describe says what protects a bare directory.
+// Describe describes the protection of a bare directory.
 func Describe(bare *mountpoint.Bare) string {
 	switch bare.Protection {
 	case mountpoint.Immutable:

@@ -14,13 +14,14 @@ import (
 	"lockfs/cluster/durable"
 )
 
-// recordFile has a line for each mount point: words by comma, a blank, and the directory. The scripts of packages read it too.
+// recordFile has a line for each mount point: words by comma, a blank, and the directory. Scripts of packages
+// read it too.
 const recordFile = "/etc/lockfs/mount-points"
 
-// The words of a line.
+// Words of a line.
 const (
 	upWord        = "up"        // lockfs up mounts there
-	protectedWord = "protected" // lockfs has protected the bare directory, and is to undo that
+	protectedWord = "protected" // lockfs has protected the bare directory, and has to undo it
 )
 
 // entry is a line of the record.
@@ -29,7 +30,7 @@ type entry struct {
 	up, protected bool
 }
 
-// readRecord returns nothing if there is no record.
+// readRecord returns no entries without a record.
 func readRecord(file string) (entries []entry, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +46,7 @@ func readRecord(file string) (entries []entry, err error) {
 	return entries, nil
 }
 
-// changeRecord changes the line of a directory, which goes when it says nothing any more. Others may do so at once.
+// changeRecord changes the line of a directory, and removes an empty one. Concurrent calls are safe.
 func changeRecord(file, dir string, change func(*entry)) error {
 	if strings.Contains(dir, "\n") {
 		return fmt.Errorf("the mount point %q has a line break in its name", dir)
@@ -79,7 +80,7 @@ func changeRecord(file, dir string, change func(*entry)) error {
 	if after == "" {
 		return errors.Join(os.Remove(file), durable.SyncDir(folder))
 	}
-	return durable.ReplaceForAll(file, []byte(after)) // all users' commands read it
+	return durable.ReplaceForAll(file, []byte(after)) // commands of all users read it
 }
 
 func render(entries []entry) string {

@@ -8,12 +8,13 @@ import (
 	"lockfs/fusefs/mountpoint"
 )
 
-// Require fails if a path is at or below a configured mount point where lockfs is not mounted: a lock there would be this host's alone.
-// It opens directories so that automounts act. What is mounted is not asked, though it may be dead or hang.
+// Require returns an error for a path at or below a configured mount point without its mount: a lock there
+// would only hold on this host. It opens directories to trigger automounts, but does not access a mount,
+// which may be dead or hang.
 func Require(path string) error {
 	points, err := Configured()
 	if err != nil {
-		return fmt.Errorf("find out where lockfs should be mounted: %w", err)
+		return fmt.Errorf("read the configured mount points: %w", err)
 	}
 	return requireOf(path, points)
 }
@@ -42,7 +43,7 @@ func requireOf(path string, points []Point) error {
 	for _, p := range points {
 		dir, err := mountpoint.Resolve(p.Dir)
 		if err != nil {
-			continue // nothing is below it
+			continue // nothing below it
 		}
 		for _, path := range paths {
 			if isBelow(path, dir) {

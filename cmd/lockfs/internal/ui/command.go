@@ -22,7 +22,6 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// Command is `lockfs ui`.
 func Command() *cobra.Command {
 	p := new(plan)
 	cmd := &cobra.Command{
@@ -52,17 +51,17 @@ there.`,
 
 type plan struct {
 	print  bool
-	listen string // empty: where the daemon has it, or any port
-	socket string // empty: the first that answers
+	listen string // empty: the daemon's address, or any port
+	socket string // empty: the first daemon with a reply
 }
 
-// invitation is what a daemon answers to POST /v1/login.
+// invitation is a daemon's reply to POST /v1/login.
 type invitation struct {
 	URL  string `json:"url"`
 	User uint32 `json:"user"`
 }
 
-// askTimeout is how long a daemon may take to say where its page is.
+// askTimeout is the time limit for a daemon's reply.
 const askTimeout = 5 * time.Second
 
 func (p *plan) run(ctx context.Context, out io.Writer) error {
@@ -83,7 +82,7 @@ func (p *plan) run(ctx context.Context, out io.Writer) error {
 	}
 	address, is := listener.Addr().(*net.TCPAddr)
 	if !is || !address.IP.IsLoopback() {
-		return errors.Join(fmt.Errorf("--listen %s: it is to be on loopback, as 127.0.0.1:8080 is: what is sent is not encrypted", listen), listener.Close())
+		return errors.Join(fmt.Errorf("--listen %s: give a loopback address such as 127.0.0.1:8080, because the connection is not encrypted", listen), listener.Close())
 	}
 	door := newDoor(socket)
 	server := &http.Server{Handler: loopback.Guard(door, door.name), ReadHeaderTimeout: askTimeout}
@@ -92,20 +91,20 @@ func (p *plan) run(ctx context.Context, out io.Writer) error {
 	if err := p.show(out, door.invite(address.Port)); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "Ctrl-C ends it.")
+	fmt.Fprintln(out, "End with Ctrl-C.")
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
 }
 
-// isNear tells whether a browser on this host can open an address as it is: elsewhere than on loopback it would need a certificate.
+// isNear reports whether an address is on loopback, where a browser needs no certificate.
 func isNear(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == "http" && (net.ParseIP(u.Hostname()).IsLoopback() || strings.HasSuffix(u.Hostname(), ".localhost"))
 }
 
-// find answers the first daemon that has a page.
+// find returns the first daemon with a page.
 func (p *plan) find(ctx context.Context) (socket string, invited *invitation, err error) {
 	sockets := []string{p.socket}
 	if p.socket == "" {
@@ -113,7 +112,7 @@ func (p *plan) find(ctx context.Context) (socket string, invited *invitation, er
 			return "", nil, err
 		}
 	}
-	err = errors.New("no daemon of lockfs runs on this host; start one with `lockfs up`, or on a laptop `lockfs dev`")
+	err = errors.New("no daemon of lockfs runs on this host: start one with `lockfs up`, or `lockfs dev` on a laptop")
 	for _, socket := range sockets {
 		var failed error
 		if invited, failed = ask(ctx, socket); failed == nil {
@@ -143,7 +142,7 @@ func ask(ctx context.Context, socket string) (*invitation, error) {
 	return invited, json.NewDecoder(io.LimitReader(reply.Body, 1<<20)).Decode(invited)
 }
 
-// show opens an address where there is a desktop, and prints it in any case.
+// show opens an address on a desktop, and always prints it.
 func (p *plan) show(out io.Writer, address string) error {
 	_, err := fmt.Fprintln(out, address)
 	if p.print || os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
@@ -153,7 +152,7 @@ func (p *plan) show(out io.Writer, address string) error {
 	if lookErr != nil {
 		return err
 	}
-	// Every user of the host can read the arguments of a program, so the browser gets a file that only this user can read.
+	// All users of the host can read the arguments of a program, so the browser gets a private file.
 	file, failed := writeRedirect(address)
 	if failed == nil {
 		failed = exec.Command(program, file).Start()
@@ -164,8 +163,8 @@ func (p *plan) show(out io.Writer, address string) error {
 	return err
 }
 
-// writeRedirect writes a page that leads to an address, and returns its path. The address is of no use once it was opened, or after two minutes;
-// the file goes when the user logs out.
+// writeRedirect writes a page with a redirect to an address, and returns its path. The address works once,
+// for two minutes. The file is deleted at logout.
 func writeRedirect(address string) (string, error) {
 	dir, err := os.MkdirTemp(os.Getenv("XDG_RUNTIME_DIR"), "lockfs-ui-") // mode 0700
 	if err != nil {

@@ -1,2 +1,2 @@
-// Package ui has the command that opens the page of a daemon in a browser.
+// Package ui has the command to open the page of a daemon in a browser.
 package ui

@@ -14,15 +14,15 @@ import (
 	"lockfs/cluster/loopback"
 )
 
-// door serves the page of a daemon on loopback, to the browser that has opened an address that works once. To the daemon it is the user who
-// runs it, so nobody else may come in: other users of the host reach loopback too.
+// door serves the page of a daemon on loopback to one browser, which has opened a one-time address. The
+// daemon sees this process's user, so other users of the host, with access to loopback too, must not get in.
 type door struct {
 	name   string // host name of the page
 	daemon http.Handler
 	cookie string
 
 	mu     sync.Mutex
-	secret string // empty: it was used
+	secret string // empty after its use
 }
 
 func newDoor(socket string) *door {
@@ -34,7 +34,7 @@ func newDoor(socket string) *door {
 		daemon: &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.Out.URL.Scheme, r.Out.URL.Host = "http", "lockfs"
-				r.Out.Host = r.In.Host // a form has to come from there
+				r.Out.Host = r.In.Host // forms check their origin
 				r.Out.Header.Del("Cookie")
 			},
 			Transport: &http.Transport{DialContext: dial}, FlushInterval: -1,
@@ -50,15 +50,16 @@ const (
 	doorCookie = "lockfs_door"
 )
 
-// invite returns the address that works once, for the port of a listener.
+// invite returns the one-time address for the port of a listener.
 func (d *door) invite(port int) string {
 	return "http://" + net.JoinHostPort(d.name, strconv.Itoa(port)) + doorPath + d.secret
 }
 
-// ServeHTTP is part of http.Handler. The page has a host name that no other user of the host knows, so that its cookie reaches no server of theirs.
+// ServeHTTP implements http.Handler. The page has a host name unknown to other users of the host, so its
+// cookie never reaches their servers.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if loopback.HostName(r) != d.name {
-		http.Error(w, "Open the address that lockfs ui has printed; it works once. Else start lockfs ui again.", http.StatusForbidden)
+		http.Error(w, "Open the address printed by lockfs ui. It works once; for another one, run lockfs ui again.", http.StatusForbidden)
 		return
 	}
 	if secret, is := strings.CutPrefix(r.URL.Path, doorPath); is && d.open(secret) {
@@ -69,13 +70,13 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	cookie, err := r.Cookie(doorCookie)
 	if err != nil || subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(d.cookie)) != 1 {
-		http.Error(w, "Open the address that lockfs ui has printed; it works once. Else start lockfs ui again.", http.StatusUnauthorized)
+		http.Error(w, "Open the address printed by lockfs ui. It works once; for another one, run lockfs ui again.", http.StatusUnauthorized)
 		return
 	}
 	d.daemon.ServeHTTP(w, r)
 }
 
-// open tells whether a secret is the one, and was not used.
+// open reports whether a secret is valid, and invalidates it.
 func (d *door) open(secret string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -88,7 +88,7 @@ func TestElsewhereItIsServedOnLoopbackToWhoHasTheAddress(t *testing.T) {
 		code, _ = get(browser, line)
 		require.Equal(t, http.StatusOK, code)
 		code, _ = get(stranger, line)
-		require.Equal(t, http.StatusUnauthorized, code, "it works once")
+		require.Equal(t, http.StatusUnauthorized, code, "It works once")
 		code, body := get(browser, base+"/events")
 		require.Equal(t, http.StatusOK, code)
 		require.Equal(t, fmt.Sprintf("the page at /events for %s, cookies %q", strings.TrimPrefix(base, "http://"), ""), body)

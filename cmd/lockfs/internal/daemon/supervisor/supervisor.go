@@ -1,5 +1,5 @@
-// Package supervisor tells systemd how the daemon of this process fares (sd_notify(3)): that it works, that another program takes its
-// place, that it stops, and, as long as it does what it has to, that it is alive. A process that nobody supervises tells nobody.
+// Package supervisor reports the state of the daemon to systemd (sd_notify(3)): ready, reloading, stopping,
+// and a watchdog. It does nothing without systemd.
 package supervisor
 
 import (
@@ -10,30 +10,30 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// Ready says that the daemon can be used: of a mount, that the locks are there. After [Reloading] it is to be said again.
+// Ready reports a working daemon; for a mount, the locks are available. It follows each [Reloading].
 func Ready() { tell(daemon.SdNotifyReady + "\nSTATUS=") }
 
-// Reloading says that the daemon is about to become another one in this process, or to read its settings anew.
+// Reloading reports an upgrade in this process, or a reload of its settings.
 func Reloading() { tell(daemon.SdNotifyReloading) }
 
-// Stopping says that the daemon begins to stop.
+// Stopping reports the beginning of the stop.
 func Stopping() { tell(daemon.SdNotifyStopping) }
 
-// Status says to people what the daemon is about, in a line; it is forgotten when it is ready.
+// Status sets the status line until Ready.
 func Status(line string) { tell("STATUS=" + line) }
 
-// tell has no error: systemd goes by what it does not hear.
+// tell ignores errors: systemd reacts to missing messages.
 func tell(state string) { _, _ = daemon.SdNotify(false, state) }
 
-// A Loop is one that the daemon cannot do without.
+// A Loop is a loop essential to the daemon.
 type Loop struct {
 	Name string
-	Due  func() time.Time // by when it is to begin anew
+	Due  func() time.Time // deadline of its next iteration
 }
 
-// Watch says that the daemon is alive, until ctx ends, for as long as its loops go round. Whether anybody answers them is not asked: a
-// daemon without a cluster is as good as another in its place. Once it says nothing any more systemd kills it, which prints where
-// all of it was (WatchdogSec in systemd.service(5)).
+// Watch sends watchdog messages until ctx ends, as long as all loops iterate. Their success does not matter:
+// a restart would not help a daemon without a cluster. Without messages systemd kills the daemon, which
+// prints its goroutines (WatchdogSec in systemd.service(5)).
 func Watch(ctx context.Context, logger *slog.Logger, loops ...Loop) {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || interval == 0 {
@@ -47,7 +47,7 @@ func watch(ctx context.Context, logger *slog.Logger, ticks <-chan time.Time, loo
 		if late := late(loops); late == nil {
 			tell(daemon.SdNotifyWatchdog)
 		} else {
-			logger.Error("a part of this process does not go on; unless it does, systemd starts the daemon anew",
+			logger.Error("a part of this process hangs; systemd restarts the daemon unless it continues",
 				"part", late.Name, "due", late.Due())
 		}
 		select {
@@ -58,10 +58,10 @@ func watch(ctx context.Context, logger *slog.Logger, ticks <-chan time.Time, loo
 	}
 }
 
-// patience is what a loop has besides: hosts are busy at times.
+// patience is the grace time of a loop on a busy host.
 const patience = time.Minute
 
-// late is a loop that should have gone round; nil: there is none.
+// late returns a loop after its deadline, or nil.
 func late(loops []Loop) *Loop {
 	for i := range loops {
 		if time.Since(loops[i].Due()) > patience {
