@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -131,13 +132,17 @@ func TestReadersWithOtherPermissionsFetchForThemselves(t *testing.T) {
 		c := newCluster()
 		d := directoryOf(c, nil)
 		const viewers = 20
-		fetching, most := make(chan struct{}, viewers), 0
+		fetching := make(chan struct{}, viewers)
+		var mu sync.Mutex
+		most := 0
 		c.before = func(query *storepb.Query) {
 			if query.GetListEvents() == nil {
 				return
 			}
 			fetching <- struct{}{}
+			mu.Lock()
 			most = max(most, len(fetching))
+			mu.Unlock()
 			time.Sleep(time.Second)
 			<-fetching
 		}

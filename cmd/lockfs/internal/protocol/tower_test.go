@@ -466,7 +466,7 @@ func TestTowerWrongArguments(t *testing.T) {
 	c := newTowers(t)
 	request := []string{"--request-id", "req_1", "--intent", "i", "--intent-version", "1"}
 	for problem, args := range map[string][]string{
-		"take is no command":               {"take", "a"},
+		"unknown subcommand take":          {"take", "a"},
 		"give a subcommand":                {},
 		"usage: lockfs tower acquire NAME": {"acquire"},
 		"--request-id":                     {"acquire", "a", "--intent", "i", "--intent-version", "1"},
