@@ -6,8 +6,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Await tells what has become of a request: WAITING, OK if its owner has what it asked for, else NOT_FOUND. INVALID: nobody could ask
-// for that.
+// Await returns the outcome of a request: WAITING, OK if its owner has the requested range, else NOT_FOUND.
+// INVALID: no kernel makes such a request.
 func (t *Table) Await(q *storepb.AwaitLock) storepb.Code {
 	session, seq := ids.Session(q.GetSession()), ids.Sequence(q.GetSeq())
 	if w, waiting := t.request(session, seq); waiting {
@@ -21,7 +21,8 @@ func (t *Table) Await(q *storepb.AwaitLock) storepb.Code {
 	})
 }
 
-// Waits returns the requests of a session that wait, in the order of their commands. An interrupted request does not.
+// Waits returns the waiting requests of a session, in the order of their commands. Interrupted requests do
+// not wait.
 func (t *Table) Waits(session ids.Session) (waits []*storepb.AwaitLock) {
 	for _, w := range t.requestsOfSession(session) {
 		if w.interrupted == 0 {
@@ -31,8 +32,8 @@ func (t *Table) Waits(session ids.Session) (waits []*storepb.AwaitLock) {
 	return waits
 }
 
-// Interrupt is a signal for somebody who waits. It answers WAITING, and then the request keeps its place for a moment. One that has
-// become a lock stays one: then the answer is that of Await.
+// Interrupt records a signal to a waiting caller. It returns WAITING, and the request keeps its place for a
+// moment. A request that became a lock stays a lock; then the result is that of Await.
 func (t *Table) Interrupt(session ids.Session, op *storepb.InterruptLock) storepb.Code {
 	seq := ids.Sequence(op.GetSeq())
 	w, waiting := t.request(session, seq)
@@ -45,12 +46,12 @@ func (t *Table) Interrupt(session ids.Session, op *storepb.InterruptLock) storep
 	changed := *w
 	changed.interrupted = t.now
 	t.putWaiter(&changed)
-	t.serve() // those who waited for it need not now
+	t.serve() // requests behind it may be free
 	return storepb.Code_WAITING
 }
 
-// whetherHeld answers OK if an owner has what a command of it asked for, else NOT_FOUND. It may have got it
-// by another command since: its threads may all ask for the same.
+// whetherHeld returns OK if an owner has the range of one of its commands, else NOT_FOUND. Another command
+// may have granted it since: threads of a process may all request the same.
 func (t *Table) whetherHeld(session ids.Session, seq ids.Sequence, op *storepb.TakeLock) storepb.Code {
 	want, valid := Want(session, seq, budget.User{}, op)
 	if !valid {

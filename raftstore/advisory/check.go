@@ -5,8 +5,8 @@ import (
 	"maps"
 )
 
-// Check tells what is wrong with a table: indexes that disagree, an owner that has a byte twice, locks that exclude each other. It takes
-// time in the square of the number of locks, and is there for tests of those who use a table.
+// Check returns an error for indexes that disagree, an owner with two locks of a byte, or locks that exclude
+// each other. It takes quadratic time in the locks, and is for tests.
 func (t *Table) Check() error {
 	all := t.held.Items()
 	for i, a := range all {
@@ -25,7 +25,6 @@ func (t *Table) Check() error {
 	return t.checkService()
 }
 
-// checkService returns an error about the reasons for which requests wait.
 func (t *Table) checkService() error {
 	if t.service.candidates.Len() != 0 || len(t.service.freed) != 0 {
 		return fmt.Errorf("%d candidates and %d released locks were not looked at", t.service.candidates.Len(), len(t.service.freed))
@@ -173,7 +172,6 @@ func (t *intervals) has(i interval) bool {
 	return t.interval == i
 }
 
-// check returns an error about the order of a tree, its balance or its summaries.
 func (t *intervals) check() error {
 	if t == nil {
 		return nil

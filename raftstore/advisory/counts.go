@@ -18,7 +18,8 @@ func (f FileUser) Compare(other FileUser) int {
 	return cmp.Or(cmp.Compare(f.Ino, other.Ino), cmp.Compare(f.UID, other.UID))
 }
 
-// counts is how many locks and requests there are. Users and hosts have no share in the locks that their owners have lost, which go soon.
+// counts are the numbers of locks and requests. Lost locks, which expire soon, do not count for users and
+// hosts.
 type counts struct {
 	sessions budget.Counts[ids.Session]
 	users    budget.Counts[budget.User]

@@ -2,14 +2,13 @@ package advisory
 
 import "lockfs/raftstore/storepb"
 
-// deadlockSteps is how many locks and requests a search for a deadlock looks at. A circle that is not found within them is not
-// refused: its requests wait until one is interrupted, as with Linux, whose search ends after ten owners.
+// deadlockSteps bounds the locks and requests in a search for a deadlock. An undetected circle waits until a
+// request is interrupted, as with Linux, which searches ten owners.
 const deadlockSteps = 2048
 
-// isDeadlock reports whether a request that is in the queue waits for its own owner, through others that wait.
-// Only processes count, all the way: an open file description that waits in one thread may be unlocked by
-// another. So may a process with several requests, which has several threads. What was interrupted does not
-// wait.
+// isDeadlock reports whether a queued request waits for its own owner, through other waiters. Only processes
+// count, all the way: another thread may unlock an open file description. A process with several requests has
+// several threads, so it does not count either. Interrupted requests do not wait.
 func (t *Table) isDeadlock(request *waiter) bool {
 	if request.kind != storepb.LockKind_RECORD || t.onlyRequest(ownerOf(&request.lock)) != request {
 		return false
@@ -34,7 +33,7 @@ func (t *Table) isDeadlock(request *waiter) bool {
 	return search.seen[ownerOf(&request.lock)]
 }
 
-// onlyRequest returns the request of an owner that is surely a process and surely waits.
+// onlyRequest returns the request of an owner, if this is certainly a waiting process.
 func (t *Table) onlyRequest(owner lockOwner) (only *waiter) {
 	several := false
 	t.byOwner.Ascend(&waiter{lock: lock{session: owner.session, owner: owner.owner}}, func(w *waiter) bool {
@@ -53,7 +52,7 @@ func (t *Table) onlyRequest(owner lockOwner) (only *waiter) {
 	return only
 }
 
-// mayBeWaitedFor is false if surely no request waits for a record lock of an owner, in any file.
+// mayBeWaitedFor returns false if certainly no request waits for a record lock of an owner, in any file.
 func (t *Table) mayBeWaitedFor(owner lockOwner) bool {
 	from := &lock{session: owner.session, owner: owner.owner, kind: storepb.LockKind_RECORD}
 	for steps := waitedForSteps; steps > 0; steps-- {
@@ -70,7 +69,7 @@ func (t *Table) mayBeWaitedFor(owner lockOwner) bool {
 		case own.kind == storepb.LockKind_RECORD && own.until == 0 && t.isWaitedForWithin(own, &steps):
 			return true
 		case own.kind == storepb.LockKind_RECORD:
-			from.ino = own.ino + 1 // the other locks of this file were looked at
+			from.ino = own.ino + 1 // the other locks of this file were checked
 		default:
 			from.ino = own.ino
 		}
@@ -78,12 +77,12 @@ func (t *Table) mayBeWaitedFor(owner lockOwner) bool {
 	return true
 }
 
-// deadlockSearch sees every lock and request once, so that a long queue costs no more than its length.
+// deadlockSearch visits every lock and request once, so a search takes at most the length of the queue.
 type deadlockSearch struct {
 	table  *Table
 	seen   map[lockOwner]bool
-	unseen map[file]index // requests that were not looked at yet
-	left   int            // how many steps
+	unseen map[file]index // unvisited requests
+	left   int            // remaining steps
 }
 
 func (s *deadlockSearch) file(f file) index {
@@ -95,7 +94,8 @@ func (s *deadlockSearch) file(f file) index {
 	return in
 }
 
-// waitsFor lists the owners of the locks and of the earlier requests that a request has to wait for, without those that came up before.
+// waitsFor returns the owners of the locks and earlier requests for which a request waits, without visited
+// ones.
 func (s *deadlockSearch) waitsFor(w *waiter) (owners []lockOwner) {
 	f := fileOf(&w.lock)
 	in := s.file(f)
@@ -111,7 +111,6 @@ func (s *deadlockSearch) waitsFor(w *waiter) (owners []lockOwner) {
 	return owners
 }
 
-// take moves the owners of conflicting locks from a tree to a list.
 func (s *deadlockSearch) take(from *intervals, c *conflict, owners *[]lockOwner) (rest *intervals) {
 	rest = from
 	from.each(c, func(i *interval) bool {
@@ -127,7 +126,7 @@ func (s *deadlockSearch) take(from *intervals, c *conflict, owners *[]lockOwner)
 	return rest
 }
 
-// notStuck is for a request of an owner with locks that others wait for.
+// notStuck is for a request of an owner for whose locks other requests wait.
 func (s *deadlockSearch) notStuck(w *waiter) (owners []lockOwner) {
 	s.table.queue(fileOf(&w.lock), func(earlier *waiter) bool {
 		s.left--

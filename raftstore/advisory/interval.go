@@ -7,17 +7,17 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// interval is a lock that is held, or a request that waits for one, in an intervals tree.
+// interval is a held lock, or a waiting request, in an intervals tree.
 type interval struct {
 	*lock
 	request *waiter // nil: the lock is held
 }
 
-// intervals is an interval tree of the locks or of the requests of one file: a balanced tree (AVL) by start, in which each node knows how far
-// the ranges below it reach. No B-tree or interval tree on pkg.go.dev can leave out one owner and one type of lock from a search without a
-// visit of each, so this one is lockfs's own.
+// intervals is an interval tree of the locks or of the requests of one file. It is an AVL tree by start, and
+// each node knows how far the ranges below it reach. No tree on pkg.go.dev can exclude one owner and one type
+// of lock from a search without a visit of each.
 //
-// A tree is never modified: put and remove return another one that shares most nodes. The zero value, nil, is the empty tree.
+// A tree is never modified: put and remove return another one that shares most nodes. The nil tree is empty.
 type intervals struct {
 	interval
 	left, right *intervals
@@ -25,7 +25,7 @@ type intervals struct {
 	below       summary // of this node and all below it
 }
 
-// summary lets a search leave out many intervals at once.
+// summary lets a search skip many intervals at once.
 type summary struct {
 	any, exclusive reach
 	first, last    ids.Index // position of the earliest and of the latest request
@@ -33,9 +33,9 @@ type summary struct {
 	count          int       // without interrupted requests
 }
 
-// reach is how far the ranges of some intervals reach: that of one owner, and that of all other owners.
+// reach is how far the ranges of some intervals reach, for one owner and for all other owners.
 type reach struct {
-	past  [2]uint64 // the first byte behind the ranges; 0: there is none
+	past  [2]uint64 // first byte behind the ranges; 0: none
 	owner [2]lockOwner
 }
 
@@ -65,7 +65,7 @@ func (r *reach) without(owner lockOwner) uint64 {
 	return r.past[0]
 }
 
-// holds reports whether an interval keeps others from being granted. An interrupted request does not.
+// holds reports whether an interval excludes others. An interrupted request does not.
 func (i *interval) holds() bool { return i.request == nil || i.request.interrupted == 0 }
 
 func (i *interval) position() ids.Index {
@@ -95,7 +95,7 @@ func (s *summary) add(other *summary) {
 	s.count += other.count
 }
 
-// compare is the order of a tree: by start. The rest tells apart intervals that begin at one byte.
+// compare is the order of a tree: by start, and then by the rest.
 func compare(a, b *interval) int {
 	return cmp.Or(
 		cmp.Compare(a.start, b.start), cmp.Compare(a.position(), b.position()), cmp.Compare(a.session, b.session),
@@ -120,7 +120,7 @@ func join(left *intervals, at interval, right *intervals) *intervals {
 	return t
 }
 
-// balance is join for sides with depths that may differ by two.
+// balance joins sides with depths that may differ by two.
 func balance(left *intervals, at interval, right *intervals) *intervals {
 	switch {
 	case left.depth() > right.depth()+1:
@@ -137,7 +137,6 @@ func balance(left *intervals, at interval, right *intervals) *intervals {
 	return join(left, at, right)
 }
 
-// put returns the tree with an interval, in the place of one that is equal in the tree's order.
 func (t *intervals) put(i interval) *intervals {
 	if t == nil {
 		return join(nil, i, nil)
@@ -151,7 +150,6 @@ func (t *intervals) put(i interval) *intervals {
 	return join(t.left, i, t.right)
 }
 
-// remove returns the tree without an interval.
 func (t *intervals) remove(i interval) *intervals {
 	if t == nil {
 		return nil
@@ -168,7 +166,6 @@ func (t *intervals) remove(i interval) *intervals {
 	return balance(t.left, least, rest)
 }
 
-// split returns the first interval of a tree, and the others.
 func (t *intervals) split() (least interval, rest *intervals) {
 	if t.left == nil {
 		return t.interval, t.right
@@ -177,13 +174,13 @@ func (t *intervals) split() (least interval, rest *intervals) {
 	return least, balance(rest, t.interval, t.right)
 }
 
-// conflict is a search for the intervals that exclude a lock: those that overlap its range, are of another owner and, if it is shared, are
-// exclusive.
+// conflict is a search for the intervals that exclude a lock. They overlap its range and are of another
+// owner. If the lock is shared, they are exclusive.
 type conflict struct {
 	start, end uint64
 	exclusive  bool
 	owner      lockOwner
-	before     ids.Index // of requests, only those with a lower position
+	before     ids.Index // only requests with a lower position
 }
 
 func conflictWith(a *lock) *conflict {
@@ -195,7 +192,7 @@ func (c *conflict) has(i *interval) bool {
 		(ownerOf(i.lock) != c.owner || c.owner == nobody)
 }
 
-// mayBeIn is false if a tree has nothing that the search is for.
+// mayBeIn returns false if a tree certainly contains no conflict.
 func (c *conflict) mayBeIn(t *intervals) bool {
 	if t == nil || t.below.first >= c.before {
 		return false
@@ -207,8 +204,8 @@ func (c *conflict) mayBeIn(t *intervals) bool {
 	return ranges.without(c.owner) > c.start
 }
 
-// leftmost returns the first interval, in the order of the tree, that excludes a lock. Without a limit to positions it takes logarithmic
-// time: of the intervals that begin before the range ends, the summary knows whether one reaches into it.
+// leftmost returns the first interval, in the order of the tree, that excludes a lock. Without a limit of
+// positions it takes logarithmic time: the summary tells whether an interval reaches into the range.
 func (t *intervals) leftmost(c *conflict) *interval {
 	if !c.mayBeIn(t) {
 		return nil
@@ -225,7 +222,7 @@ func (t *intervals) leftmost(c *conflict) *interval {
 	return t.right.leftmost(c)
 }
 
-// each visits all that exclude a lock, in the order of the tree, until visit returns false.
+// each visits all intervals that exclude a lock, in the order of the tree, until visit returns false.
 func (t *intervals) each(c *conflict, visit func(*interval) bool) bool {
 	if !c.mayBeIn(t) {
 		return true
@@ -239,10 +236,11 @@ func (t *intervals) each(c *conflict, visit func(*interval) bool) bool {
 	return (!c.has(&t.interval) || visit(&t.interval)) && t.right.each(c, visit)
 }
 
-// latestSteps is how many nodes latest visits beyond those that it needs to find any request.
+// latestSteps is how many nodes latest visits beyond those needed to find any request.
 const latestSteps = 64
 
-// latest returns a request that excludes a lock, with a high position: the highest one, unless that takes many steps to find.
+// latest returns a request that excludes a lock, with a high position: the highest, unless finding it takes
+// many steps.
 func (t *intervals) latest(c *conflict) *interval {
 	search := latestSearch{conflict: c}
 	search.in(t)
@@ -275,7 +273,7 @@ func (s *latestSearch) in(t *intervals) {
 	s.in(second)
 }
 
-// covering returns how far those intervals reach that begin at a byte or before it.
+// covering returns how far the intervals reach from a byte or before.
 func (t *intervals) covering(at uint64, exclusiveOnly bool) (r reach) {
 	add := func(s *summary) {
 		if exclusiveOnly {
@@ -302,7 +300,6 @@ func (t *intervals) covering(at uint64, exclusiveOnly bool) (r reach) {
 // isSince reports whether a lock or request came at a time or later.
 func (t *intervals) isSince(at int64) bool { return t != nil && t.below.since >= at }
 
-// count is how many there are, without interrupted requests.
 func (t *intervals) count() int {
 	if t == nil {
 		return 0

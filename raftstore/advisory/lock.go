@@ -8,13 +8,13 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// lastByte is the end of a lock that reaches to the end of a file, whatever its size (OFFSET_MAX).
+// lastByte is the end of a lock up to the end of a file, whatever its size (OFFSET_MAX).
 const lastByte = math.MaxInt64
 
-// kinds are those of locks that do not know of each other.
+// kinds are the independent kinds of locks.
 var kinds = []storepb.LockKind{storepb.LockKind_FLOCK, storepb.LockKind_RECORD}
 
-// lock is a lock of flock(2) or fcntl(2) that is held. It is never modified once it is in a tree.
+// lock is a held lock of flock(2) or fcntl(2). It is never modified once it is in a tree.
 type lock struct {
 	ino        ids.Inode
 	kind       storepb.LockKind
@@ -24,9 +24,9 @@ type lock struct {
 	exclusive  bool
 	pid        uint32
 	since      int64
-	seq        ids.Sequence // of the command in the session that it comes from
-	user       budget.User  // that it counts for
-	until      int64        // its owner has lost it: it stays until then; 0: it is held
+	seq        ids.Sequence // of the requesting command in the session
+	user       budget.User  // the payer
+	until      int64        // its owner lost it, and it stays until then; 0: it is held
 }
 
 func lessLock(a, b *lock) bool {
@@ -40,7 +40,7 @@ func lessLock(a, b *lock) bool {
 	case a.owner != b.owner:
 		return a.owner < b.owner
 	case a.until != b.until:
-		return a.until < b.until // a successor may give its owners the same numbers
+		return a.until < b.until // a new process of the session may use the same owner numbers
 	case a.start != b.start:
 		return a.start < b.start
 	}
@@ -54,7 +54,7 @@ func lessDelayed(a, b *lock) bool {
 	return lessLock(a, b)
 }
 
-// Wanted is what a command asks for.
+// Wanted is a parsed request.
 type Wanted struct {
 	lock
 	unlock    bool
@@ -62,7 +62,8 @@ type Wanted struct {
 	byProcess bool // the owner is a process, not an open file description
 }
 
-// Want reads the lock that a command of a session asks for, on behalf of a user. ok is false for a lock that no kernel asks for.
+// Want parses the request of a session's command, on behalf of a user. ok is false for a lock unknown to
+// kernels.
 func Want(session ids.Session, seq ids.Sequence, by budget.User, op *storepb.TakeLock) (want *Wanted, ok bool) {
 	want = &Wanted{unlock: op.GetType() == storepb.LockType_UNLOCK, wait: op.GetWait(), byProcess: op.GetByProcess()}
 	want.lock = lock{
@@ -87,7 +88,7 @@ type lockOwner struct {
 	owner   ids.Owner
 }
 
-// nobody is the owner of a lock that was lost and stays for the lock delay: no request is of the same owner.
+// Owner of lost locks during the lock delay: it differs from the owner of every request.
 var nobody lockOwner
 
 func ownerOf(a *lock) lockOwner {
@@ -97,7 +98,7 @@ func ownerOf(a *lock) lockOwner {
 	return lockOwner{a.session, a.owner}
 }
 
-// file is the locks of one kind of an inode. Those of another kind do not count for them.
+// file identifies the locks of one kind of an inode. Kinds are independent.
 type file struct {
 	ino  ids.Inode
 	kind storepb.LockKind
@@ -105,7 +106,6 @@ type file struct {
 
 func fileOf(a *lock) file { return file{a.ino, a.kind} }
 
-// lessBySession orders by session, owner and file.
 func lessBySession(a, b *lock) bool {
 	if a.session != b.session {
 		return a.session < b.session
@@ -124,12 +124,10 @@ func (a *lock) overlaps(b *lock) bool {
 	return a.ino == b.ino && a.kind == b.kind && a.start <= b.end && b.start <= a.end
 }
 
-// excludes tells whether two locks cannot both be held.
 func (a *lock) excludes(b *lock) bool {
 	return a.overlaps(b) && (a.exclusive || b.exclusive) && !a.sameOwner(b)
 }
 
-// without answers what is left of a lock beside a range.
 func (a *lock) without(cut *lock) []*lock {
 	if !a.overlaps(cut) {
 		return []*lock{a}

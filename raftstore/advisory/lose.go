@@ -5,7 +5,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Drop is a close(2): what owners have and want of a file goes. For so long (nanoseconds) nobody else gets the locks.
+// Drop is a close(2): owners lose their locks and requests of a file. The locks stay reserved for the delay
+// (nanoseconds).
 func (t *Table) Drop(session ids.Session, op *storepb.DropLocks, delay int64) {
 	ino := ids.Inode(op.GetIno())
 	for _, owner := range op.GetOwners() {
@@ -20,7 +21,7 @@ func (t *Table) Drop(session ids.Session, op *storepb.DropLocks, delay int64) {
 	t.serve()
 }
 
-// DropAll ends what a session has and wants. For so long (nanoseconds) nobody else gets the locks.
+// DropAll ends the locks and requests of a session. The locks stay reserved for the delay (nanoseconds).
 func (t *Table) DropAll(session ids.Session, delay int64) {
 	if !t.Has(session) {
 		return
@@ -41,7 +42,6 @@ func (t *Table) DropAll(session ids.Session, delay int64) {
 	t.serve()
 }
 
-// takeFrom takes a lock from its owner.
 func (t *Table) takeFrom(a *lock, delay int64) {
 	t.deleteLock(a)
 	if delay > 0 {
@@ -51,7 +51,7 @@ func (t *Table) takeFrom(a *lock, delay int64) {
 	}
 }
 
-// Cancel ends the request that a command of a session made, if it is still one.
+// Cancel removes the request of a session's command, if it still waits.
 func (t *Table) Cancel(session ids.Session, seq ids.Sequence) {
 	if request, waiting := t.request(session, seq); waiting {
 		t.deleteWaiter(request)
@@ -59,7 +59,7 @@ func (t *Table) Cancel(session ids.Session, seq ids.Sequence) {
 	}
 }
 
-// Expire ends what is over: locks that their owners have lost go, and requests that were interrupted and did not come again.
+// Expire removes lost locks after their delay, and interrupted requests that were not repeated in time.
 func (t *Table) Expire() {
 	for {
 		a, found := t.delayed.Min()

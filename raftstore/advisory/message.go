@@ -6,8 +6,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// List answers the locks and requests of a file, or of all (0), as far as they are wanted, and so many at most. Locks come first,
-// requests in the order in which they are served. Their hosts, which a table does not know, are empty.
+// List returns at most this many wanted locks and requests of a file, or of all files (0). Locks come first,
+// then requests in the order of service. Hosts, which a table does not know, are empty.
 func (t *Table) List(ino ids.Inode, most int, wanted func(ids.Inode) bool) (messages []*storepb.AdvisoryLock) {
 	t.held.Ascend(&lock{ino: ino}, func(a *lock) bool {
 		if ino != 0 && a.ino != ino {
@@ -30,7 +30,8 @@ func (t *Table) List(ino ids.Inode, most int, wanted func(ids.Inode) bool) (mess
 	return messages
 }
 
-// Each visits all locks and then all requests, in an order that the table alone determines, until visit answers false.
+// Each visits all locks and then all requests, in an order that depends on the table alone, until visit
+// returns false.
 func (t *Table) Each(visit func(*storepb.AdvisoryLock) bool) {
 	going := true
 	t.held.Scan(func(a *lock) bool {
@@ -42,7 +43,7 @@ func (t *Table) Each(visit func(*storepb.AdvisoryLock) bool) {
 	}
 }
 
-// Restore puts a message of Each into its place. host is that of the session.
+// Restore adds a message of Each. host is that of the session.
 func (t *Table) Restore(m *storepb.AdvisoryLock, host string) {
 	if m.GetPosition() == 0 {
 		t.putLock(lockFrom(m, host))
@@ -58,12 +59,12 @@ func (t *Table) Restore(m *storepb.AdvisoryLock, host string) {
 	}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (a *lock) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_AdvisoryLock{AdvisoryLock: a.message()}}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (w *waiter) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_AdvisoryLock{AdvisoryLock: w.message()}}
 }

@@ -6,29 +6,29 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// service finds the requests that a change lets become locks, without a look at the others.
+// service finds the requests a change allows to become locks, without visiting the others.
 //
-// Each request that waits is parked at one reason why it cannot be granted: a byte of its range that a lock excludes it from, or an earlier
-// request that goes first. When locks go, only the requests that are parked at their bytes are candidates, and of these none where another
-// lock still covers the byte. When a request goes, only those that are parked behind it are. A candidate is granted, or parked at another
-// reason.
+// Each waiting request is parked at one reason to wait: a byte of its range under a conflicting lock, or an
+// earlier request that goes first. When locks end, only requests parked at their bytes are candidates, and
+// none where another lock still covers the byte. When a request ends, only those parked behind it are
+// candidates. A candidate is granted, or parked at another reason.
 //
-// A restored table parks its requests anew. So reasons may differ between servers; the requests that are granted do not.
+// A restored table parks its requests again. So reasons may differ between servers; granted requests do not.
 type service struct {
-	freed      []*lock                // locks that were released since candidates were looked for
-	candidates *btree.BTreeG[*waiter] // by file and position: nothing may be in the way of these
+	freed      []*lock                // locks released since the last search for candidates
+	candidates *btree.BTreeG[*waiter] // by file and position: nothing may be in their way
 	parked     map[*waiter]*parking   // never ranged over
 	atByte     *btree.BTreeG[*parking]
 	ofOwner    *btree.BTreeG[*parking] // the same, by owner
 	behind     *btree.BTreeG[*parking]
 	ofHolders  *btree.BTreeG[*parking] // those behind a request of an owner with locks; see putAmid
-	ofOthers   *btree.BTreeG[*parking] // those behind a request of an owner that had no locks then, by owner; see ownerHasMore
+	ofOthers   *btree.BTreeG[*parking] // those parked while their owner had no locks; see ownerHasMore
 }
 
-// parking is a request and the reason why it has to wait.
+// parking is a request and its reason to wait.
 type parking struct {
 	request  *waiter
-	byte     uint64    // where a lock is in the way
+	byte     uint64    // at which a lock is in the way
 	behind   ids.Index // position of the earlier request; 0: it waits for a lock
 	ofHolder bool
 }
@@ -43,7 +43,8 @@ func newService() service {
 	}
 }
 
-// lessAtByte orders by file, type and byte. Where a lock that is left is shared, only exclusive requests go on waiting.
+// lessAtByte orders by file, type and byte. Under a remaining shared lock, only exclusive requests keep
+// waiting.
 func lessAtByte(a, b *parking) bool {
 	switch {
 	case fileOf(&a.request.lock) != fileOf(&b.request.lock):
@@ -56,7 +57,6 @@ func lessAtByte(a, b *parking) bool {
 	return a.request.position < b.request.position
 }
 
-// lessOfOwner orders by file, owner, type and byte.
 func lessOfOwner(a, b *parking) bool {
 	switch one, another := ownerOf(&a.request.lock), ownerOf(&b.request.lock); {
 	case fileOf(&a.request.lock) != fileOf(&b.request.lock):
@@ -96,7 +96,7 @@ func (s *service) park(p *parking) {
 	}
 }
 
-// wakeOwner makes candidates of the requests of one owner and type that are parked at some bytes, from one on and before another one.
+// wakeOwner makes candidates of the parked requests of one owner and type, from one byte to before another.
 func (s *service) wakeOwner(from *parking, before uint64) {
 	var own []*waiter
 	s.ofOwner.Ascend(from, func(p *parking) bool {
@@ -125,7 +125,7 @@ func (s *service) unpark(w *waiter) {
 	s.ofOthers.Delete(p)
 }
 
-// forget is for a request that goes: those behind it may go on.
+// forget removes a request: those behind it become candidates.
 func (s *service) forget(w *waiter) {
 	s.candidates.Delete(w)
 	s.unpark(w)

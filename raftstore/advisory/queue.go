@@ -6,12 +6,10 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// request answers what waits for a command of a session.
 func (t *Table) request(session ids.Session, seq ids.Sequence) (*waiter, bool) {
 	return t.requests.Get(&waiter{lock: lock{session: session, seq: seq}})
 }
 
-// requestsOf lists the requests of an owner for a file, by arrival.
 func (t *Table) requestsOf(owner *lock) []*waiter {
 	var own []*waiter
 	t.byOwner.Ascend(&waiter{lock: lock{session: owner.session, owner: owner.owner, ino: owner.ino, kind: owner.kind}}, func(w *waiter) bool {
@@ -24,7 +22,7 @@ func (t *Table) requestsOf(owner *lock) []*waiter {
 	return own
 }
 
-// interruptedRequest answers the request that a call which is made again has in the queue.
+// interruptedRequest returns the queued request of a repeated call.
 func (t *Table) interruptedRequest(want *lock) (again *waiter) {
 	t.resumable.Ascend(&waiter{lock: *want}, func(w *waiter) bool {
 		if w.sameOwner(want) && fileOf(&w.lock) == fileOf(want) && w.start == want.start && w.end == want.end && w.exclusive == want.exclusive {
@@ -35,7 +33,6 @@ func (t *Table) interruptedRequest(want *lock) (again *waiter) {
 	return again
 }
 
-// requestsOfSession lists what a session waits for, in the order of its commands.
 func (t *Table) requestsOfSession(session ids.Session) []*waiter {
 	var own []*waiter
 	t.requests.Ascend(&waiter{lock: lock{session: session}}, func(w *waiter) bool {
@@ -47,8 +44,8 @@ func (t *Table) requestsOfSession(session ids.Session) []*waiter {
 	return own
 }
 
-// queuedAgainst returns an earlier request that a later one has to let pass: it was not interrupted, both cannot be held, and it is not
-// stuck behind locks of the later one's owner.
+// queuedAgainst returns an earlier request that goes before a later one: it is not interrupted, both cannot
+// be held, and it is not stuck behind locks of the later one's owner.
 func (t *Table) queuedAgainst(later *waiter) (inTheWay *waiter) {
 	search := conflictWith(&later.lock)
 	search.before = later.position
@@ -71,14 +68,14 @@ func (t *Table) queuedAgainst(later *waiter) (inTheWay *waiter) {
 // waitedForSteps bounds mayBeWaitedFor and mayBeWaitedForIn.
 const waitedForSteps = 64
 
-// mayBeWaitedForIn is false if surely no lock of an owner is in the way of a request of another one in the same file.
+// mayBeWaitedForIn returns false if certainly no request in the file waits for a lock of an owner.
 func (t *Table) mayBeWaitedForIn(owner *lock) bool {
 	steps := waitedForSteps
 	return t.isWaitedForWithin(owner, &steps)
 }
 
-// isWaitedForWithin looks in turn for the next lock of an owner and the next request of another one that may overlap, and counts steps down. It
-// returns true too if they do not suffice.
+// isWaitedForWithin looks in turn for the next lock of an owner and the next overlapping request of another,
+// and counts steps down. It also returns true if the steps do not suffice.
 func (t *Table) isWaitedForWithin(owner *lock, steps *int) bool {
 	queue := t.files[fileOf(owner)].queue
 	for at := uint64(0); at <= lastByte && *steps > 0; *steps-- {
@@ -99,11 +96,12 @@ func (t *Table) isWaitedForWithin(owner *lock, steps *int) bool {
 	return *steps <= 0
 }
 
-// passedRequests is how many earlier requests one is compared with at most, if other requests wait for what its owner holds.
+// passedRequests is the most earlier requests with which one is compared, if other requests wait for its
+// owner's locks.
 const passedRequests = 1024
 
-// passes reports whether more requests are before another one than that is compared with. Then it waits for locks only, and goes before those
-// requests: to wait for one of them might be to wait for itself.
+// passes reports whether more requests than passedRequests are before another one. Then it waits for locks
+// only and goes before those requests: waiting for one of them might be waiting for itself.
 func (t *Table) passes(later *waiter) bool {
 	before := 0
 	t.queue(fileOf(&later.lock), func(w *waiter) bool {
@@ -115,8 +113,9 @@ func (t *Table) passes(later *waiter) bool {
 	return before > passedRequests
 }
 
-// eachNotStuck visits the earlier requests of others that wait neither for what a request's owner holds nor
-// for one that does. To wait for those would be to wait for oneself. It visits none if the request passes them all.
+// eachNotStuck visits the earlier requests of other owners that do not wait, directly or indirectly, for
+// locks of a request's owner. Waiting for those would be waiting for itself. It visits none if the request
+// passes them all.
 func (t *Table) eachNotStuck(later *waiter, visit func(*waiter) bool) {
 	if t.passes(later) {
 		return
@@ -131,7 +130,7 @@ func (t *Table) eachNotStuck(later *waiter, visit func(*waiter) bool) {
 			return true
 		}
 		if stuck.leftmost(conflictWith(&w.lock)) != nil || own.excludes(&w.lock) {
-			if stuck.covering(w.start, true).past[1] <= w.end { // else all that it excludes is stuck already, for every owner
+			if stuck.covering(w.start, true).past[1] <= w.end { // else all it excludes is stuck, for every owner
 				stuck = stuck.put(interval{&w.lock, w})
 			}
 			return true

@@ -1,6 +1,6 @@
 package advisory
 
-// setRange makes a range an owner's, or nobody's. Pieces of one type that touch become one.
+// setRange gives a range to an owner, or releases it. Adjacent pieces of one type are joined.
 func (t *Table) setRange(want *lock, held bool) {
 	for _, a := range t.ownedIn(want) {
 		t.deleteLock(a)
@@ -19,7 +19,7 @@ func (t *Table) setRange(want *lock, held bool) {
 	t.putLock(&whole)
 }
 
-// toJoin answers a lock that touches another one of its owner and type.
+// toJoin returns an adjacent lock of the same owner and type.
 func (t *Table) toJoin(a *lock) *lock {
 	if before := t.ownedBefore(a); before != nil && before.end+1 == a.start && before.exclusive == a.exclusive {
 		return before
@@ -35,14 +35,12 @@ func (t *Table) toJoin(a *lock) *lock {
 	return nil
 }
 
-// ownedBy lists what an owner holds of a file, in order.
 func (t *Table) ownedBy(owner *lock) []*lock {
 	whole := *owner
 	whole.start, whole.end = 0, lastByte
 	return t.ownedIn(&whole)
 }
 
-// ownedIn lists what an owner holds of a range, in order.
 func (t *Table) ownedIn(want *lock) []*lock {
 	var own []*lock
 	if before := t.ownedBefore(want); before != nil && before.end >= want.start {
@@ -59,7 +57,7 @@ func (t *Table) ownedIn(want *lock) []*lock {
 	return own
 }
 
-// ownedBefore answers the last lock of an owner that begins before a range.
+// ownedBefore returns the last lock of an owner that begins before a range.
 func (t *Table) ownedBefore(want *lock) (before *lock) {
 	from := &lock{ino: want.ino, kind: want.kind, session: want.session, owner: want.owner, start: want.start}
 	t.held.Descend(from, func(a *lock) bool {
@@ -71,7 +69,7 @@ func (t *Table) ownedBefore(want *lock) (before *lock) {
 	return before
 }
 
-// nextOwned returns the first lock of an owner that ends at a byte or behind it.
+// nextOwned returns the first lock of an owner that ends at or behind a byte.
 func (t *Table) nextOwned(owner *lock, at uint64) (next *lock) {
 	from := *owner
 	from.start, from.end, from.until, from.seq = at, at, 0, 0
@@ -87,13 +85,13 @@ func (t *Table) nextOwned(owner *lock, at uint64) (next *lock) {
 	return next
 }
 
-// splits tells whether a range is amid a lock of its owner.
+// splits reports whether a range is amid a lock of its owner.
 func (t *Table) splits(want *lock) bool {
 	own := t.nextOwned(want, want.start)
 	return own != nil && own.start < want.start && own.end > want.end
 }
 
-// holds reports whether an owner has a range, with at least the type that it asks for.
+// holds reports whether an owner has a range, with at least the requested type.
 func (t *Table) holds(want *lock) bool {
 	for at := want.start; ; {
 		own := t.nextOwned(want, at)
@@ -107,7 +105,7 @@ func (t *Table) holds(want *lock) bool {
 	}
 }
 
-// heldAgainst returns a lock that is in the way of another one: that which begins first.
+// heldAgainst returns the conflicting lock that begins first.
 func (t *Table) heldAgainst(want *lock) *lock {
 	if found := t.files[fileOf(want)].held.leftmost(conflictWith(want)); found != nil {
 		return found.lock
@@ -115,5 +113,5 @@ func (t *Table) heldAgainst(want *lock) *lock {
 	return nil
 }
 
-// Splits reports whether a command releases the middle of a lock, so that its owner has one more.
+// Splits reports whether a command releases the middle of a lock, so its owner has one more.
 func (t *Table) Splits(want *Wanted) bool { return want.unlock && t.splits(&want.lock) }

@@ -1,7 +1,8 @@
 package advisory
 
-// ownerHasMore looks at an owner's requests again after it got a lock: an earlier request that waits for this lock does not go before them. If
-// no request waits for it, only those are looked at that were parked when the owner had no lock: another reason does for these (sameBefore).
+// ownerHasMore checks an owner's requests again after it got a lock: earlier requests that wait for this lock
+// no longer go first. If no request waits for it, only those matter that were parked while the owner had no
+// lock (sameBefore).
 func (t *Table) ownerHasMore(a *lock) {
 	if a.until != 0 {
 		return
@@ -25,8 +26,8 @@ func (t *Table) ownerHasMore(a *lock) {
 	}
 }
 
-// putAmid puts a request into the queue before later ones. Requests behind it may now be stuck behind locks that an owner of still later ones
-// holds, so those have to be looked at again.
+// putAmid adds a request to the queue before later ones. Requests behind it may now be stuck behind locks of
+// later owners, so they are checked again.
 func (t *Table) putAmid(w *waiter) {
 	t.putWaiter(w)
 	t.service.ofHolders.Ascend(&parking{request: w}, func(p *parking) bool {
@@ -38,7 +39,7 @@ func (t *Table) putAmid(w *waiter) {
 	})
 }
 
-// serve makes locks of the requests that can be, the earliest first.
+// serve grants all possible requests, the earliest first.
 func (t *Table) serve() {
 	for {
 		for _, a := range t.service.freed {
@@ -64,14 +65,13 @@ func (t *Table) grant(w *waiter) {
 	t.setRange(&granted, true)
 }
 
-// reasonToWait returns why a request cannot be granted; nil: it can be.
 func (t *Table) reasonToWait(w *waiter) *parking {
 	isHolder := t.nextOwned(&w.lock, 0) != nil
 	if isHolder && t.holds(&w.lock) {
 		return nil // the request in the way waits for this owner
 	}
-	// A request that is parked behind the one before it costs nothing until that one is granted. If others wait for what its owner
-	// holds, it takes long to find one that goes first, so locks are looked at before.
+	// A request parked behind its predecessor costs nothing until that is granted. If others wait for its
+	// owner's locks, finding a request that goes first takes long, so locks come first.
 	locksFirst := isHolder && t.mayBeWaitedForIn(&w.lock)
 	if !locksFirst {
 		if earlier := t.earlier(w, isHolder); earlier != nil {
@@ -89,7 +89,7 @@ func (t *Table) reasonToWait(w *waiter) *parking {
 	return nil
 }
 
-// earlier returns an earlier request that keeps a request waiting: it goes first, or waits for the same.
+// earlier returns an earlier request that makes a request wait: it goes first, or waits for the same.
 func (t *Table) earlier(w *waiter, isHolder bool) *waiter {
 	if !isHolder {
 		if same := t.sameBefore(w); same != nil {
@@ -99,8 +99,9 @@ func (t *Table) earlier(w *waiter, isHolder bool) *waiter {
 	return t.queuedAgainst(w)
 }
 
-// sameBefore returns the last request before another one, of another owner, with the same range and type. What keeps it waiting keeps the
-// other one waiting too, if the other one's owner neither holds anything of the file nor asked for anything before.
+// sameBefore returns the last earlier request of another owner with the same range and type. Its reason to
+// wait holds for the later request too, if the later owner has neither locks nor earlier requests of the
+// file.
 func (t *Table) sameBefore(w *waiter) (before *waiter) {
 	if t.wantedBefore(w) {
 		return nil
@@ -117,7 +118,6 @@ func (t *Table) sameBefore(w *waiter) (before *waiter) {
 	return before
 }
 
-// wantedBefore reports whether the owner of a request has an earlier one for the same file.
 func (t *Table) wantedBefore(w *waiter) (before bool) {
 	t.byOwner.Ascend(&waiter{lock: lock{session: w.session, owner: w.owner, ino: w.ino, kind: w.kind}}, func(first *waiter) bool {
 		before = first != w
@@ -126,7 +126,7 @@ func (t *Table) wantedBefore(w *waiter) (before bool) {
 	return before
 }
 
-// findCandidates looks for the requests that are parked where a lock was.
+// findCandidates finds the requests parked at the bytes of a former lock.
 func (t *Table) findCandidates(was *lock) {
 	held := t.files[fileOf(was)].held
 	for _, exclusive := range [...]bool{false, true} {
@@ -137,7 +137,8 @@ func (t *Table) findCandidates(was *lock) {
 	}
 }
 
-// candidatesFrom looks at the next byte at which requests are parked, up to an end, and returns where to go on; nil: nowhere.
+// candidatesFrom checks the next byte with parked requests, up to an end, and returns where to continue; nil:
+// nowhere.
 func (t *Table) candidatesFrom(from *parking, end uint64, held *intervals) (next *parking) {
 	var at *parking
 	t.service.atByte.Ascend(from, func(p *parking) bool {
@@ -159,7 +160,7 @@ func (t *Table) candidatesFrom(from *parking, end uint64, held *intervals) (next
 		next = behind(at.byte)
 		next.request.position = at.request.position + 1
 		return next
-	case another > at.byte: // of two owners one is another one than that of any request
+	case another > at.byte: // one of two owners differs from the owner of any request
 		return behind(min(one, another))
 	default:
 		only := from.request.lock

@@ -1,18 +1,18 @@
-// Package advisory is the table of flock(2) and fcntl(2) locks and of the queues of those who wait for them.
+// Package advisory is the table of flock(2) and fcntl(2) locks, and of the queues of waiting requests.
 //
-// Locks belong to owners, which are numbers within a session. A request that must wait stays in the queue of its file and becomes a
-// lock by itself, with the command that makes it possible. It waits for earlier requests too that exclude it, so nobody starves; one
-// that was interrupted keeps its place for a moment but gets nothing. Locks that their owners have lost may stay for a while, so
-// that nobody else gets them while programs may still rely on them.
+// Locks belong to owners, which are numbers within a session. A request that must wait stays in the queue of
+// its file, and the command that frees the range makes it a lock. It also waits for conflicting earlier
+// requests, so no request starves. An interrupted request keeps its place for a moment, but gets nothing.
+// Lost locks may stay reserved for a while, since programs may still rely on them.
 //
-// A command takes logarithmic time in all that a user can pile up: interval trees find the locks in the way of a request, and a release
-// looks only at the requests that wait for the bytes that it frees, and of those in one queue for the same bytes only at the first
-// (type service). An owner that others wait for passes the earlier requests if they are many ([Table.passes]). What remains in proportion: a close
-// gives up each lock of its owner; and a release looks at those requests for different ranges that it frees while something else keeps them
-// waiting.
+// A command takes logarithmic time in everything a user can pile up. Interval trees find the locks in the way
+// of a request. A release visits only the requests that wait for its bytes, and of equal requests in one
+// queue only the first (type service). An owner with waiters passes earlier requests if they are many
+// ([Table.passes]). Two costs stay proportional. A close gives up each lock of its owner. A release visits
+// each different request for its bytes, also those with another reason to wait.
 //
-// A table knows neither files nor sessions but by their numbers, and no clock: index and time come in with each command ([Table.Begin]).
-// The same calls give the same table on every node.
+// A table knows files and sessions by their numbers only, and no clock: each command brings index and time
+// ([Table.Begin]). The same calls give the same table on every node.
 package advisory
 
 import (
@@ -29,17 +29,17 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// InterruptPatience is how long a request keeps its place for a caller that was interrupted: a signal's
-// handler runs, and the call is made again.
+// InterruptPatience is how long a request keeps its place after a signal interrupted its caller: the signal
+// handler runs, and the program repeats the call.
 const InterruptPatience = 2 * time.Second
 
-// Request names a request for a lock: a session's command.
+// Request identifies a request for a lock: a session's command.
 type Request struct {
 	Session ids.Session
 	Seq     ids.Sequence
 }
 
-// Table is the locks and requests of all files. It is not safe for concurrent use.
+// Table holds the locks and requests of all files. It is not safe for concurrent use.
 type Table struct {
 	index   ids.Index
 	now     int64
@@ -47,26 +47,26 @@ type Table struct {
 	changed []ids.Inode // see Changed
 
 	held        *digest.Tree[*lock]    // by file and owner
-	delayed     *btree.BTreeG[*lock]   // those that their owners have lost, by when they go
-	waiters     *digest.Tree[*waiter]  // by file, in the order in which they are served
+	delayed     *btree.BTreeG[*lock]   // lost ones, by the end of their delay
+	waiters     *digest.Tree[*waiter]  // by file, in the order of service
 	requests    *btree.BTreeG[*waiter] // by session, seq
-	interrupted *btree.BTreeG[*waiter] // by since when
+	interrupted *btree.BTreeG[*waiter] // by time of the interruption
 	resumable   *btree.BTreeG[*waiter] // the same by owner, file, range and arrival
 	counts      counts
 
 	files     map[file]index         // never ranged over
-	heldBy    map[holding]int        // how many locks a process holds; never ranged over
-	heldOf    map[sessionFile]int    // how many locks of a file a session has, also lost ones; never ranged over
+	heldBy    map[holding]int        // number of locks of a process; never ranged over
+	heldOf    map[sessionFile]int    // number of a session's locks of a file, with lost ones; never ranged over
 	bySession *btree.BTreeG[*lock]   // by session, owner and file
 	byOwner   *btree.BTreeG[*waiter] // requests by session, owner and file
-	byRange   *btree.BTreeG[*waiter] // requests that were not interrupted, by file, type, range and arrival
+	byRange   *btree.BTreeG[*waiter] // uninterrupted requests, by file, type, range and arrival
 	service   service
 }
 
-// index is the locks and the requests of a file, by their ranges.
+// index holds the locks and the requests of a file, by their ranges.
 type index struct{ held, queue *intervals }
 
-// holding is the locks of a process on one inode.
+// holding identifies the locks of a process on one inode.
 type holding struct {
 	ino     ids.Inode
 	session ids.Session
@@ -78,7 +78,7 @@ type sessionFile struct {
 	session ids.Session
 }
 
-// New makes an empty table, whose locks and requests are in a digest.
+// New returns an empty table with its locks and requests in a digest.
 func New(d *digest.Digest) *Table {
 	options := btree.Options{NoLocks: true}
 	return &Table{
@@ -98,12 +98,12 @@ func New(d *digest.Digest) *Table {
 	}
 }
 
-// Begin has what follows be done by the command with that index, at that time (nanoseconds since the Unix epoch).
+// Begin starts the command with this index and time (nanoseconds since the Unix epoch).
 func (t *Table) Begin(index ids.Index, now int64) {
 	t.index, t.now, t.ended, t.changed = index, now, nil, nil
 }
 
-// Ended answers the requests that became locks since Begin, or changed otherwise.
+// Ended returns the requests that became locks since Begin, or changed otherwise.
 func (t *Table) Ended() (ended []Request) {
 	for _, w := range t.ended {
 		ended = append(ended, Request{w.session, w.seq})
@@ -111,7 +111,7 @@ func (t *Table) Ended() (ended []Request) {
 	return ended
 }
 
-// EndedWaits is Ended with the locks that the requests asked for.
+// EndedWaits returns the locks of the requests of Ended.
 func (t *Table) EndedWaits() (ended []*storepb.AwaitLock) {
 	for _, w := range t.ended {
 		ended = append(ended, w.await())
@@ -122,41 +122,43 @@ func (t *Table) EndedWaits() (ended []*storepb.AwaitLock) {
 // Changed returns the files that got or lost locks or requests since Begin. A file may come several times.
 func (t *Table) Changed() []ids.Inode { return t.changed }
 
-// HeldBy reports whether a process has a lock of a file: one of a session, by its number in the pid namespace of the mount.
+// HeldBy reports whether a process of a session has a lock of a file. pid is the number in the pid namespace
+// of the mount.
 func (t *Table) HeldBy(ino ids.Inode, session ids.Session, pid uint32) bool {
 	return t.heldBy[holding{ino, session, pid}] > 0
 }
 
-// Frozen is a copy in constant time, for Len, Each and Tables only.
+// Frozen returns a copy in constant time, for Len, Each and Tables only.
 func (t *Table) Frozen() *Table {
 	return &Table{held: t.held.Copy(), waiters: t.waiters.Copy()} // the others are restored from these
 }
 
-// Tables are the tables of what is in the digest.
+// Tables returns the tables in the digest.
 func (t *Table) Tables() []digest.Table { return []digest.Table{t.held, t.waiters} }
 
-// Len is the number of locks and requests.
+// Len returns the number of locks and requests.
 func (t *Table) Len() int { return t.held.Len() + t.waiters.Len() }
 
-// Counts are how many locks there are and how many requests that wait for one.
+// Counts returns the numbers of locks and of waiting requests.
 func (t *Table) Counts() (held, waiting int) { return t.held.Len(), t.waiters.Len() }
 
-// Used returns how many locks and requests a user has on a host, all users have there, and the user has in one file on all hosts.
+// Used returns the numbers of locks and requests of a user on a host, of all users there, and of the user in
+// one file.
 func (t *Table) Used(by budget.User, ino ids.Inode) (ofUser, ofHost, ofFile uint64) {
 	return t.counts.users.Used(by), t.counts.hosts.Used(by.Host), t.counts.files.Used(FileUser{ino, by.UID})
 }
 
-// LargestUsers returns the users that have most locks and requests, at most so many.
+// LargestUsers returns at most this many users, those with most locks and requests.
 func (t *Table) LargestUsers(most int) []budget.Use[budget.User] {
 	return t.counts.users.Largest(most, budget.User.Compare)
 }
 
-// LargestHosts returns the hosts with most locks and requests, at most so many.
+// LargestHosts returns at most this many hosts, those with most locks and requests.
 func (t *Table) LargestHosts(most int) []budget.Use[string] {
 	return t.counts.hosts.Largest(most, cmp.Compare[string])
 }
 
-// LargestInFiles returns the users that have most locks and requests in one file, at most so many.
+// LargestInFiles returns at most this many users of a file, those with most locks and requests in it.
 func (t *Table) LargestInFiles(most int) []budget.Use[FileUser] {
 	return t.counts.files.Largest(most, FileUser.Compare)
 }
@@ -164,10 +166,10 @@ func (t *Table) LargestInFiles(most int) []budget.Use[FileUser] {
 // Has reports whether a session has locks or requests.
 func (t *Table) Has(session ids.Session) bool { return t.counts.sessions.Used(session) > 0 }
 
-// Locked tells whether somebody has a lock of a file, or waits for one.
+// Locked reports whether a file has locks or waiting requests.
 func (t *Table) Locked(ino ids.Inode) bool { return t.LockedSince(ino, math.MinInt64) }
 
-// LockedSince is Locked for what somebody got or asked for at a time or later.
+// LockedSince reports whether a file has locks or requests that came at a time or later.
 func (t *Table) LockedSince(ino ids.Inode, at int64) bool {
 	return slices.ContainsFunc(kinds, func(kind storepb.LockKind) bool {
 		in := t.files[file{ino, kind}]
@@ -175,7 +177,7 @@ func (t *Table) LockedSince(ino ids.Inode, at int64) bool {
 	})
 }
 
-// NextDue is the time from which on Expire changes something; math.MaxInt64 if nothing is under way.
+// NextDue returns the time from which Expire changes something; math.MaxInt64: never.
 func (t *Table) NextDue() int64 {
 	next := int64(math.MaxInt64)
 	if a, found := t.delayed.Min(); found {
@@ -274,15 +276,14 @@ func (t *Table) putIndex(f file, in index) {
 	}
 }
 
-// add counts in a map that has no zeros.
 func add[K comparable](counts map[K]int, key K, by int) {
 	if counts[key] += by; counts[key] == 0 {
 		delete(counts, key)
 	}
 }
 
-// Others counts the locks and requests of a file that a session's removal of it affects: locks of other sessions, and requests
-// that wait, of all sessions.
+// Others counts the locks and requests a session's removal of a file affects: locks of other sessions, and
+// waiting requests of all sessions.
 func (t *Table) Others(ino ids.Inode, remover ids.Session) (held, waiting int) {
 	for _, kind := range kinds {
 		in := t.files[file{ino, kind}]
@@ -292,7 +293,6 @@ func (t *Table) Others(ino ids.Inode, remover ids.Session) (held, waiting int) {
 	return held - t.heldOf[sessionFile{ino, remover}], waiting
 }
 
-// queue visits the requests of a file in order.
 func (t *Table) queue(f file, visit func(*waiter) bool) {
 	t.waiters.Ascend(&waiter{lock: lock{ino: f.ino, kind: f.kind}}, func(w *waiter) bool {
 		return w.ino == f.ino && w.kind == f.kind && visit(w)

@@ -7,14 +7,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Take is flock(2), and fcntl(2) with F_SETLK or F_SETLKW, as a command of a session asks for it. It answers
+// Take is flock(2), and fcntl(2) with F_SETLK or F_SETLKW, as a session's command requests it. It returns
 //
 //	OK           it is locked, or unlocked
 //	WAITING      it is in the queue
-//	WOULD_BLOCK  it was not to wait; then also a lock that is in the way
+//	WOULD_BLOCK  it should not wait; also returns a conflicting lock
 //	DEADLOCK     it would wait for itself
 //
-// An flock that was to become one of the other type is given up in any case.
+// A conversion of an flock to the other type gives up the flock in any case.
 func (t *Table) Take(want *Wanted) (storepb.Code, *storepb.AdvisoryLock) {
 	if want.unlock {
 		t.release(&want.lock)
@@ -59,8 +59,8 @@ func (t *Table) grantOrQueue(want *lock, how *Wanted) (storepb.Code, *storepb.Ad
 	return storepb.Code_WAITING, nil
 }
 
-// dropToConvert gives up an flock that is to become one of the other type. Others may get theirs in between
-// (flock(2)): two that hold it and both want it for themselves would otherwise wait for each other.
+// dropToConvert gives up an flock before its conversion to the other type. Others may get theirs in between
+// (flock(2)). Otherwise two holders that both convert to exclusive would wait for each other.
 func (t *Table) dropToConvert(want *lock) {
 	own := t.ownedBy(want)
 	if len(own) == 0 || own[0].exclusive == want.exclusive {
@@ -70,14 +70,14 @@ func (t *Table) dropToConvert(want *lock) {
 	t.serve()
 }
 
-// Excludes reports whether an owner holds a lock that is in the way of another one's request.
+// Excludes reports whether an owner has a lock in the way of another owner's request.
 func (t *Table) Excludes(session ids.Session, owner ids.Owner, want *Wanted) bool {
 	of := want.lock
 	of.session, of.owner = session, owner
 	return slices.ContainsFunc(t.ownedIn(&of), func(a *lock) bool { return a.excludes(&want.lock) })
 }
 
-// Test is F_GETLK: it answers a lock that is in the way of another one; nil: none is.
+// Test is F_GETLK: it returns a conflicting lock, or nil.
 func (t *Table) Test(want *Wanted) *storepb.AdvisoryLock {
 	if inTheWay := t.heldAgainst(&want.lock); inTheWay != nil {
 		return inTheWay.message()

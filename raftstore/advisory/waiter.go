@@ -5,19 +5,19 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// waiter is a request for a lock in the queue of its file. It is never modified once it is in a tree.
+// waiter is a request in the queue of its file. It is never modified once it is in a tree.
 //
-// Who came first gets the lock first: a request waits for locks that exclude it, and for earlier requests
-// that do, so that a stream of readers does not keep a writer out.
+// The first request gets the lock first: a request waits for conflicting locks and for conflicting earlier
+// requests. So a stream of readers does not starve a writer.
 type waiter struct {
 	lock
-	position    ids.Index // index of the command that first asked
+	position    ids.Index // index of the first requesting command
 	byProcess   bool
-	interrupted int64 // since when nobody waits; 0: somebody does
+	interrupted int64 // since when no caller waits; 0: one does
 }
 
-// lessWaiter orders by file and then by who came first. Two requests of one position are of a call that was
-// made again, whose first one is gone.
+// lessWaiter orders by file and then by arrival. A repeated call takes over the position of its first
+// request, which is gone.
 func lessWaiter(a, b *waiter) bool {
 	switch {
 	case a.ino != b.ino:
@@ -35,7 +35,6 @@ func lessRequest(a, b *waiter) bool {
 	return a.seq < b.seq
 }
 
-// lessByOwner orders by session, owner, file and then by arrival.
 func lessByOwner(a, b *waiter) bool {
 	switch {
 	case a.session != b.session:
@@ -46,7 +45,6 @@ func lessByOwner(a, b *waiter) bool {
 	return lessWaiter(a, b)
 }
 
-// lessRange orders by file, type and range.
 func lessRange(a, b *waiter) bool {
 	switch {
 	case fileOf(&a.lock) != fileOf(&b.lock):
@@ -59,12 +57,10 @@ func lessRange(a, b *waiter) bool {
 	return a.end < b.end
 }
 
-// lessByRange orders by file, type, range and then by arrival.
 func lessByRange(a, b *waiter) bool {
 	return lessRange(a, b) || !lessRange(b, a) && a.position < b.position
 }
 
-// lessResumable orders by session, owner, file, type, range and then by arrival.
 func lessResumable(a, b *waiter) bool {
 	switch {
 	case a.session != b.session:
@@ -82,7 +78,7 @@ func lessInterrupted(a, b *waiter) bool {
 	return lessRequest(a, b)
 }
 
-// await returns the question for the state of a request.
+// await returns the query for the state of a request.
 func (w *waiter) await() *storepb.AwaitLock {
 	q := &storepb.AwaitLock{
 		Session: uint64(w.session), Seq: uint64(w.seq), Ino: uint64(w.ino), Kind: w.kind, Owner: uint64(w.owner),
