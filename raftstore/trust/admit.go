@@ -9,7 +9,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Admit lets a host in, or notes the new certificate of one that is in. joined: it came in, by a token or as the founder.
+// Admit admits a host, or records the new certificate of an admitted one. joined: it was admitted, by a token
+// or as the founder.
 func (t *Table) Admit(op *storepb.AdmitHost) (result *storepb.Result, joined bool) {
 	host := op.GetHost()
 	if wrong := checkHost(host); wrong != "" {
@@ -33,28 +34,28 @@ func (t *Table) Admit(op *storepb.AdmitHost) (result *storepb.Result, joined boo
 	return result, joined
 }
 
-// MayAdmit answers why Admit would refuse a host whatever its certificate, which need not be there yet; nil: it would not, if it
-// were asked at the time of the last command.
+// MayAdmit returns the reason why Admit would refuse a host at the time of the last command, whatever its
+// certificate; nil: none. The certificate may be missing.
 func (t *Table) MayAdmit(op *storepb.AdmitHost) *storepb.Result {
 	known, _ := t.hosts.Get(op.GetHost().GetName())
 	_, refused := t.mayCome(op, known)
 	return refused
 }
 
-// KnowsSecret tells whether there is a token with this secret, which may be used up.
+// KnowsSecret reports whether a token with this secret exists. The token may be used up.
 func (t *Table) KnowsSecret(tokenID, secretHash []byte) bool {
 	record, found := t.tokens.Get(string(tokenID))
 	return found && matches(record, secretHash)
 }
 
-// SecretHash returns the part of a token's secret that the state has; nil: there is no such token.
+// SecretHash returns the stored hash of a token's secret; nil: there is no such token.
 func (t *Table) SecretHash(tokenID []byte) []byte {
 	record, _ := t.tokens.Get(string(tokenID))
 	return record.GetSecretHash()
 }
 
-// mayCome answers by which token a host comes in, an empty one for the founder, none if it is in and only wants another certificate;
-// or why it may not.
+// mayCome returns the token that admits a host, an empty one for the founder, and nil for an admitted host
+// that renews its certificate. Otherwise it returns the refusal.
 func (t *Table) mayCome(op *storepb.AdmitHost, known *storepb.Admission) (by *storepb.TokenRecord, refused *storepb.Result) {
 	host := op.GetHost()
 	_, revoked := t.revoked.Get(string(host.GetKeyHash()))
@@ -73,7 +74,8 @@ func (t *Table) mayCome(op *storepb.AdmitHost, known *storepb.Admission) (by *st
 	return t.mayJoin(op, known)
 }
 
-// comesAgain tells whether a host with the key that it is known by wants nothing but a new certificate, or the answer that it did not get.
+// comesAgain reports whether a host with its known key only renews its certificate, or repeats a request with
+// a lost reply.
 func comesAgain(op *storepb.AdmitHost, known *storepb.Admission) bool {
 	return op.GetHost().GetRole() == known.GetRole() &&
 		(op.GetFounding() || len(op.GetTokenId()) == 0 || bytes.Equal(op.GetTokenId(), known.GetTokenId()))
@@ -86,8 +88,8 @@ func (t *Table) renew(known, host *storepb.Admission) *storepb.Result {
 	return answerHost(renewed)
 }
 
-// whyNot tells why a host without a token is not let in. Who does not show the key of a host hears nothing about it, not even that
-// there is one of that name.
+// whyNot returns the reason to refuse a host without a token. A caller without the key of a host learns
+// nothing about it, not even the name exists.
 func whyNot(known, host *storepb.Admission) string {
 	name := host.GetName()
 	if isLive(known) && bytes.Equal(known.GetKeyHash(), host.GetKeyHash()) {
@@ -96,7 +98,6 @@ func whyNot(known, host *storepb.Admission) string {
 	return fmt.Sprintf("no host %q is known by this key; come with a join token", name)
 }
 
-// mayJoin answers the token that lets a host in, or why none does.
 func (t *Table) mayJoin(op *storepb.AdmitHost, known *storepb.Admission) (*storepb.TokenRecord, *storepb.Result) {
 	record, refused := t.redeemable(op)
 	if refused != nil {
@@ -111,7 +112,6 @@ func (t *Table) mayJoin(op *storepb.AdmitHost, known *storepb.Admission) (*store
 	return record, nil
 }
 
-// letIn replaces what was known of the name.
 func (t *Table) letIn(op *storepb.AdmitHost, by *storepb.TokenRecord, known *storepb.Admission) (*storepb.Result, bool) {
 	if known == nil && t.hosts.Len() >= MaxHosts && !t.dropRevokedHost() {
 		return refuse(storepb.Code_NO_SPACE, "there are too many hosts; revoke those that are gone with `lockfs host revoke`"), false
@@ -132,8 +132,9 @@ func (t *Table) letIn(op *storepb.AdmitHost, by *storepb.TokenRecord, known *sto
 	return answerHost(admission), true
 }
 
-// isLost tells whether nobody is to have a key any more, because another has taken its place. It has to be known of those of servers: with
-// each other they put up with keys that are not known yet. Of a client's it is enough that no host has it.
+// isLost reports whether a replaced key must be revoked, because no host has it any more. Servers accept
+// unknown keys of each other, so keys of servers have to be revoked. For a client's key it is enough no host
+// has it.
 func (t *Table) isLost(known *storepb.Admission) bool {
 	if !isLive(known) || known.GetRole() != storepb.Role_SERVER {
 		return false
@@ -146,7 +147,8 @@ func (t *Table) isLost(known *storepb.Admission) bool {
 	return lost
 }
 
-// dropRevokedHost makes room: it forgets the host that was revoked longest ago, if there is one. Its key stays revoked.
+// dropRevokedHost makes room: it deletes the host with the oldest revocation, if there is one. Its key stays
+// revoked.
 func (t *Table) dropRevokedHost() bool {
 	var oldest *storepb.Admission
 	t.hosts.Scan(func(_ string, host *storepb.Admission) bool {

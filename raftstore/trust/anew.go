@@ -8,9 +8,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// BeginAnew makes of the table that of another cluster, with another id, which goes on from a state that may not be the last one of the
-// lost one: what join tokens were used for since is not known, so there are none any more. forget: it knows neither authorities nor hosts
-// either. Keys that were revoked stay so.
+// BeginAnew makes this the table of another cluster with another id, which continues from a state that may
+// not be the last one. Join tokens are deleted, since their later use is unknown. forget also deletes
+// authorities and hosts. Revoked keys stay revoked.
 func (t *Table) BeginAnew(cluster string, forget bool) {
 	if t.cluster != "" {
 		t.earlier = append(slices.Clip(t.earlier), t.cluster)

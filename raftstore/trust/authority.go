@@ -9,7 +9,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// AddAuthority makes an authority the one that signs. added: it was not there before.
+// AddAuthority makes an authority the signing one. added: it was new.
 func (t *Table) AddAuthority(op *storepb.AddAuthority) (result *storepb.Result, added bool) {
 	fingerprint := sha256.Sum256(op.GetCertificate())
 	record := &storepb.AuthorityRecord{
@@ -33,8 +33,8 @@ func (t *Table) AddAuthority(op *storepb.AddAuthority) (result *storepb.Result, 
 	return answerAuthority(record), true
 }
 
-// DropAuthority ends the trust in an authority that nobody needs. They go in the order in which they came: each vouches for the next one,
-// so who trusts an old one needs all those after it.
+// DropAuthority ends the trust in an unneeded authority. Authorities are dropped in the order of their
+// addition: each vouches for the next one, so a host that trusts an old one needs all later ones.
 func (t *Table) DropAuthority(fingerprint []byte) *storepb.Result {
 	known := t.authority(fingerprint)
 	switch {
@@ -54,13 +54,13 @@ func (t *Table) DropAuthority(fingerprint []byte) *storepb.Result {
 	return new(storepb.Result)
 }
 
-// Signing is the authority that signs, with its sealed key; nil if there is none.
+// Signing returns the signing authority with its sealed key, or nil.
 func (t *Table) Signing() *storepb.AuthorityRecord {
 	_, newest, _ := t.authorities.Max()
 	return newest
 }
 
-// Authorities are those that certificates of hosts may be of, the one that signs first.
+// Authorities returns the trusted authorities of host certificates, the signing one first.
 func (t *Table) Authorities() []*storepb.Authority {
 	var all []*storepb.Authority
 	t.authorities.Reverse(func(_ ids.Index, record *storepb.AuthorityRecord) bool {
@@ -70,8 +70,8 @@ func (t *Table) Authorities() []*storepb.Authority {
 	return all
 }
 
-// Unneeded are the fingerprints of the authorities that DropAuthority drops at a time, one after the other. It looks at every host if there is
-// more than one authority.
+// Unneeded returns the fingerprints of the authorities DropAuthority would drop at a time, one after the
+// other. With more than one authority it visits every host.
 func (t *Table) Unneeded(now int64) [][]byte {
 	var unneeded [][]byte
 	signing := t.Signing()
@@ -86,7 +86,7 @@ func (t *Table) Unneeded(now int64) [][]byte {
 	return unneeded
 }
 
-// knownBy counts the hosts that have a certificate of an authority that counts at a time.
+// knownBy counts the hosts with a certificate of an authority that is valid at a time.
 func (t *Table) knownBy(fingerprint []byte, now int64) int {
 	count := 0
 	t.hosts.Scan(func(_ string, host *storepb.Admission) bool {
@@ -98,7 +98,6 @@ func (t *Table) knownBy(fingerprint []byte, now int64) int {
 	return count
 }
 
-// authority answers nil if it is not there.
 func (t *Table) authority(fingerprint []byte) (found *storepb.AuthorityRecord) {
 	t.authorities.Scan(func(_ ids.Index, record *storepb.AuthorityRecord) bool {
 		if bytes.Equal(record.GetAuthority().GetFingerprint(), fingerprint) {
@@ -113,7 +112,6 @@ func answerAuthority(record *storepb.AuthorityRecord) *storepb.Result {
 	return &storepb.Result{Authorities: []*storepb.Authority{record.GetAuthority()}}
 }
 
-// checkAuthority tells what is wrong with one, if anything.
 func checkAuthority(record *storepb.AuthorityRecord) string {
 	authority := record.GetAuthority()
 	fingerprint := sha256.Sum256(authority.GetCertificate())

@@ -1,6 +1,6 @@
 package trust
 
-// What is kept is bounded, in bytes, so that a snapshot can always be read again.
+// Limits in bytes, which keep snapshots readable.
 const (
 	maxName        = 255
 	maxTokenID     = 64

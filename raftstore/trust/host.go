@@ -12,7 +12,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Why a host with a valid certificate is a stranger nevertheless.
+// Reasons to refuse a host with a valid certificate.
 var (
 	ErrUnknown   = errors.New("no host of that name was let in")
 	ErrRevoked   = errors.New("it was revoked")
@@ -20,14 +20,15 @@ var (
 	ErrOtherKey  = errors.New("the host of that name is known by another key")
 )
 
-// Admitted returns nil for a host that is in under that name, in that role and with that key; else one of the errors above. ErrRevoked is said of
-// keys: a host that was revoked may have come back with another one, which a state that is behind does not know yet.
+// Admitted returns nil for an admitted host with this name, role and key; else one of the errors above.
+// ErrRevoked is about keys: a revoked host may have been admitted with another key, which an old state does
+// not know yet.
 func (t *Table) Admitted(name string, role storepb.Role, keyHash []byte) error {
 	host, found := t.hosts.Get(name)
 	isKnown := found && bytes.Equal(host.GetKeyHash(), keyHash)
 	_, revoked := t.revoked.Get(string(keyHash))
 	switch {
-	case revoked || isKnown && !isLive(host): // whose key may be forgotten, see MaxRevoked
+	case revoked || isKnown && !isLive(host): // a host's revoked key may be forgotten, see MaxRevoked
 		return ErrRevoked
 	case !found:
 		return ErrUnknown
@@ -39,21 +40,21 @@ func (t *Table) Admitted(name string, role storepb.Role, keyHash []byte) error {
 	return nil
 }
 
-// Host answers what is known of one, also if it was revoked; nil: nothing.
+// Host returns the record of a host, also of a revoked one, or nil.
 func (t *Table) Host(name string) *storepb.Admission {
 	host, _ := t.hosts.Get(name)
 	return host
 }
 
-// Hosts is the number of hosts that are known, those that were revoked included.
+// Hosts returns the number of known hosts, revoked ones included.
 func (t *Table) Hosts() int { return t.hosts.Len() }
 
-// HostsAfter visits the hosts whose names come after one, in the order of their names, until visit answers false.
+// HostsAfter visits the hosts after a name, in the order of their names, until visit returns false.
 func (t *Table) HostsAfter(name string, visit func(*storepb.Admission) bool) {
 	t.hosts.Ascend(name, func(at string, host *storepb.Admission) bool { return at == name || visit(host) })
 }
 
-// Revoke shuts a host out, and every other host that has its key. revoked: it was not yet.
+// Revoke revokes a host, and every other host with its key. revoked: it was not revoked before.
 func (t *Table) Revoke(name string) (result *storepb.Result, revoked bool) {
 	host, found := t.hosts.Get(name)
 	if !found {
@@ -79,7 +80,7 @@ func (t *Table) Revoke(name string) (result *storepb.Result, revoked bool) {
 	return answerHost(t.Host(name)), true
 }
 
-// revokeKey forgets the key that was revoked longest ago where there are too many.
+// revokeKey revokes a key. Beyond MaxRevoked it forgets the oldest revocation.
 func (t *Table) revokeKey(keyHash string, index ids.Index) {
 	t.revoked.Set(keyHash, index)
 	t.revocations.Set(index, keyHash)
@@ -89,7 +90,6 @@ func (t *Table) revokeKey(keyHash string, index ids.Index) {
 	}
 }
 
-// isLive tells whether there is such a host and it was not revoked.
 func isLive(host *storepb.Admission) bool { return host != nil && host.GetRevoked() == 0 }
 
 func isRole(role storepb.Role) bool {
@@ -103,7 +103,6 @@ func roleName(role storepb.Role) string {
 	return "client"
 }
 
-// checkHost tells what is wrong with what is said of one, if anything.
 func checkHost(host *storepb.Admission) string {
 	switch {
 	case host.GetName() == "" || len(host.GetName()) > maxName:

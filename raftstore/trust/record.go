@@ -10,35 +10,35 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Tables are what a table holds apart from Cluster, Earlier and ShutOut.
+// Tables returns the state of a table apart from Cluster, Earlier and ShutOut.
 func (t *Table) Tables() []digest.Table {
 	return []digest.Table{t.authorities, t.tokens, t.hosts, t.revoked}
 }
 
-// RestoreHeader gives an empty table what is not in Tables.
+// RestoreHeader gives an empty table the state outside Tables.
 func (t *Table) RestoreHeader(cluster string, earlier []string, shutOut ids.Index) {
 	t.cluster, t.earlier, t.shutOut = cluster, earlier, shutOut
 }
 
-// The rest is given back record by record, and then Check tells whether that can be.
+// The rest is restored record by record. Then Check reports whether the table is valid.
 
-// RestoreAuthority puts an authority back.
+// RestoreAuthority restores an authority.
 func (t *Table) RestoreAuthority(record *storepb.AuthorityRecord) {
 	t.authorities.Set(ids.Index(record.GetAddedIndex()), record)
 }
 
-// RestoreToken puts a token back.
+// RestoreToken restores a token.
 func (t *Table) RestoreToken(record *storepb.TokenRecord) { t.putToken(record) }
 
-// RestoreHost puts a host back.
+// RestoreHost restores a host.
 func (t *Table) RestoreHost(host *storepb.Admission) { t.hosts.Set(host.GetName(), host) }
 
-// RestoreRevoked puts a key back that was revoked.
+// RestoreRevoked restores a revoked key.
 func (t *Table) RestoreRevoked(key *storepb.RevokedKey) {
 	t.revokeKey(string(key.GetKeyHash()), ids.Index(key.GetIndex()))
 }
 
-// Check tells what is wrong with a table that was restored, if anything.
+// Check returns the error in a restored table, or nil.
 func (t *Table) Check() error {
 	if len(t.cluster) > maxName || t.shutOut > t.index {
 		return errors.New("a header that cannot be of a cluster")

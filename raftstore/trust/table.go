@@ -1,13 +1,15 @@
-// Package trust is the table of who belongs to a cluster: its authorities, the tokens that hosts join with, and the hosts that were let in.
+// Package trust is the table of a cluster's authorities, join tokens and admitted hosts.
 //
-// A host is known by the hash of its key, so who has the key of a host is that host, whatever certificate he shows. It comes in with a token,
-// once for each use that the token has, and renews its certificate as often as it likes with the key that it is known by. A revoked key is never
-// let in again, nor is one that a server had before it came back with another, unless other hosts had it too. The last [MaxRevoked] of them are
-// kept: what was revoked before that could only come in with a new token, as any other key could, but a server is heard by other servers with
-// it until its certificate ends, as with any key that is not known yet.
+// The hash of its key identifies a host, whatever its certificate. A host is admitted with a token, once for
+// each use of the token. It renews its certificate with its known key as often as it likes. A revoked key is
+// never admitted again. The same holds for a server's former key after its admission with another, unless
+// other hosts had it too. The table keeps the last [MaxRevoked] keys. An older one could be admitted only
+// with a new token, as any other key. But other servers accept it until its certificate expires, as any
+// unknown key.
 //
-// A table checks no signature and knows no clock: who proposes an admission has verified the certificate, and index and time come in
-// with each command ([Table.Begin]). The same calls give the same table on every node. Messages in a table are never modified.
+// A table checks no signature and knows no clock. The proposer of an admission has verified the certificate,
+// and each command brings index and time ([Table.Begin]). The same calls give the same table on every node.
+// Messages in a table are never modified.
 package trust
 
 import (
@@ -26,11 +28,11 @@ const (
 	MaxAuthorities = 16
 	MaxShares      = 1000 // of a seal key: servers
 	MaxTokens      = 1000
-	MaxHosts       = 100_000 // those that are revoked included, which make room for others
+	MaxHosts       = 100_000 // revoked ones included, which make room for others
 	MaxRevoked     = 100_000
 )
 
-// Table is the authorities, tokens and hosts of a cluster. It is not safe for concurrent use.
+// Table holds the authorities, tokens and hosts of a cluster. It is not safe for concurrent use.
 type Table struct {
 	index ids.Index
 	now   int64
@@ -38,15 +40,15 @@ type Table struct {
 	cluster     string
 	earlier     []string                                         // see GoesOnFor
 	shutOut     ids.Index                                        // see ShutOut
-	authorities *digest.Map[ids.Index, *storepb.AuthorityRecord] // by when they were added
+	authorities *digest.Map[ids.Index, *storepb.AuthorityRecord] // by index of their addition
 	tokens      *digest.Map[string, *storepb.TokenRecord]        // by id
 	nextExpiry  int64                                            // of a token
 	hosts       *digest.Map[string, *storepb.Admission]          // by name
 	revoked     *digest.Map[string, ids.Index]                   // keys, by their hash
-	revocations *btree.Map[ids.Index, string]                    // the same by when
+	revocations *btree.Map[ids.Index, string]                    // the same by index of the revocation
 }
 
-// New makes an empty table, whose records are in a digest.
+// New returns an empty table with its records in a digest.
 func New(d *digest.Digest) *Table {
 	return &Table{
 		authorities: digest.NewMap(d, authorityValue), tokens: digest.NewMap(d, tokenValue),
@@ -55,16 +57,17 @@ func New(d *digest.Digest) *Table {
 	}
 }
 
-// Cluster is the id of the cluster; empty if it has none.
+// Cluster returns the id of the cluster; empty: none.
 func (t *Table) Cluster() string { return t.cluster }
 
-// GoesOnFor tells whether the cluster began from the state of the one with this id, at first or second hand.
+// GoesOnFor reports whether the cluster continues, directly or indirectly, from the state of the cluster with
+// this id.
 func (t *Table) GoesOnFor(id string) bool { return slices.Contains(t.earlier, id) }
 
-// Earlier are the ids of the clusters that this one goes on for.
+// Earlier returns the ids of the clusters this one continues.
 func (t *Table) Earlier() []string { return t.earlier }
 
-// SetCluster gives the cluster its id, unless it has one.
+// SetCluster sets the id of the cluster, unless it has one.
 func (t *Table) SetCluster(id string) *storepb.Result {
 	if id == "" || len(id) > maxName {
 		return refuse(storepb.Code_INVALID, "the id of a cluster has 1 to 255 bytes")
@@ -75,11 +78,11 @@ func (t *Table) SetCluster(id string) *storepb.Result {
 	return &storepb.Result{Cluster: t.cluster}
 }
 
-// ShutOut is the index of the last command that shut somebody out who had been let in, or made him something else. Who goes on
-// serving somebody looks again when it has changed.
+// ShutOut returns the index of the last command that ended or replaced an admission. Servers check their open
+// connections again after each change of it.
 func (t *Table) ShutOut() ids.Index { return t.shutOut }
 
-// Frozen is a copy in constant time, for Tables, Cluster, Earlier and ShutOut only.
+// Frozen returns a copy in constant time, for Tables, Cluster, Earlier and ShutOut only.
 func (t *Table) Frozen() *Table {
 	return &Table{
 		cluster: t.cluster, earlier: t.earlier, shutOut: t.shutOut, authorities: t.authorities.Copy(), tokens: t.tokens.Copy(), hosts: t.hosts.Copy(),

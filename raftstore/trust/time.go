@@ -2,7 +2,8 @@ package trust
 
 import "lockfs/raftstore/ids"
 
-// Begin has what follows be done by the command with that index, at that time (nanoseconds since the Unix epoch). Tokens whose time is over go.
+// Begin starts the command with this index and time (nanoseconds since the Unix epoch), and deletes expired
+// tokens.
 func (t *Table) Begin(index ids.Index, now int64) {
 	t.index, t.now = index, now
 	if t.nextExpiry <= now {
@@ -10,5 +11,5 @@ func (t *Table) Begin(index ids.Index, now int64) {
 	}
 }
 
-// NextDue is the time from which on Begin changes something; math.MaxInt64 if nothing is under way.
+// NextDue returns the time from which Begin changes something; math.MaxInt64: never.
 func (t *Table) NextDue() int64 { return t.nextExpiry }

@@ -11,7 +11,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// PutToken makes a join token. made: it was not there before.
+// PutToken adds a join token. made: it was new.
 func (t *Table) PutToken(op *storepb.PutToken) (result *storepb.Result, made bool) {
 	token, _ := proto.Clone(op.GetToken()).(*storepb.JoinToken)
 	if token == nil {
@@ -43,7 +43,7 @@ func (t *Table) PutToken(op *storepb.PutToken) (result *storepb.Result, made boo
 	return answerToken(record), true
 }
 
-// DeleteToken answers the token that it has deleted.
+// DeleteToken deletes a token and returns it.
 func (t *Table) DeleteToken(id []byte) *storepb.Result {
 	record, found := t.tokens.Delete(string(id))
 	if !found {
@@ -53,7 +53,7 @@ func (t *Table) DeleteToken(id []byte) *storepb.Result {
 	return answerToken(record)
 }
 
-// Tokens are those whose time is not over, in the order of their ids, also those that are used up.
+// Tokens returns the unexpired tokens in the order of their ids, used-up ones included.
 func (t *Table) Tokens() []*storepb.JoinToken {
 	tokens := make([]*storepb.JoinToken, 0, t.tokens.Len())
 	t.tokens.Scan(func(_ string, record *storepb.TokenRecord) bool {
@@ -63,7 +63,7 @@ func (t *Table) Tokens() []*storepb.JoinToken {
 	return tokens
 }
 
-// redeemable answers the token that a host comes with, or why it is not let in by it.
+// redeemable returns the token of a joining host, or the refusal.
 func (t *Table) redeemable(op *storepb.AdmitHost) (*storepb.TokenRecord, *storepb.Result) {
 	record, found := t.tokens.Get(string(op.GetTokenId()))
 	token := record.GetToken()
@@ -121,7 +121,6 @@ func answerToken(record *storepb.TokenRecord) *storepb.Result {
 	return &storepb.Result{Tokens: []*storepb.JoinToken{record.GetToken()}}
 }
 
-// checkToken tells what is wrong with one, if anything.
 func checkToken(record *storepb.TokenRecord) string {
 	token := record.GetToken()
 	switch {

@@ -6,7 +6,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// What is hashed of the tables: see the methods Record.
+// Records of the tables, for the digest.
 type (
 	authorityRecord struct{ *storepb.AuthorityRecord }
 	tokenRecord     struct{ *storepb.TokenRecord }
@@ -22,22 +22,22 @@ func tokenValue(_ string, m *storepb.TokenRecord) digest.Value            { retu
 func hostValue(_ string, m *storepb.Admission) digest.Value               { return hostRecord{m} }
 func keyValue(hash string, index ids.Index) digest.Value                  { return revokedKey{hash, index} }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (m authorityRecord) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Authority{Authority: m.AuthorityRecord}}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (m tokenRecord) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Token{Token: m.TokenRecord}}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (m hostRecord) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Admission{Admission: m.Admission}}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (k revokedKey) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_RevokedKey{RevokedKey: &storepb.RevokedKey{KeyHash: []byte(k.hash), Index: uint64(k.index)}}}
 }
