@@ -11,17 +11,17 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// ErrCorrupt says that bytes of a log entry or a snapshot are not what was once written.
+// ErrCorrupt reports a damaged log entry or snapshot.
 var ErrCorrupt = errors.New("corrupt")
 
-// ErrNewer says that this program does not know all that a log entry, a snapshot or a file holds.
+// ErrNewer reports a log entry, a snapshot or a file with parts unknown to this program.
 var ErrNewer = errors.New("a newer version wrote it: update this node")
 
-// ErrOlder says that this program does not read a log entry or a snapshot any more.
+// ErrOlder reports a log entry or a snapshot of a version this program does not read any more.
 var ErrOlder = errors.New("an older version wrote it, which this one does not read: start that version again")
 
-// EncodeCommand renders a command for the log: a CRC-32C of the message, big endian, then the message.
-// The log's own files have no checksums of their entries.
+// EncodeCommand encodes a command for the log: a CRC-32C of the message, big endian, then the message. The
+// log's files have no checksums of entries.
 func EncodeCommand(cmd *storepb.Command) ([]byte, error) {
 	data := make([]byte, checksum.Size, checksum.Size+proto.Size(cmd))
 	data, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(data, cmd)
@@ -32,7 +32,7 @@ func EncodeCommand(cmd *storepb.Command) ([]byte, error) {
 	return data, nil
 }
 
-// DecodeCommand is the reverse of EncodeCommand; its error is ErrCorrupt.
+// DecodeCommand decodes a command of EncodeCommand. The error is ErrCorrupt.
 func DecodeCommand(data []byte) (*storepb.Command, error) {
 	if err := CheckCommand(data); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func DecodeCommand(data []byte) (*storepb.Command, error) {
 	return cmd, nil
 }
 
-// CheckCommand compares the checksum of an encoded command; its error is ErrCorrupt.
+// CheckCommand verifies the checksum of an encoded command. The error is ErrCorrupt.
 func CheckCommand(data []byte) error {
 	if len(data) < checksum.Size {
 		return fmt.Errorf("command of %d bytes: %w", len(data), ErrCorrupt)

@@ -1,4 +1,4 @@
-// Package codec renders commands for the log, with a checksum, and tells what a program must not take for what it is not:
-// bytes that were damaged ([ErrCorrupt]), and messages that have a part which this program does not know ([ErrNewer]), at any
-// depth. To leave such a part out would be to do something else than what was said.
+// Package codec encodes commands for the log with a checksum, and finds messages a program must not
+// interpret. They are damaged ([ErrCorrupt]) or have, at any depth, a part unknown to this program
+// ([ErrNewer]). Ignoring such a part would change the meaning of the message.
 package codec

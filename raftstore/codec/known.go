@@ -11,7 +11,8 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// check answers ErrNewer if an encoded message has a part that is not known, ErrOlder if it is not any more, and ErrCorrupt if it is none.
+// check returns ErrNewer for an unknown part, ErrOlder for a part of an earlier version, and ErrCorrupt for
+// an invalid message.
 func (p *messagePlan) check(data []byte) error {
 	for len(data) > 0 {
 		number, wire, size := protowire.ConsumeTag(data)
@@ -52,7 +53,8 @@ func (p *messagePlan) checkField(number protowire.Number, wire protowire.Type, v
 	return nil
 }
 
-// CheckKnown answers ErrNewer or ErrOlder unless this program knows all of an encoded command, and cmd, which is the same, has an operation.
+// CheckKnown returns ErrNewer or ErrOlder unless this program knows all parts of an encoded command. cmd is
+// the decoded command and must have an operation.
 func CheckKnown(data []byte, cmd *storepb.Command) error {
 	if err := commandPlan.check(data[checksum.Size:]); err != nil {
 		return err
@@ -63,13 +65,15 @@ func CheckKnown(data []byte, cmd *storepb.Command) error {
 	return nil
 }
 
-// CheckHeader answers ErrNewer or ErrOlder unless this program knows all of the encoded header of a snapshot.
+// CheckHeader returns ErrNewer or ErrOlder unless this program knows all parts of a snapshot's encoded
+// header.
 func CheckHeader(data []byte) error { return headerPlan.check(data) }
 
-// CheckRecord answers ErrNewer or ErrOlder unless this program knows all of an encoded record of a snapshot.
+// CheckRecord returns ErrNewer or ErrOlder unless this program knows all parts of a snapshot's encoded
+// record.
 func CheckRecord(data []byte) error { return recordPlan.check(data) }
 
-// UnknownFields are the numbers of the fields of a message, not of those within it, that this program does not know.
+// UnknownFields returns the numbers of a message's unknown fields, without those of nested messages.
 func UnknownFields(m protoreflect.Message) []int {
 	var numbers []int
 	for rest := m.GetUnknown(); len(rest) > 0; {

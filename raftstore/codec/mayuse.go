@@ -13,10 +13,11 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// ErrNotYet says that a command or query has a part which not all of the cluster know yet.
+// ErrNotYet reports a command or query with a part not yet known to the whole cluster.
 var ErrNotYet = errors.New("not all servers and mounts of the cluster know it yet: update the others, and try again")
 
-// CheckMayPropose is CheckKnown, and answers ErrNotYet for a command with a part that a later version than that of the cluster has added.
+// CheckMayPropose is CheckKnown, and returns ErrNotYet for a command with a part of a later version than the
+// cluster's.
 func CheckMayPropose(data []byte, cmd *storepb.Command, of uint32) error {
 	known := CheckKnown(data, cmd)
 	if known == nil && of >= version.Newest {
@@ -28,8 +29,8 @@ func CheckMayPropose(data []byte, cmd *storepb.Command, of uint32) error {
 	return known
 }
 
-// CheckMaySend answers ErrNotYet if a command or query has a part that a later version than that of the cluster has added. It may
-// have what this program does not know.
+// CheckMaySend returns ErrNotYet for a command or query with a part of a later version than the cluster's.
+// The request may have parts unknown to this program.
 func CheckMaySend(request Request, of uint32) error {
 	data, err := proto.Marshal(request)
 	if err != nil {
@@ -42,7 +43,7 @@ func CheckMaySend(request Request, of uint32) error {
 	return err
 }
 
-// Request is what a cluster is asked: a *storepb.Command, *storepb.Op or *storepb.Query.
+// Request is a *storepb.Command, *storepb.Op or *storepb.Query.
 type Request interface{ proto.Message }
 
 func (p *messagePlan) checkVersion(data []byte, of uint32) error {

@@ -8,8 +8,7 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// messagePlan is which fields of an encoded message this program knows. What it does not know can be at any depth, and to
-// leave that out would be to do something else than what was said.
+// messagePlan lists the known fields of a message.
 type messagePlan struct {
 	name   string
 	fields []fieldPlan // by number
@@ -18,9 +17,9 @@ type messagePlan struct {
 type fieldPlan struct {
 	isKnown bool
 	wasHere bool   // in an earlier version
-	since   uint32 // the version that has added it; 0: the first
+	since   uint32 // the version of its addition; 0: the first
 	wire    protowire.Type
-	packed  bool                              // many may also come in one, as bytes
+	packed  bool                              // several values may come as bytes
 	below   *messagePlan                      // of a message
 	values  protoreflect.EnumValueDescriptors // of an enumeration
 }
@@ -67,7 +66,7 @@ func (p *messagePlan) grow(number protowire.Number) {
 	}
 }
 
-// wireTypes are those of the kinds that store.proto has; the others are 0, a varint.
+// wireTypes are those of the kinds in store.proto; the others are 0, a varint.
 var wireTypes = map[protoreflect.Kind]protowire.Type{
 	protoreflect.MessageKind: protowire.BytesType, protoreflect.BytesKind: protowire.BytesType, protoreflect.StringKind: protowire.BytesType,
 }
