@@ -1,8 +1,8 @@
-// Package budget counts the use of resources by each user, against a limit, so that one user leaves room for others.
+// Package budget limits the use of resources by each user, so one user leaves room for others.
 //
-// The state machine has budgets of locks, inodes, bytes and sessions in [Counts], which are pure. One process counts its own
-// resources (calls in progress, waits, open control files) in a [Pool], which several goroutines may use. Both refuse with an [ExceededError].
-// Its text names the budget and the setting that changes it.
+// The state machine has budgets of locks, inodes, bytes and sessions in [Counts], which are pure. A process
+// counts its own resources in a [Pool], for concurrent use: calls in progress, waits, open control files.
+// Both refuse with an [ExceededError], which names the budget and its setting.
 package budget
 
 import (
@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// User is a user of a host. Most budgets are for each host, since uids of two hosts need not be one person's programs.
+// User is a user of a host. Most budgets are for each host, since one uid on two hosts may be two persons.
 type User struct {
 	Host string
 	UID  uint32
@@ -40,19 +40,19 @@ func (u User) Compare(other User) int {
 	return 0
 }
 
-// Limit is the most that there may be of something.
+// Limit is a limit of a resource.
 type Limit struct {
 	Budget  string // the resource, in the plural: "record locks"
-	Of      string // that it is for: "user and host"
-	Setting string // that changes it; empty: none does
+	Of      string // its scope: "user and host"
+	Setting string // to change it; empty: none
 	Shown   string // where an administrator sees the use; empty: nowhere
 	Most    uint64
 }
 
-// Exceeded returns the refusal of a request for which there is no room.
+// Exceeded returns the refusal of a request beyond the limit.
 func (l Limit) Exceeded(by string) *ExceededError { return &ExceededError{Limit: l, By: by} }
 
-// ExceededError says that a budget has no room.
+// ExceededError reports a budget without room.
 type ExceededError struct {
 	Limit
 	By     string // the user or host that reached the limit
@@ -70,7 +70,8 @@ func (e *ExceededError) Error() string {
 	return text
 }
 
-// Status returns the code of an HTTP response to a request that is refused: 429 if its user has too many, 503 if all have.
+// Status returns the HTTP status of a refused request: 429 if its user has too many, 503 if all users
+// together have.
 func (e *ExceededError) Status() int {
 	if e.Shared {
 		return http.StatusServiceUnavailable
@@ -78,10 +79,10 @@ func (e *ExceededError) Status() int {
 	return http.StatusTooManyRequests
 }
 
-// Counts is how much each key uses. The zero value is empty. It is not safe for concurrent use.
+// Counts counts the use of each key. The zero value is empty. It is not safe for concurrent use.
 type Counts[K comparable] struct{ used map[K]uint64 }
 
-// Add has a key use more, or less if by is negative. A key that uses nothing takes no memory.
+// Add adds to the use of a key; by may be negative. A key without use takes no memory.
 func (c *Counts[K]) Add(key K, by int64) {
 	used := c.used[key] + uint64(by)
 	if used == 0 {
@@ -94,22 +95,22 @@ func (c *Counts[K]) Add(key K, by int64) {
 	c.used[key] = used
 }
 
-// Used returns how much a key uses.
+// Used returns the use of a key.
 func (c *Counts[K]) Used(key K) uint64 { return c.used[key] }
 
-// Len returns how many keys use something.
+// Len returns the number of keys with a use.
 func (c *Counts[K]) Len() int { return len(c.used) }
 
-// Equal reports whether the same keys use as much.
+// Equal reports whether all uses are equal.
 func (c *Counts[K]) Equal(other *Counts[K]) bool { return maps.Equal(c.used, other.used) }
 
-// Use is the use by one key.
+// Use is the use of one key.
 type Use[K comparable] struct {
 	Key  K
 	Used uint64
 }
 
-// Largest returns the keys that use most, at most so many, those that use as much as another one in the order of compare.
+// Largest returns at most this many keys, those with the largest uses; compare orders equal ones.
 func (c *Counts[K]) Largest(most int, compare func(a, b K) int) []Use[K] {
 	uses := make([]Use[K], 0, len(c.used))
 	for key, used := range c.used {

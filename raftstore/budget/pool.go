@@ -4,8 +4,8 @@ import (
 	"sync"
 )
 
-// Pool is a budget of one process: of calls, connections or files that are in use now. A user other than root has at most Each.Most of
-// them, and all users but root leave the reserve of All.Most. The methods are safe for concurrent use.
+// Pool is a budget of one process, of calls, connections or files in use. A user other than root has at most
+// Each.Most, and all users but root leave the reserve of All.Most. Its methods are safe for concurrent use.
 type Pool struct {
 	each    Limit
 	all     Limit
@@ -20,25 +20,25 @@ type Pool struct {
 // shownAsMetric is where the use of a pool is shown.
 const shownAsMetric = "the metric lockfs_budget_used of the daemon"
 
-// NewPool returns a pool in which each user has room for each.Most, and all together for all.Most, of which reserve is for
-// Privileged requests alone. A limit of 0 means no limit.
+// NewPool returns a pool with a limit for each user and one for all together, with a reserve for Privileged
+// requests. A limit of 0 means no limit.
 func NewPool(each, all Limit, reserve uint64) *Pool {
 	each.Shown, all.Shown = shownAsMetric, shownAsMetric
 	return &Pool{each: each, all: all, reserve: min(reserve, all.Most)}
 }
 
-// Standing is how a request stands to the limits.
+// Standing is the class of a request.
 type Standing int
 
-// The standings. Privileged requests, of root of the host and of health checks, use the reserve and have no limit of their own. A replacing
-// one always fits: it takes the place of one that is about to end.
+// The standings. Privileged requests, of the host's root and of health checks, may use the reserve and have
+// no limit of their own. A replacing request always fits: it replaces one that is about to end.
 const (
 	Ordinary Standing = iota
 	Privileged
 	Replacing
 )
 
-// Take takes so much for a user. The error is an *ExceededError; then nothing is taken.
+// Take takes n units for a user. On error, an *ExceededError, it takes nothing.
 func (p *Pool) Take(user User, n uint64, standing Standing) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *Pool) exceeded(user User, n uint64, standing Standing) *ExceededError {
 
 func (p *Pool) total() uint64 { return p.counts[Ordinary] + p.counts[Privileged] + p.counts[Replacing] }
 
-// Give gives back the result of a Take.
+// Give returns the units of a Take.
 func (p *Pool) Give(user User, n uint64, standing Standing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,7 +79,7 @@ func (p *Pool) Give(user User, n uint64, standing Standing) {
 // Budget returns the name of the resource.
 func (p *Pool) Budget() string { return p.each.Budget }
 
-// Used returns how much a user uses.
+// Used returns the use of a user.
 func (p *Pool) Used(user User) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,10 +91,10 @@ type Usage struct {
 	Each, All Limit
 	Total     uint64
 	Refused   uint64      // requests since the process began
-	Users     []Use[User] // those that use most
+	Users     []Use[User] // those with the largest uses
 }
 
-// Usage returns the use, with at most so many users.
+// Usage returns the use, with at most this many users.
 func (p *Pool) Usage(users int) Usage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
