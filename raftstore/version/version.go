@@ -1,38 +1,40 @@
-// Package version says which versions of a cluster this program can be part of.
+// Package version has the versions of a cluster supported by this program.
 //
-// The version of a cluster is a number in its replicated state: what may be in its log, its snapshots and its messages. A program
-// knows a range of them. The cluster runs at one that all its members and mounts know, and is raised by one when all know the next; it
-// never goes back. So what a version has added is proposed only when nobody is left who does not know it, and until then all can go
-// back to the program before.
+// The version of a cluster is a number in its replicated state. It determines the possible contents of the
+// log, snapshots and messages. A program supports a range of versions. The cluster runs at a version known to
+// all members and mounts. It is raised by one when all know the next, and never lowered. So additions of a
+// version are proposed only when every program knows them. Until then all hosts can go back to the previous
+// program.
 //
 // # The next version
 //
-// Package codec has a table of the operations, fields and values that each version has added, and a program does not know those that are
-// later than Newest. To release a version, raise Released, and keep data of it beside that of the versions before (package kept). Tests
-// bring a cluster to a next version and its program, which exist in test/mutants/next alone.
+// Package codec has a table of the operations, fields and values added by each version. A program does not
+// know those later than Newest. To release a version, raise Released and keep its data beside that of earlier
+// versions (package kept). Tests upgrade a cluster to a next version and its program, which exist only in
+// test/mutants/next.
 package version
 
 import "fmt"
 
 const (
-	// Oldest is the first of the versions that this program knows.
+	// Oldest is the first version known to this program.
 	Oldest uint32 = 1
-	// Released is the last that is released, or is to be next.
+	// Released is the last released version, or the next to be released.
 	Released uint32 = 1
-	// Newest is the last of the versions that this program knows.
+	// Newest is the last version known to this program.
 	Newest = Released
 )
 
-// Range is the versions that a program knows.
+// Range is the versions known to a program.
 type Range struct{ Oldest, Newest uint32 }
 
-// Own is that of this program.
+// Own returns the range of this program.
 func Own() Range { return Range{Oldest, Newest} }
 
-// Has tells whether a version is one of them.
+// Has reports whether a version is in the range.
 func (r Range) Has(version uint32) bool { return r.Oldest <= version && version <= r.Newest }
 
-// String is how people are told: "1", or "1 to 2".
+// String formats a range: "1", or "1 to 2".
 func (r Range) String() string {
 	if r.Oldest == r.Newest {
 		return fmt.Sprint(r.Newest)

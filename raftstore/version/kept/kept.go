@@ -1,9 +1,10 @@
-// Package kept finds the files that each released version has written, for tests that read them: they are in testdata/versionN of the
-// package that reads them. Those of a version that is not released yet are made anew, after a change of what is in them, by
+// Package kept finds the files written by each released version, for tests that read them. They are in
+// testdata/versionN of the package that reads them. After a change, the following command writes those of an
+// unreleased version again:
 //
 //	LOCKFS_MAKE_KEPT=1 go test -count=1 -run Kept ./raftstore/namespace ./cluster ./cluster/audit ./cluster/session
 //
-// Those of earlier versions never change.
+// Files of earlier versions never change.
 package kept
 
 import (
@@ -17,8 +18,8 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// Each runs a test with the directory of each released version. If the files of the last are to be made, write does that before, in
-// an empty directory.
+// Each runs a test with the directory of each released version. With LOCKFS_MAKE_KEPT=1, write first fills an
+// empty directory for the last version.
 func Each(t *testing.T, write func(dir string), read func(t *testing.T, of uint32, dir string)) {
 	dir := func(of uint32) string { return filepath.Join("testdata", fmt.Sprintf("version%d", of)) }
 	if os.Getenv("LOCKFS_MAKE_KEPT") == "1" {
