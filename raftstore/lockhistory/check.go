@@ -8,24 +8,25 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// History is what is checked.
+// History is a list of events to check.
 type History struct {
 	Events []*storepb.Event // in the order of their numbers, which may have gaps
-	// Whole: the events are all that there ever were.
+	// Whole says that these are all events ever.
 	Whole bool
 }
 
 // Contradiction is an impossible part of a history.
 type Contradiction struct {
-	Path  string // of the lock, as it was called last
+	Path  string // last path of the lock
 	Why   string
 	Piece []*storepb.Event // the smallest part of the history that is impossible too, in order
 }
 
-// most is how many contradictions are looked for.
+// most is the most contradictions found.
 const most = 100
 
-// Check returns the contradictions, by path. After a contradiction a name is checked as if nothing had been before.
+// Check returns the contradictions, by path. After a contradiction, the check of a name starts again without
+// earlier events.
 func (h *History) Check() []*Contradiction {
 	found := h.checkTime()
 	for _, on := range h.byPlace() {
@@ -35,7 +36,7 @@ func (h *History) Check() []*Contradiction {
 	return found
 }
 
-// checkTime finds events at which cluster time goes back, which it never does.
+// checkTime finds events with an earlier cluster time than the event before: cluster time never goes back.
 func (h *History) checkTime() (found []*Contradiction) {
 	for i, e := range h.Events {
 		if i > 0 && e.GetTime() < h.Events[i-1].GetTime() && len(found) < most {
@@ -47,7 +48,7 @@ func (h *History) checkTime() (found []*Contradiction) {
 	return found
 }
 
-// onPlace is what happened to a name.
+// onPlace is the history of a name.
 type onPlace struct {
 	path  string
 	steps []*step
@@ -57,7 +58,7 @@ func (h *History) byPlace() []*onPlace {
 	gaps := gapsOf(h.Events)
 	all := make(map[place]*onPlace)
 	var order []*onPlace
-	forgotten := make(map[string]bool) // hosts that were declared gone
+	forgotten := make(map[string]bool) // hosts declared gone
 	for _, e := range h.Events {
 		if e.GetEvent() == "host_forgotten" {
 			forgotten[e.GetHost()] = true
@@ -78,9 +79,8 @@ func (h *History) byPlace() []*onPlace {
 	return order
 }
 
-// check adds what is found on a name.
 func (on *onPlace) check(found []*Contradiction) []*Contradiction {
-	begin := 0 // of what is known
+	begin := 0 // of the known events
 	var now state
 	for i, s := range on.steps {
 		if i > 0 && s.era != on.steps[i-1].era {
@@ -100,7 +100,7 @@ func (on *onPlace) check(found []*Contradiction) []*Contradiction {
 	return found
 }
 
-// smallest looks for the shortest stretch up to a step that is impossible, whatever was before it.
+// smallest finds the shortest impossible sequence of steps up to a step.
 func (on *onPlace) smallest(begin, last int, why string) *Contradiction {
 	for first := last; first > begin; first-- {
 		if part := on.steps[first : last+1]; !possible(part) {
@@ -110,7 +110,7 @@ func (on *onPlace) smallest(begin, last int, why string) *Contradiction {
 	return &Contradiction{on.path, why, piece(on.steps[begin : last+1])}
 }
 
-// possible reports whether steps can have happened, if nothing is known of what was before.
+// possible reports whether steps are possible after an unknown history.
 func possible(steps []*step) bool {
 	now := state{}
 	for _, s := range steps {
@@ -123,7 +123,7 @@ func possible(steps []*step) bool {
 	return true
 }
 
-// piece returns the events, without those in the middle that change nothing and that the contradiction does not need.
+// piece returns the events, without harmless ones in the middle unneeded for the contradiction.
 func piece(steps []*step) (events []*storepb.Event) {
 	for i := len(steps) - 2; i > 0; i-- {
 		if rest := slices.Delete(slices.Clone(steps), i, i+1); steps[i].event.GetEvent() == "removal_refused" && !possible(rest) {
@@ -136,7 +136,7 @@ func piece(steps []*step) (events []*storepb.Event) {
 	return events
 }
 
-// Paths returns those of all locks of the events.
+// Paths returns the paths of all locks in the events.
 func (h *History) Paths() []string {
 	paths := make(map[string]bool)
 	for _, e := range h.Events {

@@ -9,10 +9,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Time returns when it happened, for an acquisition up to a second before its event.
+// Time returns the time of an event. For an acquisition it is up to a second before the event.
 func Time(e *storepb.Event) time.Time { return time.Unix(0, since(e)).UTC() }
 
-// since is when what an event tells of came to be, which for an acquisition can be a second before.
+// since returns the time of an event, or of an acquisition before it.
 func since(e *storepb.Event) int64 {
 	if e.GetAcquired() != 0 {
 		return e.GetAcquired()
@@ -42,7 +42,6 @@ func Describe(e *storepb.Event) string {
 	return b.String()
 }
 
-// holderOf says who has a lock as far as an event tells.
 func holderOf(e *storepb.Event) string {
 	who := e.GetFormat()
 	if e.GetHolder() != "" {
@@ -65,7 +64,7 @@ type place struct {
 
 func placeOf(e *storepb.Event) place { return place{e.GetParent(), path.Base(string(e.GetPath()))} }
 
-// isOfLock tells whether an event is about a name.
+// isOfLock reports whether an event is about a name.
 func isOfLock(e *storepb.Event) bool {
-	return len(e.GetPath()) > 0 && e.GetEvent() != "locked_file_removed" // which is about a file with kernel locks
+	return len(e.GetPath()) > 0 && e.GetEvent() != "locked_file_removed" // about a file with kernel locks
 }

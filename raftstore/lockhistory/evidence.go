@@ -9,7 +9,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// evidence of an expiry, as the state machine words it.
+// Evidence of an expiry, in the words of the state machine.
 var (
 	timeOver    = regexp.MustCompile(`^its time was over at (\S+)$`)
 	processGone = regexp.MustCompile(`^its process \d+ on (.+) (?:is gone|exited with status \d+|was ended by signal \d+)$`)
@@ -18,7 +18,7 @@ var (
 	hostGone    = regexp.MustCompile(`^its host (.+) was declared gone for good$`)
 )
 
-// doubtEvidence says what is wrong with what lock_stale or lock_removed tells as its reason; empty: nothing.
+// doubtEvidence returns the error in the reason of lock_stale or lock_removed; empty: none.
 func doubtEvidence(e *storepb.Event) string {
 	reason := e.GetReason()
 	if reason == "" {
@@ -42,7 +42,7 @@ func doubtEvidence(e *storepb.Event) string {
 	return fmt.Sprintf("its expiry has no evidence that is known: %q", reason)
 }
 
-// hostOfGone is the host that has to have been declared gone for an expiry; empty: none.
+// hostOfGone returns the host an expiry requires to be declared gone; empty: none.
 func hostOfGone(e *storepb.Event) string {
 	if found := hostGone.FindStringSubmatch(e.GetReason()); found != nil {
 		return found[1]
@@ -50,7 +50,7 @@ func hostOfGone(e *storepb.Event) string {
 	return ""
 }
 
-// byForce tells whether lock_removed is of somebody, and not of lockfs itself.
+// byForce reports whether a lock_removed is of a caller, not of lockfs itself.
 func byForce(e *storepb.Event) bool {
 	return e.GetBy() != nil && strings.HasPrefix(e.GetReason(), "by force")
 }

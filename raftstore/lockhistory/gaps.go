@@ -6,8 +6,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// gaps are the numbers of events before which others are missing, or with which a cluster goes on for one that was lost: earlier events say
-// nothing of what comes after.
+// gaps are the numbers of events after missing ones, and of events with which a cluster continues a lost one.
+// Earlier events say nothing about later ones.
 type gaps []uint64
 
 func gapsOf(events []*storepb.Event) (all gaps) {
@@ -19,7 +19,6 @@ func gapsOf(events []*storepb.Event) (all gaps) {
 	return all
 }
 
-// before returns how many gaps are before an event.
 func (all gaps) before(e *storepb.Event) int {
 	i, _ := slices.BinarySearch(all, e.GetNumber()+1)
 	return i

@@ -9,18 +9,19 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Hold is for how long somebody had a lock, by what events tell.
+// Hold is a period in which a holder had a lock, according to events.
 type Hold struct {
 	Path   string
 	Token  uint64
 	Holder string
-	From   time.Time      // zero: it was so when the events begin
-	Until  time.Time      // zero: it is so when the events end
+	From   time.Time      // zero: it began before the events
+	Until  time.Time      // zero: it continues after the events
 	Began  *storepb.Event // nil like From
 	Ended  *storepb.Event // nil like Until
 }
 
-// Holds are those of the names that were ever called a path, as far as they were between two times, zero for ever, in their order.
+// Holds returns the holds of all names that ever had a path, between two times, in order. A zero time is no
+// limit.
 func (h *History) Holds(path string, from, until time.Time) (holds []*Hold) {
 	for _, on := range h.byPlace() {
 		if !slices.ContainsFunc(on.steps, func(s *step) bool { return string(s.event.GetPath()) == path }) {
@@ -38,7 +39,6 @@ func (h *History) Holds(path string, from, until time.Time) (holds []*Hold) {
 	return holds
 }
 
-// then is who has it after an event; nil: nobody.
 func (hold *Hold) then(e *storepb.Event, all *[]*Hold) *Hold {
 	switch e.GetEvent() {
 	case "lock_acquired":
@@ -64,7 +64,7 @@ func (hold *Hold) then(e *storepb.Event, all *[]*Hold) *Hold {
 	return hold
 }
 
-// End says how a hold ended.
+// End describes the end of a hold.
 func (hold *Hold) End() string {
 	e := hold.Ended
 	if e == nil {
@@ -83,14 +83,14 @@ func (hold *Hold) End() string {
 	return fmt.Sprintf("%s (event %d)", how, e.GetNumber())
 }
 
-// Remark is what can have been, and is worth a look.
+// Remark is a note on a possible but suspicious event.
 type Remark struct {
 	Event *storepb.Event
 	Text  string
 }
 
-// Remarks are on removals by force, and on those from another host than the holder's of what nothing had told to be stale: rules and formats
-// may allow that.
+// Remarks returns remarks on removals by force, and on removals from another host than the holder's without
+// an event of staleness. Rules and formats may allow those.
 func (h *History) Remarks() (remarks []Remark) {
 	stale := make(map[place]uint64)
 	for _, e := range h.Events {

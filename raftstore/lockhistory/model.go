@@ -6,23 +6,22 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// state is what the events before a moment say of a name.
+// state is the knowledge about a name from earlier events.
 type state struct {
-	known   bool   // who has it, if anybody: else that was told before there was anything to read
-	held    uint64 // token of who has it; 0: nobody
-	holder  string // who that is
-	stale   uint64 // token of which it was told that it is stale
-	highest uint64 // that the name ever had
+	known   bool   // earlier events show whether there is a holder
+	held    uint64 // token of the holder; 0: none
+	holder  string // its description
+	stale   uint64 // token of the lock with an event of staleness
+	highest uint64 // highest token of the name
 }
 
-// step is an event on a name.
+// step is an event of a name.
 type step struct {
 	event      *storepb.Event
-	era        int  // how many gaps are before it
-	undeclared bool // it is an expiry as its host is gone for good, and no event declares the host gone
+	era        int  // number of gaps before it
+	undeclared bool // an expiry because of a host no event declares gone
 }
 
-// then returns the state after a step, or why the step is impossible in this one.
 func (s state) then(of *step) (after state, why string) {
 	after, why = s.event(of.event, of.undeclared)
 	after.highest = max(after.highest, of.event.GetToken())
@@ -49,7 +48,7 @@ func (s state) event(e *storepb.Event, undeclared bool) (after state, why string
 		case e.GetToken() <= before || e.GetToken() <= s.highest:
 			return s, fmt.Sprintf("its token %d is no larger than %d, which it had before", e.GetToken(), max(before, s.highest))
 		}
-		return s.free(), "" // who has it now is told next
+		return s.free(), "" // the next event has the new holder
 	}
 	switch {
 	case s.held != 0 && s.held != e.GetToken():
@@ -64,7 +63,7 @@ func (s state) event(e *storepb.Event, undeclared bool) (after state, why string
 		}
 		return s.free(), ""
 	case "lock_removed":
-		if s.known && s.stale != e.GetToken() && !byForce(e) { // one that is renamed stays as stale as it was
+		if s.known && s.stale != e.GetToken() && !byForce(e) { // a renamed lock stays stale
 			if why := doubtEvidence(e); why != "" {
 				return s, fmt.Sprintf("lockfs removed it, nothing had told that it was stale, and %s; %s", why, s.who())
 			}
@@ -82,7 +81,6 @@ func (s state) event(e *storepb.Event, undeclared bool) (after state, why string
 	return after, ""
 }
 
-// free is the state in which nobody has the name.
 func (s state) free() state {
 	s.known, s.held, s.holder = true, 0, ""
 	return s
