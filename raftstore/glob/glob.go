@@ -1,15 +1,15 @@
-// Package glob has the patterns of paths that rules are for.
+// Package glob matches paths with the patterns of rules.
 //
-// A pattern without a slash fits the last element of a path, wherever that is; one with a slash fits a
-// whole path from the root, and a slash in front says only that. In an element
+// A pattern without a slash matches the last element of a path in any directory. A pattern with a slash
+// matches a whole path from the root, and a leading slash has no other meaning. In an element
 //
-//   - is any run of characters, also none
-//     ?      is one character
-//     [a-z]  is one character of a class, [^a-z] one that is not of it, as path.Match has them
-//     \x     is x, whatever that means otherwise
+//   - matches any run of characters, also none
+//     ?      matches one character
+//     [a-z]  matches one character of a class, [^a-z] one outside of it, as in path.Match
+//     \x     matches x itself
 //
-// and ** as a whole element is any number of elements, also none. A byte that is not of valid UTF-8 is a
-// character of its own. Replicas decide by patterns, so what they mean must not change.
+// and ** as a whole element matches any number of elements, also none. A byte of invalid UTF-8 is a character
+// of its own. Replicas decide by patterns, so their meaning must not change.
 package glob
 
 import (
@@ -22,7 +22,7 @@ import (
 // MaxLength is the length of the longest pattern, in bytes.
 const MaxLength = 4096
 
-// Check tells what is wrong with a pattern of a rule, empty if nothing is.
+// Check returns the error in a pattern; empty: it is valid.
 func Check(pattern string) string {
 	switch {
 	case pattern == "":
@@ -56,8 +56,8 @@ func checkElement(element string) string {
 	return ""
 }
 
-// Match tells whether a path below the root ("a/b.lock", no leading slash) fits a pattern. It
-// takes no more steps than the product of their lengths.
+// Match reports whether a path below the root ("a/b.lock", no leading slash) matches a pattern. It takes at
+// most as many steps as the product of their lengths.
 func Match(pattern, path string) bool {
 	if !strings.Contains(pattern, "/") {
 		return matchElement(pattern, path[strings.LastIndexByte(path, '/')+1:])
@@ -65,10 +65,10 @@ func Match(pattern, path string) bool {
 	return matchElements(strings.TrimPrefix(pattern, "/"), path)
 }
 
-// matchElements lets each ** take as few elements as it can. When the rest does not fit, only the last **
-// takes one more: giving an earlier one more could not leave more to choose from.
+// matchElements lets each ** take as few elements as possible. If the rest does not match, only the last **
+// takes one more: more for an earlier one could not leave more choices.
 func matchElements(pattern, path string) bool {
-	var after, from string // what follows the last **, and where in the path that was tried
+	var after, from string // the pattern behind the last **, and where in the path that was tried
 	for path != "" {
 		first, others, _ := strings.Cut(pattern, "/")
 		element, below, _ := strings.Cut(path, "/")
@@ -92,8 +92,8 @@ func matchElements(pattern, path string) bool {
 	return true
 }
 
-// matchElement is matchElements for * and characters. path.Match would let a * end amid a character, and
-// so find "*[^é]" to fit "é".
+// matchElement matches * and characters within an element. path.Match would let a * end amid a character, and
+// so match "é" with "*[^é]".
 func matchElement(pattern, name string) bool {
 	var after, from string
 	for name != "" {
@@ -114,7 +114,7 @@ func matchElement(pattern, name string) bool {
 	return strings.Trim(pattern, "*") == ""
 }
 
-// firstToken is what stands for one character at the beginning of a valid element, or a *.
+// firstToken returns the first token of a valid element: a * or a token for one character.
 func firstToken(pattern string) string {
 	switch {
 	case strings.HasPrefix(pattern, `\`):
@@ -125,7 +125,6 @@ func firstToken(pattern string) string {
 	return firstChar(pattern)
 }
 
-// classEnd is the position after the class at the beginning of a valid element.
 func classEnd(pattern string) int {
 	for i := 1; i < len(pattern); i++ {
 		switch pattern[i] {
@@ -156,11 +155,12 @@ func matchChar(token, char string) bool {
 	return token == char
 }
 
-// Below returns a string that decides which names below a directory fit a pattern: below two directories with equal strings, the names at the same
-// place both fit or neither does. The directory is a path like that of Match; empty: the root. It takes no more steps than Match.
+// Below returns a string for comparing directories: below two directories with equal strings, a pattern
+// matches the same names. The directory is a path like that of Match; empty: the root. It takes no more steps
+// than Match.
 func Below(pattern, dir string) string {
 	if !strings.Contains(pattern, "/") {
-		return "" // where a name is does not count
+		return "" // the directory of a name does not matter
 	}
 	elements := strings.Split(strings.TrimPrefix(pattern, "/"), "/")
 	at := newPlaces(len(elements))
@@ -181,17 +181,17 @@ func Below(pattern, dir string) string {
 		}
 		at = next
 	}
-	return string(at[:len(elements)]) // at its end a pattern fits the directory itself, and nothing below
+	return string(at[:len(elements)]) // a complete match is of the directory itself, and of nothing below
 }
 
-// places are how many elements of a pattern may be used up by a path.
+// places are the possible numbers of pattern elements consumed by a path.
 type places []byte
 
 const here = 'x'
 
 func newPlaces(elements int) places { return make(places, elements+1) }
 
-// add notes a place, and those that follow as ** may be no element.
+// add adds a place, and the next ones if ** may match no element.
 func (p places) add(elements []string, place int) {
 	p[place] = here
 	if place < len(elements) && elements[place] == "**" {
