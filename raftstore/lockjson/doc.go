@@ -1,2 +1,2 @@
-// Package lockjson is how locks and events are printed as lines of JSON, by commands and in the files of .lockfs.
+// Package lockjson encodes locks and events as lines of JSON, for commands and for the files of .lockfs.
 package lockjson

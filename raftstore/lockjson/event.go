@@ -14,33 +14,34 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Event is how an event is printed, one object a line: in audit.jsonl, by `lockfs events --json` and
-// in .lockfs/events and .lockfs/history. Its names follow the tower protocol (sections 4.3 and 7.2) where that has one.
+// Event is an event in JSON, one object a line: in audit.jsonl, in the output of `lockfs events --json`, in
+// .lockfs/events and in .lockfs/history. Its names follow the tower protocol where it has one (sections 4.3
+// and 7.2).
 type Event struct {
 	Number       uint64    `json:"number"`          // from 1, without gaps
-	Index        uint64    `json:"index,omitempty"` // of the command in the log that it came with
+	Index        uint64    `json:"index,omitempty"` // of its command in the log
 	Event        string    `json:"event"`
 	Timestamp    time.Time `json:"timestamp"`                // cluster time
 	LockName     string    `json:"lock_name,omitempty"`      // last element of the path
 	LockPath     string    `json:"lock_path,omitempty"`      // from the root of the mount
-	Directory    uint64    `json:"lock_directory,omitempty"` // inode that the name was in, whatever its path is called
+	Directory    uint64    `json:"lock_directory,omitempty"` // inode of the directory, whatever its path
 	Token        uint64    `json:"token,omitempty"`
 	AcquiredAt   time.Time `json:"acquired_at,omitzero"` // of lock_acquired: cluster time, up to a second before
 	Format       string    `json:"format,omitempty"`
 	Holder       string    `json:"holder,omitempty"`
-	Host         string    `json:"host,omitempty"` // of the holder, or what the event is about
-	PID          uint32    `json:"pid,omitempty"`  // of the holder, as the content gives it
-	By           *Caller   `json:"by,omitempty"`   // who made the call; lockfs itself if there is none
+	Host         string    `json:"host,omitempty"` // of the holder, or the subject of the event
+	PID          uint32    `json:"pid,omitempty"`  // of the holder, as in the content
+	By           *Caller   `json:"by,omitempty"`   // the caller; absent: lockfs itself
 	Reason       string    `json:"reason,omitempty"`
-	Request      string    `json:"request,omitempty"` // on whose behalf a lock was released, where the call said so
+	Request      string    `json:"request,omitempty"` // for which a lock was released, if the call named it
 	PreviousLock *Previous `json:"previous_lock,omitempty"`
 	PreviousHash string    `json:"previous_lock_hash,omitempty"` // "sha256:" and the content's checksum
 	Cluster      string    `json:"cluster,omitempty"`            // of cluster_begun: its id
-	Before       string    `json:"hash_before,omitempty"`        // of the event before; missing where a chain begins
-	Hash         string    `json:"hash,omitempty"`               // see package eventchain, in hexadecimal; for root alone
+	Before       string    `json:"hash_before,omitempty"`        // see eventchain; for root
+	Hash         string    `json:"hash,omitempty"`               // package eventchain; for root
 }
 
-// Caller is who made a call.
+// Caller is the process that made a call.
 type Caller struct {
 	Host string `json:"host"`
 	PID  uint32 `json:"pid"`
@@ -56,7 +57,7 @@ type Previous struct {
 	PID    uint32 `json:"pid,omitempty"`
 }
 
-// DescribeEvent gives an event the form in which it is printed.
+// DescribeEvent converts an event to its JSON form.
 func DescribeEvent(e *storepb.Event) Event {
 	described := Event{
 		Number: e.GetNumber(), Event: e.GetEvent(), Timestamp: time.Unix(0, e.GetTime()).UTC(),
@@ -82,7 +83,7 @@ func DescribeEvent(e *storepb.Event) Event {
 	return described
 }
 
-// ParseEventLine reads what EventLine has rendered.
+// ParseEventLine parses a line of EventLine.
 func ParseEventLine(line []byte) (*storepb.Event, error) {
 	var d Event
 	if err := json.Unmarshal(line, &d); err != nil {
@@ -115,7 +116,7 @@ func ParseEventLine(line []byte) (*storepb.Event, error) {
 	return e, nil
 }
 
-// hashOf is nil where there is none.
+// hashOf returns nil for an empty text.
 func hashOf(text string) ([]byte, error) {
 	if text == "" {
 		return nil, nil
@@ -123,8 +124,8 @@ func hashOf(text string) ([]byte, error) {
 	return hex.DecodeString(text)
 }
 
-// EventLine renders an event as a line of JSON, without its newline. What a terminal could obey is escaped;
-// bytes of a path that are not UTF-8 become U+FFFD.
+// EventLine returns an event as a line of JSON, without its newline. Terminal controls are escaped. Bytes of
+// a path with invalid UTF-8 become U+FFFD.
 func EventLine(e *storepb.Event) []byte { return jsonLine(DescribeEvent(e)) }
 
 func jsonLine(value any) []byte {
@@ -135,10 +136,11 @@ func jsonLine(value any) []byte {
 	return Escape(line)
 }
 
-// isUnprintable reports whether a terminal might do something else with a character than show it. Newlines are in JSON between values only.
+// isUnprintable reports whether a character may control a terminal. Newlines occur only between values of
+// JSON.
 func isUnprintable(r rune) bool { return !unicode.IsPrint(r) && r != '\n' }
 
-// Escape returns the same JSON value with every character escaped that a terminal might obey, such as U+009B or U+202E.
+// Escape returns the same JSON value with all terminal controls escaped, such as U+009B or U+202E.
 func Escape(text []byte) []byte {
 	if !bytes.ContainsFunc(text, isUnprintable) {
 		return text

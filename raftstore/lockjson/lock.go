@@ -9,11 +9,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// StateExclusive is the state of a name that was created exclusively and is no lock: `lockfs locks PATH` alone shows such names.
+// StateExclusive is the state of an exclusive name without a lock. Only `lockfs locks PATH` shows such names.
 const StateExclusive = "exclusive"
 
-// Lock is how a lock is printed: by `lockfs locks --json`, and as a line of .lockfs/locks.jsonl. A user without read
-// permission gets the path and the age only.
+// Lock is a lock in JSON: in the output of `lockfs locks --json`, and a line of .lockfs/locks.jsonl. A user
+// without read permission gets only the path and the age.
 type Lock struct {
 	Path     string     `json:"path"`  // from the root of the mount; empty: the file was removed
 	State    string     `json:"state"` // held, stale, unreachable, exclusive
@@ -24,11 +24,11 @@ type Lock struct {
 	PID      uint32     `json:"pid,omitempty"`
 	Token    uint64     `json:"token,omitempty"`
 	Age      float64    `json:"age_seconds"`       // since its holder got the name
-	Expires  *time.Time `json:"expires,omitempty"` // cluster time: stale then, unless it is renewed; absent: not by time
+	Expires  *time.Time `json:"expires,omitempty"` // cluster time of the expiry, unless renewed; absent: none
 	Advisory []Advisory `json:"advisory_locks,omitempty"`
 }
 
-// Advisory is a lock of flock(2) or fcntl(2), or a request for one; those wait in this order.
+// Advisory is a lock of flock(2) or fcntl(2), or a request for one. Requests wait in this order.
 type Advisory struct {
 	Kind    string  `json:"kind"` // flock, fcntl
 	Type    string  `json:"type"` // shared, exclusive
@@ -41,8 +41,8 @@ type Advisory struct {
 	Session string  `json:"session"` // hexadecimal
 }
 
-// The states of an advisory lock. An interrupted one is of somebody who waited, and keeps the place for a moment. A
-// delayed one is of a mount that was given up on.
+// The states of an advisory lock. An interrupted request keeps its place for a moment. A delayed lock is of
+// an expired session.
 const (
 	AdvisoryHeld        = "held"
 	AdvisoryWaiting     = "waiting"
@@ -50,7 +50,7 @@ const (
 	AdvisoryDelayed     = "delayed"
 )
 
-// DescribeLock gives a lock the form in which it is printed at a time (nanoseconds since the Unix epoch).
+// DescribeLock converts a lock to its JSON form at a time (nanoseconds since the Unix epoch).
 func DescribeLock(l *storepb.Lock, now int64) Lock {
 	f := l.GetFacts()
 	described := Lock{
@@ -70,7 +70,7 @@ func DescribeLock(l *storepb.Lock, now int64) Lock {
 	return described
 }
 
-// DescribeAdvisory is DescribeLock for a lock of flock(2) or fcntl(2).
+// DescribeAdvisory converts a lock of flock(2) or fcntl(2).
 func DescribeAdvisory(a *storepb.AdvisoryLock, now int64) Advisory {
 	described := Advisory{
 		Kind: "flock", Type: "shared", State: AdvisoryHeld, Host: a.GetHost(), PID: a.GetPid(), Start: a.GetStart(), End: a.GetEnd(),
@@ -93,8 +93,8 @@ func DescribeAdvisory(a *storepb.AdvisoryLock, now int64) Advisory {
 	return described
 }
 
-// age is in whole seconds, and never negative, as clocks are not the same.
+// age returns whole seconds, and never a negative number, since clocks differ.
 func age(since, now int64) float64 { return math.Floor(max(0, time.Duration(now-since).Seconds())) }
 
-// LockLine renders a lock as a line of JSON, without its newline, like EventLine.
+// LockLine returns a lock as a line of JSON, without its newline, like EventLine.
 func LockLine(l *storepb.Lock, now int64) []byte { return jsonLine(DescribeLock(l, now)) }

@@ -9,7 +9,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Whether says what makes a name a lock, or what it is instead.
+// Whether describes why a name is a lock or is none.
 func Whether(lock *storepb.Lock) string {
 	switch {
 	case lock.GetBecause() != "":
@@ -24,7 +24,7 @@ func Whether(lock *storepb.Lock) string {
 	return "no: it is data"
 }
 
-// Maker says which process created an exclusive name; empty: it is not known.
+// Maker describes the process that created an exclusive name; empty: unknown.
 func Maker(lock *storepb.Lock) string {
 	switch {
 	case lock.GetMadeOn() == "":
@@ -35,7 +35,7 @@ func Maker(lock *storepb.Lock) string {
 	return fmt.Sprintf("process %d on host %s", lock.GetMadeBy(), lock.GetMadeOn())
 }
 
-// Lives says until when a lock is held, and what becomes of it then.
+// Lives describes how long a lock is held, and its fate afterwards.
 func Lives(lock *storepb.Lock, now int64) string {
 	facts := lock.GetFacts()
 	then := "then it stays until somebody removes it"
@@ -62,7 +62,7 @@ func Lives(lock *storepb.Lock, now int64) string {
 	return "until somebody removes it"
 }
 
-// Remover says who may remove a lock as it is now, permissions apart.
+// Remover describes the programs that may remove a lock now, permissions apart.
 func Remover(lock *storepb.Lock) string {
 	if lock.GetRemover() == "" {
 		return "anyone"
@@ -70,7 +70,7 @@ func Remover(lock *storepb.Lock) string {
 	return lock.GetRemover() + ", or anyone with `lockfs rm --force`"
 }
 
-// Moment shows a time, and how far it is from now; nothing for 0.
+// Moment formats a time, with its distance from now; empty for 0.
 func Moment(at, now int64) string {
 	if at == 0 {
 		return ""
@@ -82,7 +82,7 @@ func Moment(at, now int64) string {
 	return fmt.Sprintf("%s (%v ago)", Timestamp(at), distance)
 }
 
-// Timestamp shows a time in nanoseconds with all its digits, so that times compare as texts.
+// Timestamp formats a time in nanoseconds with all digits, so that times sort as texts.
 func Timestamp(ns int64) string {
 	return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000000Z07:00")
 }
