@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsAdministrator reports whether a process or thread may administer this host as this process sees it: it is in the user namespace of this
-// process and has CAP_SYS_ADMIN. Root of a container has not, mostly. One that cannot be seen from here (0) is none.
+// IsAdministrator reports whether a process or thread may administer this host. It must be in the user
+// namespace of this process and have CAP_SYS_ADMIN. Root of a container usually does not. 0, a process
+// invisible from here, is none.
 func IsAdministrator(pid uint32) bool {
 	if pid == 0 {
 		return false
@@ -24,7 +25,6 @@ func IsAdministrator(pid uint32) bool {
 	return err == nil && errOwn == nil && its == own
 }
 
-// effective returns the capabilities in a status of proc_pid_status(5).
 func effective(status []byte) uint64 {
 	_, rest, _ := bytes.Cut(status, []byte("\nCapEff:"))
 	digits, _, _ := bytes.Cut(rest, []byte("\n"))

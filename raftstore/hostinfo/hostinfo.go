@@ -1,4 +1,4 @@
-// Package hostinfo answers what the kernel says of the host and of this process in it, to all parts that ask.
+// Package hostinfo reads facts of the kernel about the host and about this process.
 package hostinfo
 
 import (
@@ -8,14 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BootTime answers for how long the host has been up (CLOCK_BOOTTIME). Nobody sets that clock, and it goes on while the host is
-// suspended, unlike Go's monotonic one.
+// BootTime returns the time since the host's boot (CLOCK_BOOTTIME). That clock cannot be set. Unlike Go's
+// monotonic clock, it runs while the host is suspended.
 func BootTime() time.Duration { return clock() }
 
-// clock is what BootTime answers from.
 var clock = kernelClock
 
-// Simulate has BootTime answer from a clock of a simulation, whose time is not the kernel's. It is for before anybody asks.
+// Simulate sets the clock of a simulation. Call it before the first BootTime.
 func Simulate(simulated func() time.Duration) { clock = simulated }
 
 func kernelClock() time.Duration {
@@ -24,7 +23,7 @@ func kernelClock() time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// PIDNamespace answers the inode number of the pid namespace that this process is in, as /proc shows it.
+// PIDNamespace returns the inode number of this process's pid namespace in /proc.
 func PIDNamespace() (uint64, error) {
 	const path = "/proc/self/ns/pid"
 	var namespace unix.Stat_t

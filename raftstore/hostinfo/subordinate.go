@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// subordinateFile has the uids that users may use in user namespaces (subuid(5)).
+// subordinateFile has the uids users may use in user namespaces (subuid(5)).
 const subordinateFile = "/etc/subuid"
 
-// subordinateTime is how long the file is taken to be as it was read.
+// subordinateTime is how long the content of the file is cached.
 const subordinateTime = 10 * time.Second
 
 // subordinates are the ranges in the file.
@@ -26,15 +26,15 @@ type subordinateUIDs struct {
 
 	mu     sync.Mutex
 	until  time.Time
-	read   time.Time // modification time of the file, as it was read
+	read   time.Time // modification time of the file at the last reading
 	ranges []subordinateRange
 }
 
-// subordinateRange is some uids of a user.
+// subordinateRange is a range of uids of a user.
 type subordinateRange struct{ start, end, owner uint32 }
 
-// BudgetUID returns the user that is charged for a uid: the owner of a subordinate uid, or the uid itself. Root's own ranges count for
-// each of their uids, since budgets do not bind root.
+// BudgetUID returns the user that pays for a uid: the owner of a subordinate uid, or the uid itself. Each uid
+// of root's own ranges pays for itself, since budgets do not bind root.
 func BudgetUID(uid uint32) uint32 { return subordinates.ownerOf(uid) }
 
 func (s *subordinateUIDs) ownerOf(uid uint32) uint32 {
@@ -54,7 +54,7 @@ func (s *subordinateUIDs) ownerOf(uid uint32) uint32 {
 	return s.ranges[at].owner
 }
 
-// refresh reads the file again if it has changed. A file that cannot be read says nothing.
+// refresh reads the file again if it has changed. An unreadable file counts as empty.
 func (s *subordinateUIDs) refresh() {
 	info, err := os.Stat(s.path)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *subordinateUIDs) refresh() {
 	slices.SortFunc(s.ranges, func(a, b subordinateRange) int { return cmp.Compare(a.end, b.end) })
 }
 
-// parseSubordinate reads a line: a name or uid, the first uid of the range, and how many it has.
+// parseSubordinate parses a line: a name or uid, the first uid of the range, and their number.
 func parseSubordinate(line string) (r subordinateRange, ok bool) {
 	fields := strings.Split(strings.TrimSpace(line), ":")
 	if len(fields) != 3 || strings.HasPrefix(fields[0], "#") {
