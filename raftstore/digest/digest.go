@@ -1,11 +1,12 @@
-// Package digest hashes a set of values that come and go, at a cost that depends on what has changed and not on how many there are.
+// Package digest hashes a changing set of values, at a cost in proportion to the changes.
 //
-// The hash of a set is the sum of the SHA-256 hashes of its values' records, as vectors of four numbers modulo 2^64. So the order in
-// which values came does not count, and one that goes is subtracted. Nobody who wants two sets to look the same is kept from it by
-// that: it is for voters, which are no adversaries of each other, to find out that a bit has flipped in one of them. Two sets that
-// differ by accident have the same hash once in 2^256.
+// The hash of a set is the sum of the SHA-256 hashes of its values' records, as vectors of four numbers
+// modulo 2^64. So the order of values does not matter, and a removed value is subtracted. This detects
+// flipped bits in the memory of a voter. It does not stop an adversary from constructing two sets with equal
+// hashes. Sets that differ by accident have equal hashes once in 2^256.
 //
-// A value is hashed late: most are gone again before anybody asks. So what is hashed is what is in memory then.
+// A value is hashed late, since most values are removed before the next use of the hash. So the hash covers
+// the content of memory at that time.
 package digest
 
 import (
@@ -19,16 +20,16 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Value is one of a set: a pointer to what is never modified, or something else that is comparable and equal to itself alone.
+// Value is a member of a set: a pointer to unmodified data, or another comparable value equal only to itself.
 type Value interface {
-	// Record says everything that counts of the value, and of nothing else.
+	// Record returns everything relevant of the value, and nothing else.
 	Record() *storepb.Record
 }
 
 // Sum is the hash of a set. That of the empty set is zero.
 type Sum [4]uint64
 
-// String is the first half of it, which is enough for people and programs to compare.
+// String returns the first half, which is enough for comparisons.
 func (s Sum) String() string {
 	var bytes [16]byte
 	binary.BigEndian.PutUint64(bytes[:], s[0])
@@ -36,7 +37,7 @@ func (s Sum) String() string {
 	return hex.EncodeToString(bytes[:])
 }
 
-// Bytes is what [SumOf] reads again.
+// Bytes returns an encoding for [SumOf].
 func (s Sum) Bytes() []byte {
 	bytes := make([]byte, 0, 8*len(s))
 	for _, word := range s {
@@ -45,7 +46,7 @@ func (s Sum) Bytes() []byte {
 	return bytes
 }
 
-// SumOf reads what [Sum.Bytes] wrote; ok is false for anything else.
+// SumOf decodes the result of [Sum.Bytes]; ok is false for anything else.
 func SumOf(bytes []byte) (s Sum, ok bool) {
 	if len(bytes) != 8*len(s) {
 		return s, false
@@ -56,21 +57,20 @@ func SumOf(bytes []byte) (s Sum, ok bool) {
 	return s, true
 }
 
-// Add puts a message into the set.
+// Add adds a message to the set.
 func (s *Sum) Add(m proto.Message) {
 	for i, word := range words(m) {
 		s[i] += word
 	}
 }
 
-// Subtract takes a message out of the set.
+// Subtract removes a message from the set.
 func (s *Sum) Subtract(m proto.Message) {
 	for i, word := range words(m) {
 		s[i] -= word
 	}
 }
 
-// buffers are for messages in bytes.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func words(m proto.Message) (words Sum) {
@@ -78,7 +78,7 @@ func words(m proto.Message) (words Sum) {
 	defer buffers.Put(buffer)
 	bytes, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend((*buffer)[:0], m)
 	if err != nil {
-		return words // a string that is no UTF-8 cannot be written into a snapshot either
+		return words // a snapshot cannot hold a string of invalid UTF-8 either
 	}
 	*buffer = bytes
 	hash := sha256.Sum256(bytes)
@@ -88,31 +88,31 @@ func words(m proto.Message) (words Sum) {
 	return words
 }
 
-// Digest is the hash of a set that changes. It is not safe for concurrent use.
+// Digest is the hash of a changing set. It is not safe for concurrent use.
 type Digest struct {
-	sum       Sum                // of what was there when it was settled last
+	sum       Sum                // at the last settlement
 	came      map[Value]struct{} // since then
 	went      []Value            // likewise
 	restoring bool
 }
 
-// New is the digest of the empty set.
+// New returns the digest of the empty set.
 func New() *Digest { return &Digest{came: make(map[Value]struct{})} }
 
-// Restoring is the digest of a set that is put together again: it takes no notice of that until it is told the sum.
+// Restoring returns the digest of a set that is being restored. It ignores changes until Restored.
 func Restoring() *Digest {
 	d := New()
 	d.restoring = true
 	return d
 }
 
-// Restored tells the sum that the set had, and goes on from there. Whether it has that sum is for its owner to find out.
+// Restored sets the sum of the restored set, without checking it.
 func (d *Digest) Restored(sum Sum) { d.sum, d.restoring = sum, false }
 
-// most is how many values may wait to be hashed: about as many as take two milliseconds.
+// most is the most unhashed values: about two milliseconds of hashing.
 const most = 1024
 
-// Put tells that a value is in the set.
+// Put adds a value to the set.
 func (d *Digest) Put(v Value) {
 	if d.restoring {
 		return
@@ -123,7 +123,7 @@ func (d *Digest) Put(v Value) {
 	}
 }
 
-// Remove tells that a value, which was in the set, is not any more.
+// Remove removes a value from the set.
 func (d *Digest) Remove(v Value) {
 	if d.restoring {
 		return
@@ -137,7 +137,8 @@ func (d *Digest) Remove(v Value) {
 	}
 }
 
-// Sum is the hash of the set as it is. It takes as long as what has changed since it was asked for last, a few milliseconds at most.
+// Sum returns the hash of the present set. It takes time in proportion to the changes since the last call, a
+// few milliseconds at most.
 func (d *Digest) Sum() Sum {
 	d.settle()
 	return d.sum

@@ -6,22 +6,22 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// Map is a map whose values are in a digest, each in its place: whatever changes the one changes the other.
+// Map is a map with its values in a digest, which follows all changes.
 type Map[K cmp.Ordered, V any] struct {
 	*btree.Map[K, V]
 	digest *Digest // nil: of a copy
 	value  func(K, V) Value
 }
 
-// NewMap makes an empty map; value answers what is hashed of a key and what it has, which is never modified.
+// NewMap returns an empty map. value returns the unmodified value to hash for a key and its content.
 func NewMap[K cmp.Ordered, V any](d *Digest, value func(K, V) Value) *Map[K, V] {
 	return &Map[K, V]{Map: new(btree.Map[K, V]), digest: d, value: value}
 }
 
-// Itself is for maps of values.
+// Itself is the function value for maps of values.
 func Itself[K cmp.Ordered, V Value](_ K, v V) Value { return v }
 
-// Copy is a copy in constant time, for reading only.
+// Copy returns a copy in constant time, for reading only.
 func (m *Map[K, V]) Copy() *Map[K, V] { return &Map[K, V]{Map: m.Map.Copy(), value: m.value} }
 
 // Set is btree.Map's.
@@ -58,26 +58,27 @@ func (m *Map[K, V]) eachValue(visit func(Value) bool) bool {
 	return going
 }
 
-// Tree is a tree whose items are in a digest.
+// Tree is a tree with its items in a digest.
 type Tree[T Value] struct {
 	*btree.BTreeG[T]
 	digest *Digest // nil: of a copy
 	same   func(a, b T) bool
 }
 
-// NewTree makes an empty tree. same, which may be nil, tells quickly of two items that they have one record, if it can.
+// NewTree returns an empty tree. same may be nil; it reports cheaply whether two items certainly have equal
+// records.
 func NewTree[T Value](d *Digest, less func(a, b T) bool, same func(a, b T) bool) *Tree[T] {
 	return &Tree[T]{BTreeG: btree.NewBTreeGOptions(less, btree.Options{NoLocks: true}), digest: d, same: same}
 }
 
-// Copy is a copy in constant time, for reading only.
+// Copy returns a copy in constant time, for reading only.
 func (t *Tree[T]) Copy() *Tree[T] { return &Tree[T]{BTreeG: t.BTreeG.Copy()} }
 
 // Set is btree.BTreeG's.
 func (t *Tree[T]) Set(item T) (old T, replaced bool) {
 	if old, replaced = t.BTreeG.Set(item); replaced {
 		if t.same != nil && t.same(old, item) {
-			return old, true // the one is as good in the digest as the other
+			return old, true // both have the same record
 		}
 		t.digest.Remove(old)
 	}
@@ -104,12 +105,12 @@ func (t *Tree[T]) eachValue(visit func(Value) bool) bool {
 
 // Table is a Map or a Tree.
 type Table interface {
-	// Len is how many values it has.
+	// Len returns the number of values.
 	Len() int
 	eachValue(visit func(Value) bool) bool
 }
 
-// Each visits what is hashed of tables, one after the other, until visit answers false.
+// Each visits the hashed values of tables, one table after the other, until visit returns false.
 func Each(visit func(Value) bool, tables ...Table) {
 	for _, table := range tables {
 		if !table.eachValue(visit) {
