@@ -1,12 +1,14 @@
-// Package eventchain says what the hash of an event is. Each event has the hash of the one before it, so whoever has an event that he
-// trusts knows of all events before it whether they are what they were: none is changed, left out or moved.
+// Package eventchain defines the hash of an event. Each event has the hash of the event before it. So a
+// reader with one trusted event can detect whether an earlier event was changed, left out or moved.
 //
-// The hash is the SHA-256 of what a line of the audit trail says (package lockjson), not of how it says it: programs of all
-// versions have to agree on it, whatever their JSON looks like. All of an event is in it in the order of [Hash], each number as eight
-// bytes, the highest first, each text as its length and its bytes, in UTF-8, and what may be missing after a number that is 1 if it is there
-// and 0 if not. A later version may add to the end what is only there where it is not empty.
+// The hash is the SHA-256 of the content of a line of the audit trail (package lockjson), not of its form:
+// programs of all versions must agree, whatever their JSON. It covers all fields in the order of [Hash]. A
+// number is eight bytes, the highest first. A text is its length and its bytes, in UTF-8. An optional field
+// follows a number, 1 if it is present and 0 if not. A later version may add fields at the end that are
+// hashed only if not empty.
 //
-// The chain begins with the first event of a cluster, and anew where a cluster goes on for one that was lost (the event cluster_begun).
+// A chain begins with the first event of a cluster, and again if a cluster continues a lost one (the event
+// cluster_begun).
 package eventchain
 
 import (
@@ -18,10 +20,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Size is how many bytes a hash has.
+// Size is the size of a hash in bytes.
 const Size = sha256.Size
 
-// Hash is what Event.Hash has to be.
+// Hash returns the correct value of Event.Hash.
 func Hash(e *storepb.Event) []byte {
 	d := digest{sha256.New()}
 	d.numbers(uint64(len(e.GetBefore())))
@@ -56,7 +58,7 @@ func (d digest) numbers(numbers ...uint64) {
 	}
 }
 
-// text takes U+FFFD for each byte that is no UTF-8, as JSON does.
+// text replaces each byte of invalid UTF-8 by U+FFFD, as JSON does.
 func (d digest) text(s string) {
 	if !utf8.ValidString(s) {
 		s = string([]rune(s))
@@ -65,7 +67,7 @@ func (d digest) text(s string) {
 	_, _ = d.Write([]byte(s))
 }
 
-// is tells of what may be missing whether it is there.
+// is hashes whether an optional field is present.
 func (d digest) is(there bool) bool {
 	if there {
 		d.numbers(1)
