@@ -1,9 +1,9 @@
-// Package ids has a type for each kind of number that names something, so that none is taken for another. Messages have them all
-// as uint64: they get their types where a message is read.
+// Package ids has a type for each kind of identifying number, so the compiler finds mix-ups. Messages have
+// them all as uint64; their readers convert them.
 package ids
 
 type (
-	// Inode is the number of an inode, which no other one ever gets; 0: none.
+	// Inode is the number of an inode, never reused; 0: none.
 	Inode uint64
 	// Session is the id of a session; 0: the cluster itself.
 	Session uint64
@@ -13,13 +13,14 @@ type (
 	Token uint64
 	// Owner is an owner of advisory locks within a session.
 	Owner uint64
-	// Index is the place of an entry in the log, from 1.
+	// Index is the index of an entry in the log, from 1.
 	Index uint64
-	// Term is a term of raft's.
+	// Term is a raft term.
 	Term uint64
-	// Instance tells a process of a server from every other process that uses its identity; 0: it is not known.
+	// Instance distinguishes a process of a server from other processes with its identity; 0: unknown.
 	Instance uint64
 )
 
-// UnknownInode is no inode's number: whoever removes a name says by it that it is not known any more which inode the caller has found there.
+// UnknownInode is no inode's number. In a removal it says that the inode seen by the caller is no longer
+// known.
 const UnknownInode = ^Inode(0)
