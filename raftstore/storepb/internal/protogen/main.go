@@ -1,10 +1,11 @@
-// Command protogen makes the Go code of a file of protobuf messages. go generate calls it in the package that the file is
-// of; what it is made with is pinned in go.mod, so everybody gets the same bytes:
+// Command protogen generates the Go code of a file of protobuf messages. go generate calls it in the file's
+// package. go.mod pins its tools, so every machine generates the same bytes:
 //
 //	go run lockfs/raftstore/storepb/internal/protogen raftstore/storepb/store.proto
 //
-// The file is named from the root of the module, as imports in such files are, or from another root that -root names. It does what protoc does, which would be
-// another one on each machine: compile, and hand the result to protoc-gen-go.
+// File names are relative to the root of the module, like imports in such files, or to the flag -root. It
+// works like protoc, of which versions differ between machines: it compiles, and passes the result to
+// protoc-gen-go.
 package main
 
 import (
@@ -65,7 +66,7 @@ func generate(root, file string) (err error) {
 	for _, made := range response.File {
 		path := filepath.Join(root, made.GetName())
 		if present, err := os.ReadFile(path); err == nil && string(present) == made.GetContent() {
-			continue // somebody may be compiling it
+			continue // another process may be compiling it
 		}
 		if err := os.WriteFile(path, []byte(made.GetContent()), 0o644); err != nil {
 			return err
@@ -74,7 +75,6 @@ func generate(root, file string) (err error) {
 	return nil
 }
 
-// moduleRoot is the directory of go.mod.
 func moduleRoot() (string, error) {
 	path, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
@@ -83,7 +83,7 @@ func moduleRoot() (string, error) {
 	return filepath.Dir(strings.TrimSpace(string(path))), nil
 }
 
-// withImports are files and all that they import, each after what it imports.
+// withImports returns files with all their imports, each after its own imports.
 func withImports(files linker.Files) []*descriptorpb.FileDescriptorProto {
 	var all []*descriptorpb.FileDescriptorProto
 	seen := map[string]bool{}
@@ -104,7 +104,6 @@ func withImports(files linker.Files) []*descriptorpb.FileDescriptorProto {
 	return all
 }
 
-// protocGenGo runs the generator, which is a tool of go.mod.
 func protocGenGo(request *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorResponse, error) {
 	input, err := proto.Marshal(request)
 	if err != nil {
