@@ -7,15 +7,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// acquisition says how a name came to be.
+// acquisition says how a name was created.
 type acquisition struct {
-	exclusive bool // it was free for sure
+	exclusive bool // the name was certainly free
 	says      storepb.NameSays
 	creator   *storepb.Caller // nil: the caller
-	done      bool            // as a rule nothing follows that belongs to the same acquisition
+	done      bool            // usually no further step belongs to the same acquisition
 }
 
-// acquire gives a free name to an inode.
 func (k *keeper) acquire(by *storepb.Caller, e *entry, in *inode, how acquisition) *entry {
 	e.made, e.token, e.acquired, e.known, e.contentAt = k.index, ids.Token(k.index), k.time, in.facts, k.time
 	e.says = k.tree.saysOf(how.says, e.parent)
@@ -30,9 +29,9 @@ func (k *keeper) acquire(by *storepb.Caller, e *entry, in *inode, how acquisitio
 	return k.announceSoon(by, e, in, how.done)
 }
 
-// succeed gives a name that is taken to another inode, which comes with what is known of it under the
-// name it had. The token stays if the holder does, or if it is not known on one of the sides. The name was not made
-// exclusively then, and has another maker.
+// succeed gives a taken name to another inode, together with the facts under the inode's former name. The
+// token stays if the holder stays, or if the holder is unknown on one side. The name is then not exclusive
+// and has another maker.
 func (k *keeper) succeed(by *storepb.Caller, before, incoming *entry, old, in *inode, m *maker) *entry {
 	e := *before
 	e.ino, e.made, e.stale, e.maker, e.exclusive = in.ino, k.index, incoming.stale.withoutMaker(), m, false
@@ -49,7 +48,7 @@ func (k *keeper) succeed(by *storepb.Caller, before, incoming *entry, old, in *i
 	return k.hold(by, &e, old, in, incoming.known)
 }
 
-// hold puts an entry whose content has become another one, with what is known of the holder now.
+// hold puts an entry with changed content. known are the facts of the present holder.
 func (k *keeper) hold(by *storepb.Caller, e *entry, old, in *inode, known *facts) *entry {
 	if (in.unlisted || in.manyNames) && (e.announced || e.pending != nil) {
 		return k.lapse(by, e, old, in, known)
@@ -80,7 +79,7 @@ func (k *keeper) hold(by *storepb.Caller, e *entry, old, in *inode, known *facts
 	return k.announceSoon(by, e, in, told.announced)
 }
 
-// lapse puts an entry whose content was a lock's and is another's now, or data, or lockfs's own.
+// lapse puts an entry with changed content after the end of its former lock.
 func (k *keeper) lapse(by *storepb.Caller, e *entry, old, in *inode, known *facts) *entry {
 	before := *e
 	k.emitReleased(&before, old, by, "its content was replaced", "")
@@ -89,7 +88,7 @@ func (k *keeper) lapse(by *storepb.Caller, e *entry, old, in *inode, known *fact
 	return k.announceSoon(by, k.putJudged(e, in), in, false)
 }
 
-// contentChanged is for every name of an inode whose content was replaced.
+// contentChanged updates every name of an inode with new content.
 func (k *keeper) contentChanged(by *storepb.Caller, old, in *inode) {
 	for _, e := range k.tree.judgedNames(in) {
 		changed := *e

@@ -8,7 +8,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// changeTrust does what only the leader proposes: who belongs to the cluster.
+// changeTrust applies changes of trust, which only the leader proposes.
 func (ns *Namespace) changeTrust(by *storepb.Caller, op *storepb.Op) *storepb.Result {
 	switch op := op.GetOp().(type) {
 	case *storepb.Op_SetCluster:
@@ -92,7 +92,7 @@ func (ns *Namespace) revokeHost(by *storepb.Caller, name string) *storepb.Result
 	return result
 }
 
-// maxRefusal bounds what an event tells of a refusal, in bytes: a stranger may have chosen it.
+// maxRefusal bounds the reason in the event of a refusal, in bytes: a stranger may have chosen it.
 const maxRefusal = 500
 
 func (ns *Namespace) noteRefusal(op *storepb.NoteRefusal) *storepb.Result {
@@ -100,7 +100,6 @@ func (ns *Namespace) noteRefusal(op *storepb.NoteRefusal) *storepb.Result {
 	return ok()
 }
 
-// cut leaves so many bytes of a text at most.
 func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
@@ -125,7 +124,7 @@ func describeAdmission(host *storepb.Admission) string {
 	return text
 }
 
-// describeRule tells the rule as `lockfs rule set` takes it.
+// describeRule returns the rule as arguments of `lockfs rule set`.
 func describeRule(rule *storepb.Rule) string {
 	text := fmt.Sprintf("rule %q", rule.GetPattern())
 	for _, word := range []struct{ name, value string }{

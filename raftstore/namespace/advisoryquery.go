@@ -7,7 +7,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// testLock is F_GETLK.
+// testLock answers F_GETLK.
 func (r reader) testLock(q *storepb.TestLock) *storepb.Result {
 	want, valid := advisory.Want(ids.Session(q.GetSession()), 0, budget.User{}, q.GetLock())
 	if !valid {

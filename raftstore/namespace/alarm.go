@@ -10,19 +10,20 @@ import (
 
 // The kinds of alarms.
 const (
-	// AlarmStateDiffers is of a node whose state was another one than the majority's: it is not trusted any more.
+	// AlarmStateDiffers: the state of a node differs from the majority's. The node is not trusted any more.
 	AlarmStateDiffers = "state_differs"
-	// AlarmStateUndecided is of states that were not the same where no majority had one.
+	// AlarmStateUndecided: states differ, and no majority agrees.
 	AlarmStateUndecided = "state_undecided"
-	// AlarmTwoProcesses is of a server of which two processes run, one of them on a copy of its data directory or machine.
+	// AlarmTwoProcesses: two processes run as one server, one of them on a copy of its data directory or
+	// machine.
 	AlarmTwoProcesses = "two_processes"
-	// AlarmTwoHosts is of a host name under which two machines mount, or one and its clone.
+	// AlarmTwoHosts: two machines, or one and its clone, mount under one host name.
 	AlarmTwoHosts = "two_hosts"
-	// AlarmNoSpace is of a voter whose disk is short of space: while there is one, nothing may grow.
+	// AlarmNoSpace: the disk of a voter is short of space. Until it is cleared, nothing may grow.
 	AlarmNoSpace = "no_space"
 )
 
-// Limits of alarms, so that a snapshot can always be read again.
+// Limits of alarms, which keep snapshots readable.
 const (
 	maxAlarms = 1000
 	maxAlarm  = 4 << 10 // bytes
@@ -55,8 +56,8 @@ func (ns *Namespace) clearAlarm(by *storepb.Caller, number uint64) *storepb.Resu
 	return ok()
 }
 
-// clearAlarmsOf clears what is over with a member that is removed: the space on its disk matters no more, and no process counts as that
-// member. An alarm that its state differed stays: what it has is not to be trusted when it comes back.
+// clearAlarmsOf clears the alarms of a removed member about its disk space and its processes. The alarm about
+// its state stays: its data is still not to be trusted if it comes back.
 func (ns *Namespace) clearAlarmsOf(by *storepb.Caller, member string) {
 	for _, kind := range []string{AlarmNoSpace, AlarmTwoProcesses} {
 		if alarm := ns.alarms.find(kind, member); alarm != nil {
@@ -65,10 +66,10 @@ func (ns *Namespace) clearAlarmsOf(by *storepb.Caller, member string) {
 	}
 }
 
-// Alarms answers the alarms in the order in which they were raised.
+// Alarms returns the alarms in the order in which they were raised.
 func (ns *Namespace) Alarms() []*storepb.Alarm { return ns.alarms.byNumber.Values() }
 
-// Distrusted answers why a node is not trusted any more; nil: it is.
+// Distrusted returns the alarm because of which a node is not trusted; nil: it is trusted.
 func (ns *Namespace) Distrusted(node string) *storepb.Alarm {
 	if ns.alarms.byNumber.Len() == 0 {
 		return nil

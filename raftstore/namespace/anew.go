@@ -11,34 +11,37 @@ import (
 
 // Anew describes a cluster that continues from the state of a lost one.
 type Anew struct {
-	// Cluster is its id, drawn for it: servers of the lost cluster are told by theirs that they do not belong to this one.
+	// Cluster is a new random id. Servers of the lost cluster learn from it that they do not belong to this
+	// one.
 	Cluster string
-	// Survivor is the host that goes on with the key that it has; empty: none.
+	// Survivor is the host that keeps its key; empty: none.
 	Survivor string
-	// ForgetHosts says that no key of the authority is left: all hosts come in anew.
+	// ForgetHosts says that no key of the authority is left, so all hosts join again.
 	ForgetHosts bool
-	// PastClock accepts a state with numbers that the clock has not reached ([ErrClockBehind]). They then rise above those of this
-	// state, and with the clock among states of this kind; a state from before the wrong clock must not be used any more.
+	// PastClock accepts a state with numbers beyond the clock ([ErrClockBehind]). The new numbers are above
+	// those of this state, and rise with the clock among states of this kind. A state from before the wrong
+	// clock must not be used any more.
 	PastClock bool
 }
 
-// ErrClockBehind reports a state with larger numbers than the wall clock gives: the clock is behind, or an earlier restore ran with
-// a clock that was ahead.
+// ErrClockBehind reports a state with larger numbers than the wall clock gives: the clock is behind, or an
+// earlier restore ran with a clock that was ahead.
 var ErrClockBehind = errors.New("the clock is behind the numbers of the state")
 
 const (
-	// mostNumber is the largest integer up to which every JSON reader is exact (RFC 8259, section 6). Numbers stay below.
+	// mostNumber is the largest integer every JSON reader reads exactly (RFC 8259, section 6). Numbers stay
+	// below.
 	mostNumber = 1<<53 - 1
-	// clockEpoch is how far numbers jump for a clock that is behind them: nine years of microseconds.
+	// clockEpoch is the jump of the numbers for a clock behind them: nine years of microseconds.
 	clockEpoch = 1 << 48
 )
 
-// firstNumber returns the number above which indexes (and with them fencing tokens), inode and event numbers continue. It is the
-// wall clock in microseconds since 1970, and depends on nothing else: so it rises from each restore to the next, in whatever order
-// the states of one history are restored, and although a state says nothing of the restores that came after it.
+// firstNumber returns the number above which indexes, fencing tokens, inode and event numbers continue. It is
+// the wall clock in microseconds since 1970, and depends on nothing else. So it rises from each restore to
+// the next, in any order of restored states, although a state does not know of later restores.
 //
-// A microsecond is room enough for what one number counts: a command is encoded, replicated and applied, and an event is hashed
-// into a chain, at some ten thousand a second. Numbers stay below [mostNumber] until the year 2255.
+// A microsecond is enough for each number: commands and events come at some ten thousand a second. Numbers
+// stay below [mostNumber] until the year 2255.
 func firstNumber(now time.Time, last uint64, pastClock bool) (uint64, error) {
 	micros := now.UnixMicro()
 	if micros < 0 {
@@ -58,16 +61,21 @@ func firstNumber(now time.Time, last uint64, pastClock bool) (uint64, error) {
 	return first, nil
 }
 
-// BeginAnew turns a state into the first one of a cluster that continues where another was lost. The state may lack the last
-// commands of that cluster, and the numbers that these were given must not be given again: indexes, inode and event numbers
-// continue from the wall clock ([firstNumber]). Session ids are random, and need no jump.
+// BeginAnew turns a state into the first state of a cluster that continues a lost one. The state may lack the
+// last commands of that cluster, and their numbers must not be used again. So indexes, inode and event
+// numbers continue from the wall clock ([firstNumber]). Session ids are random and need no jump.
 //
-// Its sessions end, for they may rely on what is not known here any more: their flock and fcntl locks are kept from others for the
-// lock delay, and hosts are silent until they mount again. It has no members and no join tokens, which may have been used up since. Hosts
-// that were let in as servers are revoked, so that none comes back with what it has on its disk. Its events are a new chain, which says so. Alarms of states that differed are over. Nothing else is changed. now is the
-// time on this host: the lock delay counts from then. The state is as if these had been commands, and its index is that of the last one.
+// Sessions end, since they may rely on lost commands. Their flock and fcntl locks stay reserved for the lock
+// delay, and hosts are silent until they mount again. Members and join tokens are removed: tokens may have
+// been used since. Hosts admitted as servers are revoked, except the survivor, so none returns with its old
+// data. Events continue in a new chain, which says so. Alarms about differing states are cleared. All else
+// stays.
 //
-// The error is [ErrClockBehind], or that the clock or the numbers are no possible ones. The state is then unchanged.
+// now is the time on this host, from which the lock delay counts. The state is as after ordinary commands,
+// with the index of the last one.
+//
+// The error is [ErrClockBehind], or reports an impossible clock or impossible numbers. The state is then
+// unchanged.
 func (ns *Namespace) BeginAnew(now time.Time, anew Anew) error {
 	last := max(uint64(ns.index), uint64(ns.tree.nextIno), ns.events.last)
 	index, err := firstNumber(now, last, anew.PastClock)
@@ -88,7 +96,7 @@ func (ns *Namespace) BeginAnew(now time.Time, anew Anew) error {
 	for _, m := range ns.Members() {
 		do(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: m.GetId()}}})
 	}
-	for _, alarm := range ns.Alarms() { // of voters that it has not; a survivor that was out of service is so no more: nobody else is left
+	for _, alarm := range ns.Alarms() { // a survivor out of service serves again, alone
 		if alarm.GetKind() == AlarmStateDiffers || alarm.GetKind() == AlarmStateUndecided {
 			do(&storepb.Op{Op: &storepb.Op_ClearAlarm{ClearAlarm: &storepb.ClearAlarm{Number: alarm.GetNumber()}}})
 		}
@@ -99,11 +107,10 @@ func (ns *Namespace) BeginAnew(now time.Time, anew Anew) error {
 		}
 	}
 	ns.trust.BeginAnew(anew.Cluster, anew.ForgetHosts)
-	do(&storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}) // there is one command at least
+	do(&storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}) // at least one command
 	return nil
 }
 
-// servers are the names of the hosts that are let in as servers.
 func (ns *Namespace) servers() (names []string) {
 	ns.EachAdmission(func(host *storepb.Admission) bool {
 		if host.GetRole() == storepb.Role_SERVER && host.GetRevoked() == 0 {

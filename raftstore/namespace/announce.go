@@ -8,14 +8,15 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// announceDelay is for how long no event tells of an acquisition of which more may follow: a lock is made empty and then
-// written to, written under another name and then linked or renamed, a directory and then a file in it.
+// announceDelay is how long the event of an acquisition waits for further steps. Programs create an empty
+// lock and write to it, link or rename it to its final name, or create a file in a new directory.
 const announceDelay = time.Second
 
-// expiryBatch bounds how many locks become stale or go with one command. The leader sends another for the rest.
+// expiryBatch bounds the locks that become stale or are removed with one command. The leader sends another
+// command for the rest.
 const expiryBatch = 200
 
-// announceSoon has an event tell of a name that is a lock: now if nothing more is to follow.
+// announceSoon schedules the event of an acquired lock, or emits it now if done.
 func (a *announcer) announceSoon(by *storepb.Caller, e *entry, in *inode, done bool) *entry {
 	isLock := !e.announced && a.isLock(e, in)
 	changed := *e
@@ -37,13 +38,12 @@ func (a *announcer) announceSoon(by *storepb.Caller, e *entry, in *inode, done b
 	return &changed
 }
 
-// isToldOf tells whether an event told of a lock under one of its names.
 func (a *announcer) isToldOf(in *inode) bool {
 	return in.nlink > 1 && !in.isDir() && slices.ContainsFunc(a.tree.namesOf(in.ino), func(e *entry) bool { return e.announced })
 }
 
-// announce tells of a lock. It is one event also if the file has another name under which it was made, or lies in a
-// directory that was made for it.
+// announce emits the event of an acquired lock. The file's other names, and the directory created for it,
+// have no event of their own.
 func (a *announcer) announce(e *entry, in *inode) *entry {
 	announced := *e
 	announced.pending, announced.announced = nil, true
@@ -53,7 +53,7 @@ func (a *announcer) announce(e *entry, in *inode) *entry {
 	a.emit(m)
 	if in.isDir() {
 		for _, inside := range a.tree.entriesOf(in.ino) {
-			a.silence(inside) // it came with the directory, which was moved to its name
+			a.silence(inside) // it moved with the directory
 		}
 		return &announced
 	}
@@ -64,7 +64,7 @@ func (a *announcer) announce(e *entry, in *inode) *entry {
 	return &announced
 }
 
-// speakFor says that a lock in a directory tells of the acquisition that the directory is a part of.
+// speakFor drops the pending event of a directory: the event of a lock in it reports the same acquisition.
 func (a *announcer) speakFor(dir ids.Inode) {
 	if e := a.tree.nameOf(dir); e != nil {
 		a.silence(e)
@@ -81,7 +81,6 @@ func (a *announcer) silence(e *entry) *entry {
 	return &silent
 }
 
-// announceBefore tells of a lock before something else is told of it.
 func (a *announcer) announceBefore(e *entry, in *inode) *entry {
 	if e.pending == nil {
 		return e
@@ -92,7 +91,7 @@ func (a *announcer) announceBefore(e *entry, in *inode) *entry {
 	return a.announce(e, in)
 }
 
-// announcePending runs with every command, like dropExpiredOrphans.
+// announcePending emits due events. Every command runs it.
 func (a *announcer) announcePending() {
 	for range expiryBatch {
 		e, found := a.tree.byPending.Min()
@@ -108,8 +107,8 @@ func (a *announcer) announcePending() {
 	}
 }
 
-// emitReleased tells that a program took a name away, if it was known to be a lock. request is on whose behalf,
-// if the program said so.
+// emitReleased reports that a program removed a lock. request is the request on behalf of which it did so, if
+// known.
 func (a *announcer) emitReleased(e *entry, in *inode, by *storepb.Caller, reason, request string) {
 	if e = a.announceBefore(e, in); !e.announced {
 		return

@@ -5,9 +5,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Apply does one command, the log entry with the given index, and answers its result. Commands come in
-// the order of their indexes. What a session has sent before is not done again: its first reply is the answer.
-// The result belongs to the state: callers do not change it.
+// Apply applies the log entry with this index and returns the result. Commands come in the order of their
+// indexes. A repeated command of a session changes nothing and gets the first reply. The result belongs to
+// the state: callers do not change it.
 func (ns *Namespace) Apply(index ids.Index, cmd *storepb.Command) *storepb.Result {
 	ns.tree.touched, ns.tree.changedNames = ns.tree.touched[:0], ns.tree.changedNames[:0]
 	ns.passTo(index, cmd.GetTime())
@@ -54,7 +54,7 @@ func (ns *Namespace) applyOnce(cmd *storepb.Command) *storepb.Result {
 	return result
 }
 
-// passTo does what has become due by the time of a command.
+// passTo does everything due by the time of a command.
 func (ns *Namespace) passTo(index ids.Index, now int64) {
 	ns.index, ns.removed = index, nil
 	ns.time = max(ns.time, now)
@@ -68,7 +68,7 @@ func (ns *Namespace) passTo(index ids.Index, now int64) {
 	ns.announcePending()
 }
 
-// bearRoot gives the root directory the time of the first command that has one.
+// bearRoot sets the times of the root directory to that of the first command.
 func (k *keeper) bearRoot() {
 	root, found := k.tree.inode(RootIno)
 	if !found || root.btime != 0 {
@@ -79,7 +79,7 @@ func (k *keeper) bearRoot() {
 	k.tree.putInode(&born)
 }
 
-// applyOp does the operation of a command. undo is how a Cancel takes it back, for what created a name exclusively.
+// applyOp applies the operation of a command. undo says how Cancel reverts an exclusive creation.
 func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo *storepb.Undo) {
 	if len(cmd.GetCaller().GetHost()) > MaxName {
 		return fail(storepb.Code_INVALID), nil
@@ -156,7 +156,7 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	return fail(storepb.Code_UNKNOWN_COMMAND), nil
 }
 
-// indexed tells of a change of names when it was, so that what a program was told can be found among the events.
+// indexed adds the index to the result of a change of names, for finding it among the events.
 func (ns *Namespace) indexed(result *storepb.Result) *storepb.Result {
 	if result.GetCode() == storepb.Code_OK {
 		result.Index = uint64(ns.index)
@@ -164,7 +164,6 @@ func (ns *Namespace) indexed(result *storepb.Result) *storepb.Result {
 	return result
 }
 
-// applyWithoutSession does what the leader itself proposes.
 func (ns *Namespace) applyWithoutSession(cmd *storepb.Command) *storepb.Result {
 	switch cmd.GetOp().GetOp().(type) {
 	case *storepb.Op_OpenSession, *storepb.Op_CloseSession, *storepb.Op_Cancel:

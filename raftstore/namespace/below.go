@@ -6,7 +6,7 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// placeDir notes in which directory another one is, or that it is removed, and then has no quota any more.
+// placeDir records the parent of a directory. A removed directory loses its quota.
 func (t *tree) placeDir(in *inode) {
 	if in.nlink == 0 {
 		t.quotas.byDir.Delete(in.ino)
@@ -24,7 +24,7 @@ func (t *tree) placeDir(in *inode) {
 	}
 }
 
-// countBelow adds a name, with all that is below it, to the directories above it, or takes it away with sign -1.
+// countBelow adds a name, with everything below it, to the directories above. sign -1 subtracts it.
 func (t *tree) countBelow(e *entry, in *inode, sign int64) {
 	if t.below == nil {
 		return
@@ -46,7 +46,6 @@ func (t *tree) countBelow(e *entry, in *inode, sign int64) {
 	parent.add(sign*names, sign*bytes, int(sign)*guarded)
 }
 
-// recountBelow is for an inode that counts so many bytes more by each of its names.
 func (t *tree) recountBelow(ino ids.Inode, more int64) {
 	if more == 0 || t.below == nil {
 		return
@@ -56,10 +55,10 @@ func (t *tree) recountBelow(ino ids.Inode, more int64) {
 	}
 }
 
-// countAllBelow works out all subtrees of a restored state.
+// countAllBelow computes all subtrees of a restored state.
 func (t *tree) countAllBelow() {
 	t.below = make(map[ids.Inode]*subtree)
-	for _, place := range [...]bool{false, true} { // a directory may have a larger number than those below it
+	for _, place := range [...]bool{false, true} { // a parent may have a larger number than its directories
 		t.inodes.Scan(func(_ ids.Inode, in *inode) bool {
 			if in.isDir() && (place || in.nlink > 0) {
 				t.placeDir(in)
@@ -89,7 +88,7 @@ func (t *tree) countDirsIn(dir ids.Inode) {
 	}
 }
 
-// guardedBelow lists the guarded names below a directory, in an order that the state alone determines.
+// guardedBelow returns the guarded names below a directory, in an order of the state alone.
 func (t *tree) guardedBelow(dir ids.Inode) []*entry {
 	dirs := []*subtree{t.below[dir]}
 	var names []*entry

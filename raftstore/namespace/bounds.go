@@ -3,7 +3,7 @@ package namespace
 // RootIno is the inode number of the root directory.
 const RootIno = 1
 
-// Limits of the namespace. DefaultMaxInodes can be changed by a SetLimits command, like those of bytes (DefaultMaxBytes).
+// Limits of the namespace. SetLimits changes DefaultMaxInodes and DefaultMaxBytes.
 const (
 	MaxContent       = 256 << 10 // bytes in a file
 	MaxName          = 255       // bytes in a name

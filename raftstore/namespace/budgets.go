@@ -8,24 +8,24 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Budgets, as far as no SetLimits command has said anything else.
+// Default budgets, which SetLimits changes.
 const (
-	// DefaultMaxLocksPerUser is how many flock and fcntl locks, with requests that wait, a user of a host may have.
+	// DefaultMaxLocksPerUser limits the flock and fcntl locks and waiting requests of a user of a host.
 	DefaultMaxLocksPerUser = 16 << 10
-	// DefaultMaxLocksPerFile is how many of them a user may have in one file, on all hosts.
+	// DefaultMaxLocksPerFile limits those of a user in one file, on all hosts.
 	DefaultMaxLocksPerFile = 16 << 10
-	// DefaultMaxSessionsPerHost is how many sessions a host may have that have not ended.
+	// DefaultMaxSessionsPerHost limits the live sessions of a host.
 	DefaultMaxSessionsPerHost = 256
 )
 
 const (
-	// hostShares is for how many users a host has room, as many locks as each may have. One share is for root.
+	// hostShares is the limit of a host, in limits of a user. One share is for root.
 	hostShares = 8
-	// listedUses bounds how many users or hosts of each budget ListQuotas answers.
+	// listedUses bounds the users or hosts of each budget in an answer to ListQuotas.
 	listedUses = 100
 )
 
-// budgets are those of a SetLimits command that no ledger has; 0: it has said nothing.
+// budgets are the settings of SetLimits outside the ledgers; 0: not set.
 type budgets struct{ locksPerUser, locksPerFile, sessionsPerHost uint64 }
 
 func (b *budgets) set(op *storepb.SetLimits) {
@@ -36,7 +36,6 @@ func (b *budgets) set(op *storepb.SetLimits) {
 
 const kernelLocks = "flock and fcntl locks"
 
-// shownInList is where the use of the state's budgets is shown.
 const shownInList = "`lockfs quota list`"
 
 func (b *budgets) ofUser() budget.Limit {
@@ -46,7 +45,7 @@ func (b *budgets) ofUser() budget.Limit {
 	}
 }
 
-// ofHost leaves a share to root.
+// ofHost returns the limit of a host, for other users than root without root's share.
 func (b *budgets) ofHost(uid uint32) budget.Limit {
 	limit := b.ofUser()
 	limit.Of = "host"
@@ -72,7 +71,8 @@ func (b *budgets) ofSessions() budget.Limit {
 	}
 }
 
-// roomForLock returns nil if a user may have one more lock or request in a file. Root is bound by the limit of its host only.
+// roomForLock returns nil if a user may have one more lock or request in a file. Only the limit of its host
+// binds root.
 func (ts *tables) roomForLock(by budget.User, ino ids.Inode) *budget.ExceededError {
 	ofUser, ofHost, ofFile := ts.locks.Used(by, ino)
 	if limit := ts.budgets.ofUser(); by.UID != 0 && ofUser >= limit.Most {
@@ -87,7 +87,6 @@ func (ts *tables) roomForLock(by budget.User, ino ids.Inode) *budget.ExceededErr
 	return nil
 }
 
-// roomForSession returns nil if a host may open one more session.
 func (ts *tables) roomForSession(name string) *budget.ExceededError {
 	limit := ts.budgets.ofSessions()
 	if h, known := ts.hosts.byName.Get(name); known && uint64(h.sessions) >= limit.Most {
@@ -96,7 +95,7 @@ func (ts *tables) roomForSession(name string) *budget.ExceededError {
 	return nil
 }
 
-// listBudgets returns those that use most of each budget.
+// listBudgets returns the largest uses of each budget.
 func (ts *tables) listBudgets() (uses []*storepb.BudgetUse) {
 	add := func(limit budget.Limit, used uint64, of *storepb.BudgetUse) {
 		of.Budget, of.Setting, of.Used, of.Most = limit.Budget, limit.Setting, used, limit.Most
@@ -140,7 +139,7 @@ func (ts *tables) listBudgets() (uses []*storepb.BudgetUse) {
 	return uses
 }
 
-// eachShare visits the users that use most of the bytes, root aside, which has no share.
+// eachShare visits the users with the most bytes, without root, which has no share.
 func (ts *tables) eachShare(visit func(uid uint32, used, share usage)) {
 	var bytes budget.Counts[uint32]
 	for uid, used := range ts.tree.ledger.usedBy {

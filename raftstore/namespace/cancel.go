@@ -5,14 +5,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// takenBack is why lockfs itself undoes what a program did.
+// takenBack is the reason of events about names Cancel removes.
 const takenBack = "it was taken back: nobody was told of it"
 
 func undoOf(made *entry) *storepb.Undo {
 	return &storepb.Undo{Ino: uint64(made.ino), Parent: uint64(made.parent), Name: []byte(made.name), MadeIndex: uint64(made.made)}
 }
 
-// cancel settles a number whose reply the session will not use.
+// cancel settles a number with a reply the session will not use.
 func (ns *Namespace) cancel(session ids.Session, seq ids.Sequence) *storepb.Result {
 	s, found := ns.sessions.byID.Get(session)
 	if !found {
@@ -34,11 +34,12 @@ func (ns *Namespace) cancel(session ids.Session, seq ids.Sequence) *storepb.Resu
 	return ok()
 }
 
-// takeBack undoes an exclusive creation nobody was told about, unless somebody has made something of it since: given the name
-// to another inode, or to the same one again, locked the inode or asked for that, or changed its content, attributes, names
-// or entries. Who has only opened it cannot lock or write to it any more.
-// Where a rename cannot go back because its old name is taken again, the new name goes: its caller
-// believes that it never came to be.
+// takeBack reverts an exclusive creation with a lost reply. It does nothing if the name has another inode or
+// was given again. The same holds if a process has locked the inode, requested a lock, or changed its
+// content, attributes, names or entries. Processes that only opened it can then neither lock nor write to it.
+//
+// If a rename cannot go back because its old name is taken, takeBack removes the new name: its caller assumes
+// that it never existed.
 func (ns *Namespace) takeBack(session ids.Session, undo *storepb.Undo) {
 	e, found := ns.tree.entry(ids.Inode(undo.GetParent()), undo.GetName())
 	if !found || e.ino != ids.Inode(undo.GetIno()) || e.made != ids.Index(undo.GetMadeIndex()) {

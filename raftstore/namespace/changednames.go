@@ -7,7 +7,7 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// NameKey stands for a name in a directory. Two names may have one key.
+// NameKey is a hash of a name in a directory. Two names may share a key.
 type NameKey uint64
 
 // KeyOfName returns the key of a name.
@@ -18,7 +18,7 @@ func KeyOfName(parent ids.Inode, name []byte) NameKey {
 	return NameKey(h.Sum64())
 }
 
-// NameFilter is a set of names in little space, which may seem to contain some more. The empty one contains none.
+// NameFilter is a compact set of names, with false positives. The empty filter contains no names.
 type NameFilter []byte
 
 const (
@@ -26,7 +26,8 @@ const (
 	largestNameFilter  = 16 << 10 // bytes
 )
 
-// NewNameFilter returns a filter for a number of names. It seems to contain one of nine others as long as that is less than 16,384.
+// NewNameFilter returns a filter for a number of names. Below 16,384 names, one of nine other names is a
+// false positive.
 func NewNameFilter(names int) NameFilter {
 	size := smallestNameFilter
 	for size < names && size < largestNameFilter {
@@ -35,13 +36,13 @@ func NewNameFilter(names int) NameFilter {
 	return make(NameFilter, size)
 }
 
-// IsValid reports whether a filter is of a size that NewNameFilter gives one, or empty.
+// IsValid reports whether the filter is empty or has a size of NewNameFilter.
 func (f NameFilter) IsValid() bool {
 	size := len(f)
 	return size == 0 || size >= smallestNameFilter && size <= largestNameFilter && size&(size-1) == 0
 }
 
-// Add puts a name into a filter, which is not empty.
+// Add adds a name to a filter, which must not be empty.
 func (f NameFilter) Add(key NameKey) {
 	at, bit := f.place(key)
 	f[at] |= bit
@@ -61,11 +62,12 @@ func (f NameFilter) place(key NameKey) (at uint64, bit byte) {
 	return mixed / 8 & uint64(len(f)-1), 1 << (mixed % 8)
 }
 
-// ChangedNames returns the names that the last command, and the time that passed with it, made another lock than before, or none, or stale, or not stale any more.
-// It is no part of the state. Callers do not change it.
+// ChangedNames returns the names for which the last command changed the lock or its staleness. It includes
+// the effects of the time that passed with the command. It is not part of the state; callers do not change
+// it.
 func (ns *Namespace) ChangedNames() []NameKey { return ns.tree.changedNames }
 
-// noteChanged compares a name with the one of the same place before. nil: there was or is none.
+// noteChanged compares a name before and after a change. nil: no name.
 func (t *tree) noteChanged(before, after *entry) {
 	at := after
 	switch {

@@ -8,9 +8,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// check refuses a restored state whose records contradict each other where Apply and Query rely on them:
-// every name is in a directory and has an inode, directories are a tree below the root, numbers still to
-// be given are free, nothing came twice. It does not count links.
+// check refuses a restored state with contradictions on which Apply and Query would fail. Every name is in a
+// directory and has an inode. Directories are a tree below the root. The next numbers are free, and no record
+// is duplicate. It does not count links.
 func (ts *tables) check(records uint64) error {
 	root, found := ts.tree.inode(RootIno)
 	if !found || !root.isDir() {
@@ -132,7 +132,7 @@ func (ts *tables) checkSessions() error {
 	return nil
 }
 
-// checkLocks compares the counts of hosts with their sessions, and the rules with what a rule may be.
+// checkLocks checks the session counts of hosts, the rules and the events.
 func (ts *tables) checkLocks() error {
 	live := make(map[string]int)
 	ts.sessions.byID.Scan(func(_ ids.Session, s *session) bool {

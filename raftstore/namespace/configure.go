@@ -8,7 +8,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// setRule adds or replaces a rule, and looks at every name: proportional to the size of the state.
+// setRule adds or replaces a rule. It visits every name, so it takes time in proportion to the state.
 func (ns *Namespace) setRule(by *storepb.Caller, rule *storepb.Rule) *storepb.Result {
 	if message := CheckRule(rule); message != "" {
 		return &storepb.Result{Code: storepb.Code_INVALID, Message: message}
@@ -18,7 +18,7 @@ func (ns *Namespace) setRule(by *storepb.Caller, rule *storepb.Rule) *storepb.Re
 		return &storepb.Result{Code: storepb.Code_NO_SPACE, Message: "there are too many rules; see `lockfs rule list`"}
 	}
 	ns.rules.byPattern.Set(rule.GetPattern(), rule)
-	if !proto.Equal(before, rule) { // else it is asked again
+	if !proto.Equal(before, rule) { // else it is a repetition
 		ns.emitDeed(by, eventRuleSet, "", describeRule(rule))
 	}
 	ns.judgeWhere(rule.GetPattern())
@@ -48,7 +48,7 @@ func (ns *Namespace) setLimits(op *storepb.SetLimits) *storepb.Result {
 	return ok()
 }
 
-// maxMember bounds what is kept of a member, in bytes, so that a snapshot can always be read again.
+// maxMember bounds the record of a member, in bytes, which keeps snapshots readable.
 const maxMember = 4 << 10
 
 func (ns *Namespace) setMember(by *storepb.Caller, m *storepb.Member) *storepb.Result {

@@ -7,7 +7,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// setContent is the compare-and-set that every write and truncation is made of.
+// setContent is the compare-and-set behind every write and truncation.
 func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *storepb.Result {
 	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
 	switch {
@@ -46,7 +46,6 @@ func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *s
 	return result
 }
 
-// refuseContent asks the guards of all names, and compares what the caller saw under the one it used.
 func (ns *Namespace) refuseContent(by *storepb.Caller, op *storepb.SetContent, name *entry, in *inode) *storepb.Result {
 	names := ns.tree.judgedNames(in)
 	if in.manyNames && name != nil {
@@ -64,7 +63,6 @@ func (ns *Namespace) refuseContent(by *storepb.Caller, op *storepb.SetContent, n
 	return nil
 }
 
-// roomForContent asks for room for what a content, and what its names then know of its holder, are larger.
 func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.SetContent) *storepb.Result {
 	changed := *in
 	changed.content, changed.evidence = op.GetContent(), op.GetFacts().GetEvidence()

@@ -8,13 +8,13 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// A file that has or had a kernel lock is guarded by that lock alone: its content is data, and lockfs never removes it, because
-// waiters wait for that inode. But whoever can read a file can take a kernel lock of it. So on a file that a process is known to hold,
-// only kernel locks of the family of that process count. Other kernel locks leave the guards in place, and postpone a removal by lockfs
-// while they are held or waited for.
+// A file that has or had a kernel lock is guarded by that lock alone. Its content is data, and lockfs never
+// removes it, because waiters wait for that inode. But every reader of a file can take a kernel lock of it.
+// So on a file with a known holder, only kernel locks of the holder's process family count. Other kernel
+// locks leave the guards in place, and postpone a removal by lockfs.
 
-// countsAsLock reports whether a kernel lock that a caller asks for guards the file from then on. asked are processes of which the
-// caller's mount has to say whether the caller is of their family; nil: it has, or need not.
+// countsAsLock reports whether a requested kernel lock will guard the file. asked are processes: the caller's
+// mount has to say whether the caller is of their family. nil: it has said so, or need not.
 func (j *judge) countsAsLock(by *storepb.Caller, op *storepb.TakeLock, in *inode) (counts bool, asked []*process) {
 	if in.kernelLocked || in.unlisted || in.manyNames {
 		return true, nil
@@ -32,8 +32,8 @@ func (j *judge) countsAsLock(by *storepb.Caller, op *storepb.TakeLock, in *inode
 	return len(holders) > 0 && op.GetKin(), nil
 }
 
-// holdersOf returns whether it is known that a file is held, by its content or by its maker, and by which processes as far as they are
-// identified. While a content is replaced the holder is the one before.
+// holdersOf reports whether the content or the maker tells that a file is held, and returns the identified
+// processes. While a content is being replaced, the previous holder counts.
 func (j *judge) holdersOf(in *inode) (known bool, holders []*process) {
 	add := func(says *facts) {
 		known = known || says != nil
@@ -51,15 +51,16 @@ func (j *judge) holdersOf(in *inode) (known bool, holders []*process) {
 	return known, holders
 }
 
-// mayMark reports whether the kernel lock of a caller guards a file without a known holder. A name that was made exclusively is often
-// empty for a moment, until its maker writes who holds it: then it is marked by its owner, or by a user who may write to it.
+// mayMark reports whether a caller's kernel lock guards a file without a known holder. An exclusively created
+// file is often empty until its maker writes the holder. Until then, only its owner or a user with write
+// permission may mark it.
 func (j *judge) mayMark(by *storepb.Caller, in *inode) bool {
 	isLock := slices.ContainsFunc(j.tree.namesOf(in.ino), func(e *entry) bool { return e.exclusive && j.isLock(e, in) })
 	return !isLock || by.GetUid() == 0 || by.GetUid() == in.uid || in.mode&syscall.S_IWOTH != 0 ||
 		in.mode&syscall.S_IWGRP != 0 && by.GetGid() == in.gid
 }
 
-// noteKernelLock has a file be guarded by its kernel locks alone.
+// noteKernelLock makes the kernel locks of a file its only guard.
 func (k *keeper) noteKernelLock(in *inode) {
 	if in.kernelLocked || in.unlisted {
 		return
@@ -74,7 +75,7 @@ func (k *keeper) noteKernelLock(in *inode) {
 	}
 }
 
-// noteOtherLock records a kernel lock that leaves the guards of a file in place.
+// noteOtherLock records a kernel lock without effect on the guards of a file.
 func (k *keeper) noteOtherLock(in *inode) {
 	if in.otherLocked || in.kernelLocked {
 		return
@@ -84,7 +85,8 @@ func (k *keeper) noteOtherLock(in *inode) {
 	k.tree.putInode(&locked)
 }
 
-// judgeUnlocked judges the stale locks again that lockfs removes once no process has or wants a kernel lock of their file.
+// judgeUnlocked judges stale locks again after changes of the kernel locks of their files. lockfs removes
+// them once the file has none.
 func (k *keeper) judgeUnlocked() {
 	for _, ino := range k.locks.Changed() {
 		in, found := k.tree.inode(ino)
@@ -101,8 +103,8 @@ func (k *keeper) judgeUnlocked() {
 	}
 }
 
-// lockedByItsHolder reports whether the process of new facts has a kernel lock of the file already, taken while another process held
-// the file or its holder was not known.
+// lockedByItsHolder reports whether the process of new facts already has a kernel lock of the file. The
+// process took it while the file had another holder or an unknown one.
 func (k *keeper) lockedByItsHolder(session ids.Session, in *inode, says *facts) bool {
 	return in.otherLocked && !in.kernelLocked && says != nil && says.process != nil && k.locks.HeldBy(in.ino, session, says.process.pid)
 }

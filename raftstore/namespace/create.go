@@ -66,14 +66,14 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	ns.touchDir(dir.ino, subdirs)
 
 	var undo *storepb.Undo
-	if exclusive { // else its caller cannot tell who made it
+	if exclusive { // else its caller cannot tell which process created it
 		undo = undoOf(made)
 	}
 	return &storepb.Result{Attr: in.attr(), Created: true, Observations: ns.observations(made)}, undo
 }
 
-// openExisting answers a Create whose name is taken: for open(O_CREAT) without O_EXCL that is a success
-// with a regular file. A symbolic link there came after the caller's kernel had looked, so it looks again.
+// openExisting answers a Create of a taken name. For open(O_CREAT) without O_EXCL, a regular file is a
+// success. A symbolic link appeared after the look-up of the caller's kernel, so the kernel looks up again.
 func (ns *Namespace) openExisting(e *entry, op *storepb.Create) *storepb.Result {
 	in, found := ns.tree.inode(e.ino)
 	switch {
@@ -120,7 +120,7 @@ func isFilled(op *storepb.Create) bool {
 	return len(op.GetContent()) > 0 || factsOf(op.GetFacts()) != nil
 }
 
-// mayFill lets only an exclusive creation bring content: any other may find a file that has some.
+// mayFill allows content only for an exclusive creation: any other may find a file with content.
 func mayFill(op *storepb.Create) storepb.Code {
 	kind := op.GetMode() & syscall.S_IFMT
 	mayHave := kind == syscall.S_IFREG && op.GetExclusive() || kind == syscall.S_IFLNK && len(op.GetContent()) == 0

@@ -5,7 +5,6 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// depth is the number of directories above dir; the root's is 0.
 func (t *tree) depth(dir ids.Inode) int {
 	depth := 0
 	for dir != RootIno {
@@ -52,7 +51,8 @@ func (t *tree) mayReplace(moved, replaced *inode) storepb.Code {
 	return storepb.Code_OK
 }
 
-// belowRoot ends whatever the directories say of their parents.
+// belowRoot reports whether a directory is below the root. It terminates whatever parents the directories
+// have.
 func (t *tree) belowRoot(dir *inode) bool {
 	for range MaxDepth + 1 {
 		if dir.ino == RootIno {

@@ -7,7 +7,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// describe says all that is known of a name, as a removal would be told it now.
+// describe returns everything known of a name, as a removal would see it now.
 func (r reader) describe(e *entry, in *inode) *storepb.Lock {
 	g := r.guardOf(e, in)
 	lock := &storepb.Lock{

@@ -1,142 +1,160 @@
-// Package namespace holds the replicated state machine of lockfs: a POSIX tree of small files, kept in
-// memory on every voter and changed only by the commands of the Raft log.
+// Package namespace is the replicated state machine of lockfs: a POSIX tree of small files. Every voter keeps
+// it in memory, and only the commands of the Raft log change it.
 //
-// [Namespace] is the state machine, a plain type: Apply takes one command and answers a result. It
-// knows no clock, randomness, log, goroutine or network, so the same commands give the same state on
-// every node; the time, the caller and everything that needs judgement come in with the command. An
-// operation that cannot be done is a result with a code, never a panic, whatever the command holds.
+// [Namespace] is a plain type: Apply takes a command and returns a result. It knows no clock, randomness,
+// log, goroutine or network, so the same commands give the same state on every node. The command brings the
+// time, the caller and everything else that needs judgement. An operation that cannot be done returns a
+// result with a code. It never panics, whatever the command holds.
 //
-// # What lies on what
+// # Layers
 //
-// Tables hold the state (tables.go), each a thing of its own: the tree of inodes and names, with what it needs in a ledger; sessions and
-// replies; hosts; rules; events; members; advisory locks; who belongs to the cluster. Above them, each knowing only those before it:
+// Independent tables hold the state (tables.go): the tree of inodes and names with its ledger, sessions and
+// replies, hosts, rules, events, members, advisory locks, and trust. Each layer above them knows only the
+// layers before it:
 //
-//   - a judge says what they mean together: what is a lock, whose, whether it is stale, and when something is due. It changes nothing;
-//   - an announcer tells of what happens to locks, as events;
-//   - a warden refuses what must not be done to a lock;
-//   - a keeper changes names, with all that follows of it;
-//   - a [Namespace] does commands (apply.go), once each.
+//   - the judge works out which names are locks, their holders, staleness and due times; it changes nothing;
+//   - the announcer writes events of locks;
+//   - the guards (refuse.go) refuse changes of locks;
+//   - the keeper changes names and updates everything derived from them;
+//   - the [Namespace] applies each command once (apply.go).
 //
-// A reader answers queries, with a judge alone (query.go). A file has one of these, or one operation, and files use each other in one
-// direction.
+// A reader answers queries with a judge alone (query.go). A file has one layer or one operation, and files
+// use each other in one direction.
 //
 // # Exactly once
 //
-// A mount opens a session and numbers its commands from 1. The state keeps the reply to each number
-// until the session acknowledges it, so a command that comes twice is done once and answered twice.
-// Cancel settles a number whose outcome its caller was never told: should it come later it does nothing, and what it created
-// exclusively is taken back, unless somebody has changed or locked it, or wants to. Nobody gets a lock of an inode that
-// was taken back. What may have been there before its caller came is not taken back: others may rely on it.
+// A mount opens a session and numbers its commands from 1. The state keeps the reply to each number until the
+// session acknowledges it. A repeated command gets the first reply and changes nothing.
+//
+// Cancel settles a number with an unknown outcome. If the command comes later, it does nothing. If it created
+// a name exclusively, Cancel removes the name, unless a process has changed or locked the inode or requested
+// a lock. No process gets a lock of a removed inode. Cancel never removes a name that may have existed
+// before: other programs may rely on it.
 //
 // # Removed files
 //
-// An inode without a name (an orphan) stays for at least [orphanAge], unless more than [orphanLimit] of them, or [orphanBytes],
-// wait. Each session that has it open keeps it longer with a pin, until its close. All sessions read the same content, and
-// what one writes the others read, as on a local disk. Pins and writes need no name.
+// An inode without a name (an orphan) stays for at least [orphanAge], unless more than [orphanLimit] orphans
+// or [orphanBytes] wait. Each session with an open descriptor keeps it longer with a pin, until the close.
+// All sessions read the same content and see each other's writes, as on a local disk. Pins and writes need no
+// name.
 //
-// If the last name was a lock, only the session that removed it may still write. A write from any other session is STALE:
-// the holder on another host learns so that it lost its lock.
+// If the last name was a lock, only the session that removed it may still write. A write from another session
+// returns STALE, so a holder on another host learns of the loss of its lock.
 //
 // # Limits
 //
-// Inodes and names count what they need in memory, for the owner of the inode and for all together (limits.go). What somebody adds is
-// refused with QUOTA where the owner's share is used up, and with NO_SPACE where all is, a reserve for root apart. What adds
-// nothing is never refused. What is forgotten soon counts for nobody, and is forgotten sooner the larger it is.
+// Inodes and names count their memory, for the owner of the inode and for all users together (limits.go). An
+// addition beyond the owner's share returns QUOTA, and one beyond the whole returns NO_SPACE. Root has a
+// reserve. An operation that adds nothing is never refused. Orphans without a pin count for no user, and
+// expire sooner the larger they are together.
 //
-// A quota bounds what there may be in one directory, at any depth (quotas.go): its names, each with its inode, whoever they belong to.
-// What it has used is kept as names come, go and grow, and moves with a directory that is renamed.
+// A quota bounds the names in one directory, at any depth, each with its inode, whoever owns it (quotas.go).
+// Its usage follows each change of a name, and moves with a renamed directory.
 //
 // # Locks
 //
-// Names are of three classes. An exclusive name was created exclusively (O_EXCL, mkdir, link, symlink, rename with NOREPLACE) and not
-// replaced by an ordinary rename since: it has a token and a maker, whatever its content. A lock is subject to guards, looks and events: a
-// rule says so, its content is of a format, or it is exclusive and has two pieces of evidence ([lockfact.Evidence]): it is empty, its
-// content names the writer's host, a pid of the writer's family or the time, a word of its name or of its directory's name says lock. Under such a
-// name a short content is a piece too: "taken". A directory that was created exclusively is a lock for the locks in it, too. Everything else is
-// data, and behaves as on a local disk; so does a file that several hosts append to, whatever stands in its lines.
+// Names are of three classes:
 //
-// A file that ever had more names than a lock may have (manynames.go) is data for good: no command visits its names.
+//   - An exclusive name was created exclusively: by O_EXCL, mkdir, link, symlink or rename with NOREPLACE.
+//     It has a token and a maker until an ordinary rename replaces it, whatever its content.
+//   - A lock is subject to guards, observations and events. A rule makes a name a lock, or its content is
+//     of a format, or the name is exclusive and has two pieces of evidence ([lockfact.Evidence]).
+//   - All other names are data, and behave as on a local disk.
 //
-// The mount finds the evidence in names and contents; the state machine counts it, and never reads a content. What a name says is kept with
-// it, and what its directory's name said at that time, so renaming the directory changes nothing.
+// Evidence is: an empty file; the writer's host, a pid of its process family or the time in the content; a
+// word for "lock" in the name or the directory's name. Under such a name a short content ("taken") is
+// evidence too. An exclusively created directory is a lock if it contains locks. A file to which several
+// hosts append is data, whatever its lines say. A file that ever had more names than a lock may have
+// (manynames.go) is data for good, and no command visits its names.
 //
-// A rule that removes (on-stale remove, or holder creator) applies only to a name that is a lock without it, on evidence that does not
-// include a short content; unless it says that it is for any file. So '*.lock' does not remove yarn.lock. A file that was data when its creator
-// ended has no creator any more.
+// The mount finds the evidence in names and contents. The state machine counts it and never reads a content.
+// An entry stores the evidence of its name and of its directory's name, so renaming the directory changes
+// nothing.
 //
-// A file that has or ever had an advisory lock or a request for one is guarded by that alone: its content
-// is data, and it is never removed here, since whoever waits for its lock waits for that inode. On a file with a known holder only advisory
-// locks of the holder's process family count; others postpone a removal while they are held or waited for (counts.go). A look at a lock still counts
-// when what is there now was made exclusively and has nothing to judge: not every lock tells of its holder.
+// A rule that removes (on-stale remove, or holder creator) applies only to names that are locks without it. A
+// short content is no evidence then, unless the rule is for any file. So '*.lock' does not remove yarn.lock.
+// A file that was data at the end of its creator has no creator any more.
 //
-// What a content says about its lock is worked out by whoever proposes it, without any rule, and comes with
-// the command ([storepb.Facts]). The state machine adds what it knows: the rule for the path of each name
-// ([lockfact.Rule.Govern], arithmetic that is the same for ever), the time, and which hosts and processes
-// are gone. Facts belong to an inode; token, staleness and rule belong to a name, for an inode may have
-// several.
+// A file that has or had an advisory lock or a request is guarded by that lock alone. Its content is data,
+// and lockfs never removes it, since waiters wait for that inode. On a file with a known holder, only
+// advisory locks of the holder's process family count. Other advisory locks postpone a removal (counts.go).
+// An observation of a lock still counts if the present file was created exclusively and its content names no
+// holder.
 //
-// With every command those locks become stale whose time is over by the command's own time, so nobody has
-// to propose it against a version that may have changed: the leader sends a Tick when it sees that one is
-// due, and the state machine decides. A process that is gone is gone for every version of a lock. It is
-// told by the mount of its host, or follows from a boot of that host, or from an administrator's word.
+// The proposer reads the facts of a content ([storepb.Facts]) without any rule, and sends them with the
+// command. The state machine adds the rule for the path ([lockfact.Rule.Govern], which never changes), the
+// time, and the ends of hosts and processes. Facts belong to an inode. Token, staleness and rule belong to a
+// name, since an inode may have several.
 //
-// A crash (a signal, or the end of the host) frees a lock of format pid that was made exclusively. A process that exits by itself leaves
-// its lock, stale and in place, and so does one whose end is not known: the lock may be a marker, or held for another program. The
-// first recorded end of a process counts. Beads, --holder creator and --on-stale remove free the lock after any end.
+// With every command, locks become stale that have expired by the command's time. So no proposal depends on a
+// version of a lock: the leader sends a Tick when a lock is due, and the state machine decides. The end of a
+// process holds for every version of a lock. The mount of its host reports it, or it follows from a boot of
+// the host or from an administrator's command.
 //
-// The token of a name is the index of the command that gave it its present holder. It changes when a free
-// name is taken, and when content or a rename brings another holder than the last one known. While the
-// content does not tell, the holder known before counts: to truncate and write is no way around it.
+// A crash (a signal, or the end of the host) frees an exclusively created lock of format pid. After an exit,
+// or an end of an unknown kind, the lock becomes stale and stays: it may be a marker, or held for another
+// program. The first recorded end of a process counts. Beads, --holder creator and --on-stale remove free the
+// lock after any end.
 //
-// A removal or replacement is refused that was decided on another lock of that name (the command tells what
-// its caller saw), or on a lock that was still empty when it was seen, and while a live lock's guard says
-// no. The guard "host" lets those pass who could have judged: on that host and machine, and in a pid namespace from which
-// the holder's process is seen, if a mount watches that. The guard "owner" lets those remove it who bring its holder's name. For a few seconds after a lock was
-// emptied it stays a lock and keeps its guard: its holder is about to write.
-// A file without a known holder that is replaced by rename keeps its token, so of two programs that break
-// such a lock by renaming over it both succeed, as on a local disk; one that removes and creates is safe.
+// The token of a name is the index of the command that gave the name its present holder. It changes when a
+// free name is taken, and when content or a rename brings another holder than the last known one. While the
+// content names no holder, the previous holder counts, so truncating and writing does not bypass a guard.
+//
+// The guards refuse a removal or replacement in three cases. The caller observed another lock of that name.
+// The observed lock was still empty. Or the guard of a live lock does not allow it:
+//
+//   - The guard "host" allows callers on the same host and machine. If a mount watches the pid namespace of
+//     the holder's process, the caller's pid namespace must see that process.
+//   - The guard "owner" allows callers that give the holder's name.
+//
+// For a few seconds after a lock was emptied it stays a lock with its guard, since its holder is about to
+// write. A file without a known holder keeps its token when a rename replaces it. So two programs that both
+// break such a lock by rename both succeed, as on a local disk. Removing and creating it is safe.
 //
 // # Advisory locks
 //
 // flock(2) and fcntl(2) locks belong to owners, which are numbers within a session. A request that must wait
-// stays in the queue of its file and becomes a lock by itself, with the command that makes it possible; its
-// mount awaits that ([Namespace.AwaitLock]). It waits for earlier requests too that exclude it, so nobody starves;
-// one that was interrupted keeps its place for a moment but gets nothing. Where the programs of a mount may
-// go on without knowing that their locks are lost, nobody gets these before the lock delay is over. A session may
-// say when it begins that nobody relies on its locks like that; then they go with it.
+// stays in the queue of its file, and the command that frees the range makes it a lock. Its mount awaits the
+// lock ([Namespace.AwaitLock]). A request also waits for conflicting earlier requests, so no request starves.
+// An interrupted request keeps its place for a moment, but gets nothing.
 //
-// What a request for a lock has done is never undone. If nobody was told what became of one, its mount drops what the owner has.
+// When programs of a mount may continue without knowing of the loss of their locks, these stay reserved for
+// the lock delay. A session may declare at its begin no program relies on them; then they end with it.
+//
+// Nothing reverts the effect of a lock request. If its reply was lost, the mount drops all locks of the
+// owner.
 //
 // # Events
 //
-// Everything that happens to locks is an event, numbered in the order of the log. The last ones are part of
-// the state. lock_acquired comes up to a second late where more may follow that belongs to the same acquisition: content for an
-// empty file, a link or a rename to its real name, a file in a directory; nothing else is told of the name before. Files that
-// lockfs makes for itself are unlisted: they are files like others but no locks, so nothing is told of them.
+// All changes of locks are events, numbered in the order of the log. The state keeps the last ones.
+// lock_acquired comes up to a second late if more steps of the same acquisition may follow: content for an
+// empty file, a link or rename to the final name, a file in a directory. The earlier name has no other
+// events. Unlisted files, which lockfs makes for itself, are no locks and have no events.
 //
-// # Who is told
+// # Visibility
 //
-// The kernel of a mount judges who may do what with a file; only queries for many at once are judged here, by who asks
-// ([storepb.Viewer]): whether he could reach a lock by its path and stat it, and read it. An event notes the directory that it
-// happened in and the permissions that the file had then. A mount is believed who asks.
+// The kernel of a mount checks permissions on files. The state machine checks them for queries about many
+// files, by the user who asks ([storepb.Viewer]): could the user reach the lock by its path, stat it and read
+// it? An event records its directory and the permissions of the file at that time. The state machine trusts
+// the mount on the identity of the user.
 //
-// # Who belongs to the cluster
+// # Membership
 //
-// Authorities, join tokens and hosts are a table of their own (package trust) that only the leader's own commands change; sealed keys and
-// hashes of secrets are in no answer to a query. Every change is an event. Root of a host may be nobody here ([storepb.Caller]): then what
-// it changes is judged as for an ordinary user (squash.go), as no kernel has done so.
+// Authorities, join tokens and hosts are in a table of their own (package trust), which only the leader's own
+// commands change. Answers to queries contain no sealed keys and no hashes of secrets. Every change is an
+// event. If root of a host is squashed ([storepb.Caller]), its changes are checked as for an ordinary user
+// (squash.go), since its kernel has not done so.
 //
-// # What changes
+// # Touched inodes
 //
-// What a command has touched can be told ([Namespace.Touched]), by inodes: their attributes and content, their names, and the names in
-// them. It is noted where tables change. What the answer to a query says something of are inodes, too ([Keys]).
+// [Namespace.Touched] returns the inodes with changed attributes, content, names or entries. The tables
+// record each change. [Keys] returns the inodes on which the answer to a query depends.
 //
 // # Snapshots
 //
-// The state lives in copy-on-write B-trees, so taking a snapshot is a copy of a few pointers and never
-// stalls Apply; the nodes that change afterwards are copied by the one that changes them. For that
-// reason no value in a tree is ever modified: it is replaced.
+// The state is in copy-on-write B-trees. A snapshot copies a few pointers and never stalls Apply; later
+// changes copy the nodes they change. So a value in a tree is never modified, only replaced.
 //
-// The hash of the state is a sum over its records (package digest), kept as they come and go; a snapshot brings it along. What it should
-// be can be worked out from a frozen copy: if it differs, memory has changed by itself.
+// The hash of the state is a sum over its records (package digest), updated with each change and stored in
+// the snapshot. A frozen copy can be hashed again: if the sums differ, memory has changed by itself.
 package namespace

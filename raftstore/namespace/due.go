@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// Due tells whether a Tick at that time would change anything.
+// Due reports whether a Tick at that time would change anything.
 func (ns *Namespace) Due(now int64) bool {
 	next := ns.NextDue()
 	due := next <= now && next < math.MaxInt64
@@ -15,8 +15,8 @@ func (ns *Namespace) Due(now int64) bool {
 	return due
 }
 
-// NextDue is the time from which on a Tick changes something, apart from the patience with silent hosts (AwaitsHosts);
-// math.MaxInt64 if nothing is under way.
+// NextDue returns the time from which a Tick changes something, host timeouts apart (AwaitsHosts).
+// math.MaxInt64: never.
 func (ns *Namespace) NextDue() int64 {
 	next := int64(math.MaxInt64)
 	if e, found := ns.tree.byDue.Min(); found && e.due < math.MaxInt64 {
@@ -28,7 +28,7 @@ func (ns *Namespace) NextDue() int64 {
 	return min(next, ns.locks.NextDue(), ns.trust.NextDue())
 }
 
-// AwaitsHosts tells whether patience with some silent host may come to an end.
+// AwaitsHosts reports whether the timeout of a silent host may expire.
 func (ns *Namespace) AwaitsHosts() bool {
 	if ns.tree.timeouts.Len() == 0 {
 		return false

@@ -11,40 +11,41 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// entry is one name in a directory. It is never modified once it is in a tree.
+// entry is one name in a directory. It is never modified once it is in a tree. contentAt does not change with
+// chmod.
 type entry struct {
 	parent ids.Inode
 	name   string
 	ino    ids.Inode
-	cookie uint64    // its place in listings; kept when another inode takes the name over
+	cookie uint64    // place in listings; another inode keeps it
 	made   ids.Index // index of the command that gave the name its present inode
 
-	exclusive bool            // it was created exclusively, and not replaced by an ordinary rename since
+	exclusive bool            // created exclusively, and not replaced by an ordinary rename since
 	madeOn    sharedString    // host of the process that created it exclusively
-	madeBy    uint32          // thread id of that process, as its mount saw it; 0: it is not known
-	says      says            // the words of the name and of its directory's name, when the name came to be
-	lock      bool            // it is one, if it is a file's; see isLock
-	format    lockfact.Format // of the lock; it counts for nothing but lockCounts
-	maker     *maker          // nil unless a rule wants to know
+	madeBy    uint32          // thread id of that process, as its mount saw it; 0: unknown
+	says      says            // evidence in the name and its directory's name at its creation
+	lock      bool            // a lock in a file; see isLock
+	format    lockfact.Format // of the lock; only for lockCounts
+	maker     *maker          // nil unless a rule needs it
 	token     ids.Token       // index of the command that gave the name its present holder
 	acquired  int64           // time of that command
-	contentAt int64           // when the name got its content, or became empty, which chmod does not change; 0: with the inode's ctime
-	known     *facts          // of the holder, kept while the content does not tell; nil: it never told
-	announced bool            // an event told that it was acquired
-	pending   *pending        // the event is to come; nil: none will
+	contentAt int64           // when it got its content or became empty; 0: the inode's ctime
+	known     *facts          // facts of the holder, kept while the content names none; nil: it never did
+	announced bool            // an event reported its acquisition
+	pending   *pending        // the event is still to come; nil: none will
 	stale     *staleness
-	due       int64 // when lockfs finds it stale or removes it, with the rule for its path; 0: never
+	due       int64 // when it becomes stale or is removed, by its rule too; 0: never
 
 	// These follow from the inode and the rules, like due, lock and format.
 	guarded bool         // a guard may refuse to move it while it is not stale
-	ruled   bool         // a rule makes it a lock, if it is a directory's
-	timeout *hostTimeout // nil: the name waits for its silent host for ever
+	ruled   bool         // a directory a rule makes a lock
+	timeout *hostTimeout // nil: the name waits for its silent host forever
 }
 
 // isGuarded reports whether a guard may refuse to move the name.
 func (e *entry) isGuarded() bool { return e.guarded && e.stale == nil }
 
-// Cookies of the two entries that every directory has; others are larger.
+// Cookies of the two entries of every directory; others are larger.
 const (
 	cookieSelf   = 1
 	cookieParent = 2
@@ -89,7 +90,7 @@ func lessByDue(a, b *entry) bool {
 	return lessByName(a, b)
 }
 
-// pending is an acquisition of which no event has told yet. It is never modified.
+// pending is an acquisition without an event so far. It is never modified.
 type pending struct {
 	until int64
 	by    *storepb.Caller
@@ -114,8 +115,8 @@ func (e *entry) makerIs(p *process) made {
 	return made{e.maker.host.String(), p.processID, e.parent, e.name}
 }
 
-// hostTimeout is kept with a name whose rule has a host timeout: the processes among which its holder is, and how long the name waits while no
-// mount sees them. It is never modified.
+// hostTimeout belongs to a name with a host timeout in its rule: the pid namespace of its holder, and how
+// long the name waits while no mount sees that. It is never modified.
 type hostTimeout struct {
 	watcher
 	after time.Duration
@@ -132,7 +133,6 @@ func (w watcher) compare(other watcher) int {
 	return cmp.Or(strings.Compare(w.host, other.host), strings.Compare(w.bootID, other.bootID), cmp.Compare(w.namespace, other.namespace))
 }
 
-// next returns the one that comes next in order.
 func (w watcher) next() watcher {
 	if w.namespace < math.MaxUint64 {
 		return watcher{w.host, w.bootID, w.namespace + 1}
@@ -140,7 +140,6 @@ func (w watcher) next() watcher {
 	return watcher{w.host, w.bootID + "\x00", 0}
 }
 
-// lessByTimeout orders by processes, timeout and name.
 func lessByTimeout(a, b *entry) bool {
 	return cmp.Or(a.timeout.compare(b.timeout.watcher), cmp.Compare(a.timeout.after, b.timeout.after), compareByName(a, b)) < 0
 }
@@ -148,10 +147,10 @@ func lessByTimeout(a, b *entry) bool {
 // watcher is a pid namespace of a host in one boot. The mounts there see the ends of its processes.
 type watcher struct {
 	host, bootID string
-	namespace    uint64 // 0: it is not known, and any counts
+	namespace    uint64 // 0: unknown, and any counts
 }
 
-// isLockDir reports whether a directory of this name is a lock while it is empty. Rules do not count.
+// isLockDir reports whether a directory of this name is a lock while it is empty, rules aside.
 func (e *entry) isLockDir() bool {
 	return e.exclusive && lockfact.Evidence{Name: lockfact.NameSays(e.says.name), Directory: lockfact.NameSays(e.says.directory)}.IsEnough()
 }

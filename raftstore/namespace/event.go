@@ -11,27 +11,27 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// announcer tells of what happens to locks.
+// announcer writes the events of locks.
 type announcer struct{ judge }
 
 // The events of the audit trail.
 const (
-	eventAcquired        = "lock_acquired"       // a name was taken, or its content told for the first time by whom
-	eventReleased        = "lock_released"       // a program took it away
-	eventStale           = "lock_stale"          // on the evidence given
-	eventStolen          = "lock_stolen"         // another holder took its place
+	eventAcquired        = "lock_acquired"       // a name was taken, or its content first named a holder
+	eventReleased        = "lock_released"       // a program removed it
+	eventStale           = "lock_stale"          // with the reason
+	eventStolen          = "lock_stolen"         // another holder replaced its holder
 	eventRemoved         = "lock_removed"        // by lockfs, or by force
-	eventRefused         = "removal_refused"     // an accident that did not happen
-	eventFileRemoved     = "locked_file_removed" // while other programs held or waited for its flock or fcntl lock
-	eventHostUnreachable = "host_unreachable"    // its last session was given up on
+	eventRefused         = "removal_refused"     // a guard prevented an accident
+	eventFileRemoved     = "locked_file_removed" // while others held or awaited its flock or fcntl lock
+	eventHostUnreachable = "host_unreachable"    // its last session ended without renewal
 	eventHostBack        = "host_back"
-	eventHostForgotten   = "host_forgotten" // somebody said that it is gone for good
-	eventSessionEnded    = "session_ended"  // it was given up on
+	eventHostForgotten   = "host_forgotten" // an administrator declared it gone for good
+	eventSessionEnded    = "session_ended"  // without renewal
 	eventAlarmRaised     = "alarm_raised"
-	eventAlarmCleared    = "alarm_cleared" // by an administrator, or since what it was about is over
+	eventAlarmCleared    = "alarm_cleared" // by an administrator, or because its cause is over
 
-	// What administrators and the leader do to the cluster itself.
-	eventClusterBegun     = "cluster_begun" // it was given its id
+	// Acts of administrators and of the leader.
+	eventClusterBegun     = "cluster_begun" // it got its id
 	eventRuleSet          = "rule_set"
 	eventRuleDeleted      = "rule_deleted"
 	eventQuotaSet         = "quota_set"
@@ -45,7 +45,7 @@ const (
 	eventHostJoined       = "host_joined"
 	eventHostRevoked      = "host_revoked"
 	eventVersionRaised    = "version_raised"
-	eventJoinRefused      = "join_refused" // somebody was not let in
+	eventJoinRefused      = "join_refused" // a host was refused
 )
 
 func describeHolder(m *storepb.Event, known *facts, in *inode) {
@@ -63,13 +63,12 @@ func withoutLineage(by *storepb.Caller) *storepb.Caller {
 	return &storepb.Caller{Host: by.GetHost(), Uid: by.GetUid(), Gid: by.GetGid(), Pid: by.GetPid()}
 }
 
-// emit numbers an event and keeps it.
 func (a *announcer) emit(e *storepb.Event) {
 	e.Index = uint64(a.index)
 	a.events.add(a.time, e)
 }
 
-// emitAnew is emit, of the event with which another chain begins: of a cluster that goes on for one that was lost.
+// emitAnew emits the first event of a new chain: of a cluster that continues a lost one.
 func (a *announcer) emitAnew(cluster string) {
 	reason := "it goes on for a cluster that was lost, of which no event is known"
 	if _, last, found := a.events.kept.Max(); found {
@@ -78,12 +77,12 @@ func (a *announcer) emitAnew(cluster string) {
 	a.events.beginChain(a.time, &storepb.Event{Event: eventClusterBegun, Index: uint64(a.index), Cluster: cluster, Reason: reason})
 }
 
-// emitDeed tells of what somebody did to the cluster itself. host is whom it is about; empty: none.
+// emitDeed emits an event of an act on the cluster itself. host is its subject; empty: none.
 func (a *announcer) emitDeed(by *storepb.Caller, event, host, reason string) {
 	a.emit(&storepb.Event{Event: event, Host: host, Reason: reason, By: withoutLineage(by)})
 }
 
-// lockEvent describes the lock that a name is. by is who made the call; nil: lockfs itself.
+// lockEvent describes the lock of a name. by is the caller; nil: lockfs itself.
 func (a *announcer) lockEvent(event string, e *entry, in *inode, by *storepb.Caller) *storepb.Event {
 	m := &storepb.Event{
 		Event: event, Path: []byte(a.tree.path(e)), Token: uint64(e.token), By: withoutLineage(by),
@@ -97,8 +96,8 @@ func (a *announcer) lockEvent(event string, e *entry, in *inode, by *storepb.Cal
 	return m
 }
 
-// emitFileRemoved reports that a file loses its last name while other programs hold or wait for its flock or fcntl lock. The next program
-// to make the name has another file, and both have a lock.
+// emitFileRemoved reports that a file loses its last name while other programs hold or wait for its flock or
+// fcntl lock. The next program to create the name has another file, so both programs have a lock.
 func (a *announcer) emitFileRemoved(remover ids.Session, e *entry, in *inode, by *storepb.Caller) {
 	if !in.kernelLocked || in.nlink != 1 {
 		return
@@ -112,7 +111,7 @@ func (a *announcer) emitFileRemoved(remover ids.Session, e *entry, in *inode, by
 	a.emit(m)
 }
 
-// emitStolen tells of a lock that was taken over while it had another holder.
+// emitStolen reports the takeover of a lock with another holder.
 func (a *announcer) emitStolen(before, after *entry, old, in *inode, by *storepb.Caller) {
 	m := a.lockEvent(eventStolen, after, in, by)
 	m.Previous = &storepb.Event{Token: uint64(before.token), Mode: old.mode, Uid: old.uid, Gid: old.gid}

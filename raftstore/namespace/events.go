@@ -8,18 +8,18 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// EventClass is a kind of events that is kept apart from the others, so that many of one kind push out none of another.
+// EventClass is a class of events with a limit of its own, so events of one class push out none of another.
 type EventClass int
 
 // The classes of events.
 const (
-	LockEvents           EventClass = iota // of locks
-	RefusalEvents                          // calls and joins that were refused
-	AdministrationEvents                   // acts of administrators; hosts and servers
+	LockEvents           EventClass = iota
+	RefusalEvents                   // refused calls and joins
+	AdministrationEvents            // acts of administrators; hosts and servers
 	eventClasses
 )
 
-// classOf maps each event to its class. An event that is not in the table is one of administration.
+// classOf returns the class of an event. Events outside the table are of administration.
 func classOf(event string) EventClass {
 	switch event {
 	case eventAcquired, eventReleased, eventStale, eventStolen, eventRemoved, eventFileRemoved:
@@ -30,17 +30,17 @@ func classOf(event string) EventClass {
 	return AdministrationEvents
 }
 
-// events is the last ones, and how many there ever were. All have one order and one chain.
+// events holds the last events and counts all. All classes have one order and one chain.
 type events struct {
 	kept    *digest.Map[uint64, *storepb.Event] // by number
-	byClass [eventClasses]*btree.Set[uint64]    // numbers of those that are kept
+	byClass [eventClasses]*btree.Set[uint64]    // numbers of the kept events
 	last    uint64
 	counts  *digest.Map[string, uint64]
 
 	refused map[Refusal]uint64 // see Refusals
 }
 
-// keptEvents is how many events of each class the state keeps.
+// keptEvents is the number of kept events of each class.
 const keptEvents = 10_000
 
 func newEvents(d *digest.Digest) events {
@@ -56,15 +56,13 @@ func (log *events) frozen() events {
 	return events{kept: log.kept.Copy(), last: log.last, counts: log.counts.Copy()}
 }
 
-// add numbers an event and keeps it, as the next of the chain.
 func (log *events) add(now int64, e *storepb.Event) {
 	if _, before, found := log.kept.Max(); found {
-		e.Before = before.GetHash() // the last event of all is always kept
+		e.Before = before.GetHash() // the last event is always kept
 	}
 	log.beginChain(now, e)
 }
 
-// beginChain is add, of the first event of a chain.
 func (log *events) beginChain(now int64, e *storepb.Event) {
 	log.last++
 	e.Number, e.Time = log.last, now
@@ -83,7 +81,8 @@ func (log *events) keep(e *storepb.Event) {
 	log.byClass[classOf(e.GetEvent())].Insert(e.GetNumber())
 }
 
-// wholeFrom returns the number of the first event from which on all of a chain are kept, or all since a chain that began anew.
+// wholeFrom returns the number of the first event after which no event of the chain is missing. A chain may
+// have begun anew.
 func (log *events) wholeFrom() uint64 {
 	from, before := log.last+1, true
 	log.kept.Reverse(func(number uint64, e *storepb.Event) bool {

@@ -4,7 +4,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// expireLocks does what is due. It runs with every command, like dropExpiredOrphans.
+// expireLocks marks and removes due locks. Every command runs it.
 func (k *keeper) expireLocks() {
 	for range expiryBatch {
 		e, found := k.tree.byDue.Min()
@@ -23,8 +23,8 @@ func (k *keeper) expireLocks() {
 	}
 }
 
-// markStale notes that a lock is stale, and removes it if it is one of those that lockfs removes.
-// Nothing happens if that name is gone, or another file's, or was marked by what was done since it was found.
+// markStale marks a lock as stale, and removes it if its format or rule says so. It does nothing if the name
+// is gone, has another inode or is already marked.
 func (k *keeper) markStale(e *entry, why *staleness) {
 	now, found := k.tree.byName.Get(e)
 	if !found || now.ino != e.ino || now.stale != nil {
@@ -48,7 +48,6 @@ func (k *keeper) markStale(e *entry, why *staleness) {
 	}
 }
 
-// removeStale removes a stale lock, and a directory with the locks in it (obstacle).
 func (k *keeper) removeStale(e *entry, in *inode) {
 	if in.isDir() {
 		for _, inside := range k.tree.entriesOf(in.ino) {
@@ -56,7 +55,7 @@ func (k *keeper) removeStale(e *entry, in *inode) {
 				k.removeFor(inside, file, e.stale.reason)
 			}
 		}
-		in, _ = k.tree.inode(in.ino) // it has another time now
+		in, _ = k.tree.inode(in.ino) // the removals changed its times
 	}
 	k.removeFor(e, in, e.stale.reason)
 }
@@ -70,7 +69,7 @@ func (k *keeper) removeFor(e *entry, in *inode, reason string) {
 	k.removeEntry(0, e, in)
 }
 
-// tick ends the patience with silent hosts; the rest happens with every command.
+// tick expires host timeouts; the rest happens with every command.
 func (k *keeper) tick() *storepb.Result {
 	type lost struct {
 		e   *entry

@@ -7,16 +7,16 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// facts is what a file's content says about its lock, without any rule. It is never modified. A content
-// of no format has none.
+// facts is the information in a file's content about its lock, without any rule. It is never modified. A
+// content of no format has no facts.
 type facts struct {
 	lockfact.Facts
 	tag     string
-	process *process     // the holder; nil unless the lock lives as long as it does and it was identified
-	machine sharedString // that had the name of the host then; empty: it is not known
+	process *process     // the holder; nil unless the lock lives as long as an identified process
+	machine sharedString // that had the host's name then; empty: unknown
 }
 
-// factsOf answers nil for a content of no format. What such a content has to judge is its evidence.
+// factsOf returns nil for a content of no format, which is judged by its evidence.
 func factsOf(m *storepb.Facts) *facts {
 	if m == nil || m.GetFormat() == storepb.Format_NO_FORMAT || m.GetFormat() == storepb.Format_NONE {
 		return nil
@@ -41,7 +41,7 @@ func (f *facts) message() *storepb.Facts {
 	return m
 }
 
-// FactsMessage renders facts for a command.
+// FactsMessage encodes facts for a command.
 func FactsMessage(f lockfact.Facts) *storepb.Facts {
 	return &storepb.Facts{
 		Format: storepb.Format(f.Format), Holder: f.Holder, Host: f.Host, Pid: uint32(f.PID),
@@ -50,8 +50,8 @@ func FactsMessage(f lockfact.Facts) *storepb.Facts {
 	}
 }
 
-// sameHolder tells whether two contents speak of one acquisition. A number that two processes had one
-// after the other is two holders.
+// sameHolder reports whether two contents are of one acquisition. Two processes that used one pid in turn are
+// two holders.
 func (f *facts) sameHolder(g *facts) bool {
 	if !f.SameHolder(g.Facts) {
 		return false
@@ -59,7 +59,7 @@ func (f *facts) sameHolder(g *facts) bool {
 	return f.process == nil || g.process == nil || f.process.processID == g.process.processID
 }
 
-// forAnyone is what is known of a stale lock that somebody is taking over by writing: who that is, nobody knows yet.
+// forAnyone returns the facts of a stale lock while a writer takes it over: the next holder is still unknown.
 func (f *facts) forAnyone() *facts {
 	known := *f
 	known.machine = sharedString{}
@@ -69,11 +69,11 @@ func (f *facts) forAnyone() *facts {
 	return &known
 }
 
-// maxFacts bounds what is kept of facts beside their tag, in bytes, so that a snapshot can always be read
-// again. A tag is part of the content.
+// maxFacts bounds facts without their tag, in bytes, which keeps snapshots readable. A tag is part of the
+// content.
 const maxFacts = 4 << 10
 
-// mayKeep tells whether facts are such that a snapshot has them.
+// mayKeep reports whether a snapshot can hold the facts.
 func mayKeep(m *storepb.Facts) bool {
 	return !tooManyFacts(m) &&
 		isKnown(storepb.Format_name, m.GetFormat()) && isKnown(storepb.Guard_name, m.GetGuard()) && isKnown(storepb.OnStale_name, m.GetOnStale())

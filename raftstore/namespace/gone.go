@@ -5,8 +5,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// loseProcesses records that processes have ended, and marks what they hold. Names that are no locks of these processes by the
-// present rules may become theirs later. The first recorded end of a process counts.
+// loseProcesses records the end of processes and marks their locks. Other names may become locks of these
+// processes later, by another rule. The first recorded end of a process counts.
 func (k *keeper) loseProcesses(lost []held, reason string, byCrash bool) {
 	why := &staleness{reason: reason, since: k.time, byCrash: byCrash}
 	for _, h := range lost {
@@ -25,7 +25,6 @@ func (k *keeper) loseProcesses(lost []held, reason string, byCrash bool) {
 	}
 }
 
-// bereave notes that a process is gone that made names.
 func (k *keeper) bereave(lost []made, ended int64, reason string) {
 	why := &staleness{reason: reason, since: k.time, ofMaker: true}
 	for _, m := range lost {
@@ -40,7 +39,7 @@ func (k *keeper) bereave(lost []made, ended int64, reason string) {
 		changed := *e
 		changed.maker = e.maker.without(m.by, ended, why)
 		if changed.maker.gone != nil && !in.isDir() && k.ruleOn(e, in) == nil {
-			changed.maker = nil // it made data: should the name ever be a lock, it is another program's
+			changed.maker = nil // it created data: a later lock of this name belongs to another program
 		}
 		e = k.putJudged(&changed, in)
 		if g := k.govern(e, in); g.byCreator && g.gone != nil {
@@ -49,7 +48,6 @@ func (k *keeper) bereave(lost []made, ended int64, reason string) {
 	}
 }
 
-// processGone is what the mount of a host has seen.
 func (ns *Namespace) processGone(session ids.Session, op *storepb.ProcessGone) *storepb.Result {
 	s, found := ns.sessions.byID.Get(session)
 	if !found {

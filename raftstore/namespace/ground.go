@@ -10,12 +10,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Names are of three classes. Any name that was created exclusively and not replaced by an ordinary rename since has a token and a
-// maker, whatever its content. Locks are those that guards, looks and events are for: a rule says so, the content is in a format, or the
-// name is exclusive and has evidence enough ([lockfact.Evidence]). A directory is a lock for the locks in it. Everything else is data, and behaves
-// as on a local disk.
+// Names are of three classes, see the package's documentation.
 
-// ground is what makes a name a lock.
+// ground is the reason that makes a name a lock.
 type ground int
 
 const (
@@ -26,11 +23,10 @@ const (
 	byLockInIt
 )
 
-// says is what the words of a name say, and those of its directory's name when the name came to be: renaming the directory later
-// changes nothing.
+// says is the evidence in a name, and in its directory's name when the name was created. Renaming the
+// directory later changes nothing.
 type says struct{ name, directory storepb.NameSays }
 
-// saysOf is for a name that comes to be now; name is what its mount found in it.
 func (t *tree) saysOf(name storepb.NameSays, directory ids.Inode) says {
 	s := says{name: name}
 	if e := t.nameOf(directory); e != nil {
@@ -39,7 +35,8 @@ func (t *tree) saysOf(name storepb.NameSays, directory ids.Inode) says {
 	return s
 }
 
-// evidence is that of an exclusive name, beside format and rules. A file that several hosts append to has none in its content.
+// evidence returns the evidence of an exclusive name, besides format and rules. The content of a file to
+// which several hosts append is none.
 func (j *judge) evidence(e *entry, in *inode) lockfact.Evidence {
 	evidence := lockfact.Evidence{
 		Name: lockfact.NameSays(e.says.name), Directory: lockfact.NameSays(e.says.directory), Size: len(in.content), Content: in.evidence,
@@ -58,7 +55,7 @@ func (j *judge) counts(e *entry, in *inode) bool {
 	return in.facts != nil && j.evidence(e, in).Supports(in.facts.Facts, e.exclusive)
 }
 
-// groundOf judges by the inode, which may be one that is not in the tree yet.
+// groundOf judges by the given inode, which may not be in the tree yet.
 func (j *judge) groundOf(e *entry, in *inode) ground {
 	if in.unlisted || in.kernelLocked || in.manyNames {
 		return isData
@@ -91,7 +88,8 @@ func (j *judge) ownGround(e *entry, in *inode) ground {
 	return isData
 }
 
-// ruleOn answers the rule that applies to a name; nil: none does. One that removes does not apply to what is data without it.
+// ruleOn returns the rule that applies to a name, or nil. A rule that removes does not apply to names that
+// are data without it.
 func (j *judge) ruleOn(e *entry, in *inode) *storepb.Rule {
 	rule := j.ruleFor(e)
 	if r := lockRule(rule); !r.Removes() || r.AnyFile || j.mayRemove(e, in) {
@@ -100,14 +98,15 @@ func (j *judge) ruleOn(e *entry, in *inode) *storepb.Rule {
 	return nil
 }
 
-// mayRemove reports whether a name is a lock on such evidence that a rule may have it removed. A file that was emptied later is not
-// empty for this purpose: its writer is about to fill it again.
+// mayRemove reports whether the evidence of a lock is enough for a rule to remove it. A file that was emptied
+// later does not count as empty: its writer is about to fill it again.
 func (j *judge) mayRemove(e *entry, in *inode) bool {
 	if j.counts(e, in) {
 		return in.facts.Format != lockfact.PID || e.exclusive
 	}
 	if !e.exclusive || in.isDir() && j.tree.hasEntries(in.ino) {
-		// lockfs removes no directory that has anything but locks in it (obstacle), so its own name is evidence enough.
+		// lockfs removes only directories that contain nothing but locks (obstacle), so the name is evidence
+		// enough.
 		return e.exclusive && (j.tree.lockFiles[in.ino] > 0 || e.says.name == storepb.NameSays_SAYS_LOCK)
 	}
 	evidence := j.evidence(e, in)
@@ -117,18 +116,18 @@ func (j *judge) mayRemove(e *entry, in *inode) bool {
 	return evidence.MayRemove()
 }
 
-// isLock reports whether a name is a lock. A lock that was emptied stays one for as long as its guard works.
+// isLock reports whether a name is a lock. An emptied lock stays one as long as its guard works.
 func (j *judge) isLock(e *entry, in *inode) bool {
 	return e.lock || in.isDir() && j.groundOf(e, in) != isData || j.isEmptiedLock(e, in)
 }
 
-// isEmptiedLock follows from the time, on which nothing that is kept of a name may depend.
+// isEmptiedLock depends on the time, so no stored field may depend on it.
 func (j *judge) isEmptiedLock(e *entry, in *inode) bool {
 	before := j.emptied(e, in)
 	return before != nil && j.groundOf(e, before) != isData
 }
 
-// because says for people what makes a name a lock; empty: it is none.
+// because describes the reason that makes a name a lock; empty: it is none.
 func (j *judge) because(e *entry, in *inode) string {
 	switch j.groundOf(e, in) {
 	case byRule:
@@ -146,7 +145,7 @@ func (j *judge) because(e *entry, in *inode) string {
 	return ""
 }
 
-// mayBegin tells whether a content of no format may be the beginning of one: its writer is about to write the rest.
+// mayBegin reports whether a content of no format may be an incomplete content of a format.
 func mayBegin(format lockfact.Format, content []byte) bool {
 	if len(content) == 0 {
 		return true
@@ -167,8 +166,8 @@ func mayBegin(format lockfact.Format, content []byte) bool {
 	return len(inside) == 0 || inside[0] == '"'
 }
 
-// isCounter tells whether a content that looks like a pid file is a counter's next value: the one before was a
-// number too, and no process.
+// isCounter reports whether a content like a pid file is the next value of a counter: the one before was a
+// number too, and not of a process.
 func isCounter(old *inode, content []byte) bool {
 	return old != nil && old.facts == nil && isNumber(old.content) && isNumber(content)
 }
@@ -181,10 +180,10 @@ func isNumber(content []byte) bool {
 	return len(bytes.Trim(digits, "0123456789")) == 0
 }
 
-// maxDigits is what a counter of 64 bits has at most.
+// maxDigits is the most digits of a 64-bit counter.
 const maxDigits = 20
 
-// asCounted are the facts of a content that comes in the place of another one.
+// asCounted returns the facts of a content that replaces another one.
 func asCounted(old *inode, content []byte, says *facts) *facts {
 	if says != nil && says.Format == lockfact.PID && isCounter(old, content) {
 		return nil
@@ -192,17 +191,17 @@ func asCounted(old *inode, content []byte, says *facts) *facts {
 	return says
 }
 
-// goesOn tells whether a holder has written more to its lock, as after a pid the name of its host.
+// goesOn reports whether the content of a lock was extended, such as a pid by the name of its host.
 func (j *judge) goesOn(e *entry, old, in *inode) bool {
 	return isAppended(old, in) && j.groundOf(e, in) != isData
 }
 
-// isAppended tells whether more was written behind a content.
 func isAppended(old, in *inode) bool {
 	return old.ino == in.ino && len(old.content) > 0 && bytes.HasPrefix(in.content, old.content)
 }
 
-// staysOne tells whether a holder whose pid stood alone has added what makes its lock one of another format: pid= and then timestamp=.
+// staysOne reports whether a holder has turned its pid into a lock of another format by appending: pid= and
+// then timestamp=.
 func staysOne(old, in *inode, before, now *facts) bool {
 	return isAppended(old, in) && before.Format == lockfact.PID && now.Format != lockfact.PID && before.PID == now.PID && before.Host == now.Host
 }

@@ -4,15 +4,16 @@ import (
 	"lockfs/raftstore/digest"
 )
 
-// Hash is a pure function of the state: nodes that applied the same commands have the same one. It is kept as the state changes, so
-// it takes a few milliseconds at most, and knows nothing of memory that has changed by itself.
+// Hash is a pure function of the state: nodes with the same commands have the same hash. It follows each
+// change of the state, so it takes a few milliseconds at most and misses memory errors.
 func (ns *Namespace) Hash() string { return ns.hash(ns.digest.Sum()) }
 
-// Hash is the namespace's, when the snapshot was taken.
+// Hash returns the namespace's hash at the time of the snapshot.
 func (s *Snapshot) Hash() string { return s.state.hash(s.sum) }
 
-// Recomputed is what the hash should be, by all that is in memory: something has changed there by itself if it is not
-// [Snapshot.Hash]. It takes time proportional to the size of the state, and calls pause after every few thousand records.
+// Recomputed returns the hash of the records in memory. If it differs from [Snapshot.Hash], memory has
+// changed by itself. It takes time in proportion to the state, and calls pause after every few thousand
+// records.
 func (s *Snapshot) Recomputed(pause func()) string {
 	return s.state.hash(s.state.recomputed(pause))
 }
@@ -29,8 +30,8 @@ func (ts *tables) recomputed(pause func()) (sum digest.Sum) {
 	return sum
 }
 
-// Rehash makes the hash that of what is in memory, and tells whether it was that before. Else something had changed by itself: here, or,
-// if the state was restored, where that was written.
+// Rehash sets the hash to that of the records in memory, and reports whether they were equal. Otherwise
+// memory changed by itself, here or on the host that wrote a restored state.
 func (ns *Namespace) Rehash() (was bool) {
 	sum := ns.Snapshot().state.recomputed(func() {})
 	was = sum == ns.digest.Sum()
@@ -38,7 +39,7 @@ func (ns *Namespace) Rehash() (was bool) {
 	return was
 }
 
-// recomputedAtOnce is as many records as take some milliseconds.
+// recomputedAtOnce records take some milliseconds.
 const recomputedAtOnce = 4096
 
 func (ts *tables) hash(sum digest.Sum) string {

@@ -9,11 +9,11 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// holdings is what processes hold, and what names they have made.
+// holdings indexes the locks and the created names by process.
 type holdings struct {
 	byProcess *btree.BTreeG[held]
 	byMaker   *btree.BTreeG[made]
-	perHost   map[string]int // how many byProcess has of each host
+	perHost   map[string]int // size of byProcess for each host
 }
 
 func newHoldings() holdings {
@@ -39,7 +39,7 @@ func (x *holdings) delete(h held) {
 	}
 }
 
-// held is an inode whose lock lives as long as a process.
+// held is an inode with a lock that lives as long as a process.
 type held struct {
 	says *facts
 	ino  ids.Inode
@@ -47,7 +47,7 @@ type held struct {
 
 func (h held) host() string { return h.says.Host }
 
-// firstOf is where the index of what processes hold begins with those of a host, or one process of it.
+// firstOf returns the begin of a host, or of one of its processes, in the index of locks.
 func firstOf(host string, by *process) held {
 	return held{says: &facts{Facts: lockfact.Facts{Host: host}, process: by}}
 }
@@ -63,7 +63,7 @@ func lessHeld(a, b held) bool {
 	return cmp.Or(cmp.Compare(a.host(), b.host()), compareProcesses(p, q), cmp.Compare(a.ino, b.ino)) < 0
 }
 
-// made is a name in the index of what processes have made.
+// made is a name in the index of created names.
 type made struct {
 	host   string
 	by     processID
@@ -75,7 +75,6 @@ func lessMade(a, b made) bool {
 	return cmp.Or(cmp.Compare(a.host, b.host), compareProcesses(a.by, b.by), cmp.Compare(a.parent, b.parent), cmp.Compare(a.name, b.name)) < 0
 }
 
-// heldOn lists what processes of a host hold, or one process of it.
 func (x *holdings) heldOn(host string, by *process) []held {
 	var found []held
 	x.byProcess.Ascend(firstOf(host, by), func(h held) bool {
@@ -88,8 +87,8 @@ func (x *holdings) heldOn(host string, by *process) []held {
 	return found
 }
 
-// madeOn lists the names whose makers are processes of a host, or that one process of it made. A name comes once for each
-// of its maker's processes.
+// madeOn returns the names with makers on a host, or with one process as maker. A name comes once for each of
+// its maker's processes.
 func (x *holdings) madeOn(host string, by *processID) []made {
 	from := made{host: host}
 	if by != nil {
@@ -106,7 +105,7 @@ func (x *holdings) madeOn(host string, by *processID) []made {
 	return found
 }
 
-// holdsAny tells whether processes of a host hold anything.
+// holdsAny reports whether processes of a host hold or made anything.
 func (x *holdings) holdsAny(host string) bool {
 	found := false
 	x.byProcess.Ascend(firstOf(host, nil), func(h held) bool {
@@ -120,10 +119,10 @@ func (x *holdings) holdsAny(host string) bool {
 	return found
 }
 
-// afterBoot is larger than each process of a boot, and smaller than those of the next one in order.
+// afterBoot is larger than each process of a boot, and smaller than those of the next boot in order.
 func afterBoot(boot string) processID { return processID{bootID: share(boot + "\x00")} }
 
-// heldInOtherBoots lists what processes of a host hold that are of other boots than one.
+// heldInOtherBoots returns the locks of a host's processes of other boots than this one.
 func (x *holdings) heldInOtherBoots(host, boot string) (found []held) {
 	add := func(h held) bool {
 		other := h.host() == host && h.says.process.bootID.String() != boot
@@ -137,7 +136,7 @@ func (x *holdings) heldInOtherBoots(host, boot string) (found []held) {
 	return found
 }
 
-// madeInOtherBoots lists the names whose makers are processes of a host and of other boots than one.
+// madeInOtherBoots returns the names with makers on a host in other boots than this one.
 func (x *holdings) madeInOtherBoots(host, boot string) (found []made) {
 	add := func(m made) bool {
 		other := m.host == host && m.by.bootID.String() != boot
@@ -151,7 +150,7 @@ func (x *holdings) madeInOtherBoots(host, boot string) (found []made) {
 	return found
 }
 
-// processesOn answers each process of a host once that holds something or, as a maker, may come to hold it.
+// processesOn returns, once each, the processes of a host that hold a lock or are makers.
 func (x *holdings) processesOn(host string) []*process {
 	var found []*process
 	known := make(map[processID]bool)

@@ -8,8 +8,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// hostCame counts a session that was opened. Only while a host has none, and has been silent (maySucceed), can it come with another boot;
-// then no process of an earlier one of the same machine lives. Of another machine that has the name now it tells nothing.
+// hostCame counts an opened session. Another boot is possible only while the host has no session and has been
+// silent (maySucceed). Then no process of an earlier boot of the same machine lives. It says nothing about
+// another machine that had the name.
 func (k *keeper) hostCame(name, bootID, machine string) {
 	h, known := k.hosts.byName.Get(name)
 	if !known {
@@ -19,7 +20,7 @@ func (k *keeper) hostCame(name, bootID, machine string) {
 	came := *h
 	came.sessions++
 	if h.bootID == bootID {
-		machine = h.machine // two machines have no boot in common, whatever ids their mounts know
+		machine = h.machine // two machines share no boot, whatever ids their mounts report
 	}
 	if h.sessions == 0 {
 		came.since, came.bootID, came.machine = k.time, bootID, machine
@@ -45,9 +46,9 @@ func (k *keeper) hostCame(name, bootID, machine string) {
 	k.bereave(made, math.MaxInt64, reason)
 }
 
-// maySucceed refuses a session of another boot of a machine that has ended its last session itself a short while ago. Its processes may
-// live on without a mount: the machine was perhaps not booted, but a clone of it was. One whose session was not renewed has been silent
-// for long enough.
+// maySucceed refuses a session of another boot of a machine whose mount has just ended its last session.
+// Processes of the earlier boot may live on without a mount, if this is a clone of the machine and not a
+// boot. After an expired session, the machine has been silent for long enough.
 func (ns *Namespace) maySucceed(op *storepb.OpenSession) *storepb.Result {
 	h, known := ns.hosts.byName.Get(op.GetHost())
 	if !known || h.sessions > 0 || !h.left || h.bootID == op.GetBootId() || h.machine != op.GetMachine() {
@@ -63,7 +64,7 @@ func (ns *Namespace) maySucceed(op *storepb.OpenSession) *storepb.Result {
 		op.GetHost(), time.Duration(wait).Round(time.Second))}
 }
 
-// hostWent counts a session less. A host that left and has nothing to be waited for is forgotten.
+// hostWent counts an ended session. A host that left and holds nothing is deleted.
 func (k *keeper) hostWent(name string, left bool) {
 	h, known := k.hosts.byName.Get(name)
 	if !known {
@@ -84,7 +85,7 @@ func (k *keeper) hostWent(name string, left bool) {
 	}
 }
 
-// dropOldHosts makes room among those that have neither a session nor a lock.
+// dropOldHosts makes room among the hosts with neither a session nor a lock.
 func (k *keeper) dropOldHosts() {
 	if k.hosts.byName.Len() < maxHosts+k.sessions.live() {
 		return

@@ -7,23 +7,23 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// hosts is the machines that have or had a mount.
+// hosts are the machines with a present or past mount.
 type hosts struct{ byName *digest.Map[string, *host] }
 
 func newHosts(d *digest.Digest) hosts {
 	return hosts{digest.NewMap(d, func(name string, h *host) digest.Value { return namedHost{name, h} })}
 }
 
-// maxHosts bounds the hosts without a session that are remembered.
+// maxHosts bounds the stored hosts without a session.
 const maxHosts = 10_000
 
-// host is a machine that has or had a mount. It is never modified once it is in a tree.
+// host is a machine with a present or past mount. It is never modified once it is in a tree.
 type host struct {
 	bootID   string
-	machine  string // whose name it is now, by the id that it came with in this boot; another one may have had the name before
-	sessions int    // that have not ended
-	since    int64  // since when it has one, or has none
-	left     bool   // the last one was ended by its mount
+	machine  string // that has the name, by its id in this boot; another machine may have had it before
+	sessions int    // live ones
+	since    int64  // time of the first of these sessions, or of the end of the last one
+	left     bool   // its mount ended the last session
 }
 
 // namedHost is a host with its name, for the digest.
@@ -32,7 +32,7 @@ type namedHost struct {
 	*host
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (h namedHost) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Host{Host: h.message(h.name)}}
 }
@@ -41,7 +41,6 @@ func (h *host) message(name string) *storepb.HostRecord {
 	return &storepb.HostRecord{Name: name, BootId: h.bootID, Sessions: uint32(h.sessions), Since: h.since, Left: h.left, Machine: h.machine}
 }
 
-// machineOf is the machine that has a name now, empty if that is not known.
 func (hs *hosts) machineOf(name string) sharedString {
 	if h, known := hs.byName.Get(name); known {
 		return share(h.machine)
@@ -49,8 +48,8 @@ func (hs *hosts) machineOf(name string) sharedString {
 	return sharedString{}
 }
 
-// mayCome refuses a session of a host that is still there with another boot: it may be another machine
-// of the same name, and the processes of the one are not those of the other.
+// mayCome refuses a session of a mounted host with another boot. It may be another machine of the same name,
+// and the processes of the two are different.
 func (hs *hosts) mayCome(name, bootID string) *storepb.Result {
 	h, known := hs.byName.Get(name)
 	if !known || h.sessions == 0 || h.bootID == bootID {

@@ -2,7 +2,8 @@ package namespace
 
 import "fmt"
 
-// hostTimeoutOf returns nil for a lock that waits for its silent host for ever, or does not live as long as a process.
+// hostTimeoutOf returns nil for a lock that waits for its silent host forever, or does not live as long as a
+// process.
 func hostTimeoutOf(g governed) *hostTimeout {
 	if g.hostTimeout <= 0 || !g.ByProcess() || g.process == nil || g.gone != nil {
 		return nil
@@ -10,8 +11,8 @@ func hostTimeoutOf(g governed) *hostTimeout {
 	return &hostTimeout{watcher{g.Host, g.process.bootID.String(), g.process.pidNamespace}, g.hostTimeout}
 }
 
-// eachTimedOut visits the locks whose rule does not wait any longer for their silent host, until visit returns false. All locks of processes that
-// a mount sees are skipped at once.
+// eachTimedOut visits the locks with an expired host timeout, until visit returns false. It skips all locks
+// of a watched pid namespace at once.
 func (j *judge) eachTimedOut(now int64, visit func(*entry, *staleness) bool) {
 	for going, from := true, (watcher{}); going; {
 		var first *entry
@@ -26,7 +27,7 @@ func (j *judge) eachTimedOut(now int64, visit func(*entry, *staleness) bool) {
 	}
 }
 
-// visitTimedOut is eachTimedOut for the processes of one entry, which is the first of theirs.
+// visitTimedOut visits the locks of one pid namespace, of which first is the first entry.
 func (j *judge) visitTimedOut(first *entry, now int64, visit func(*entry, *staleness) bool) (going bool) {
 	of := first.timeout.watcher
 	h, known := j.hosts.byName.Get(of.host)

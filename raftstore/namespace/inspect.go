@@ -9,26 +9,26 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Index is the index of the last command applied.
+// Index returns the index of the last applied command.
 func (ns *Namespace) Index() ids.Index { return ns.index }
 
-// Time is the cluster time of the last command applied.
+// Time returns the cluster time of the last applied command.
 func (ns *Namespace) Time() time.Time { return time.Unix(0, ns.time) }
 
-// Inodes is the number of inodes, those without a name included.
+// Inodes returns the number of inodes, orphans included.
 func (ns *Namespace) Inodes() int { return ns.tree.inodes.Len() }
 
-// Sessions is the number of sessions that have not ended.
+// Sessions returns the number of live sessions.
 func (ns *Namespace) Sessions() int { return ns.sessions.live() }
 
-// LiveSession is a session that has not ended.
+// LiveSession is a live session.
 type LiveSession struct {
 	ID     ids.Session
 	Host   string
 	Active ids.Index // index of its last command
 }
 
-// LiveSessions appends the sessions that have not ended to a list, in the order of their ids.
+// LiveSessions appends the live sessions to a list, in the order of their ids.
 func (ns *Namespace) LiveSessions(list []LiveSession) []LiveSession {
 	ns.sessions.byID.Scan(func(id ids.Session, s *session) bool {
 		if s.endedIndex == 0 {
@@ -39,13 +39,13 @@ func (ns *Namespace) LiveSessions(list []LiveSession) []LiveSession {
 	return list
 }
 
-// SessionLive tells whether there is such a session that has not ended.
+// SessionLive reports whether a session exists and has not ended.
 func (ns *Namespace) SessionLive(id ids.Session) bool {
 	s, found := ns.sessions.byID.Get(id)
 	return found && s.endedIndex == 0
 }
 
-// SessionHost is the host of a session, also of one that has ended; empty if there is none that is known.
+// SessionHost returns the host of a live or ended session; empty: the session is unknown.
 func (ns *Namespace) SessionHost(id ids.Session) string {
 	s, found := ns.sessions.byID.Get(id)
 	if !found {
@@ -54,7 +54,7 @@ func (ns *Namespace) SessionHost(id ids.Session) string {
 	return s.host
 }
 
-// SessionBoot returns the boot in which a session was opened; empty if there is none that is known.
+// SessionBoot returns the boot in which a session was opened; empty: the session is unknown.
 func (ns *Namespace) SessionBoot(id ids.Session) string {
 	s, found := ns.sessions.byID.Get(id)
 	if !found {
@@ -63,41 +63,42 @@ func (ns *Namespace) SessionBoot(id ids.Session) string {
 	return s.bootID
 }
 
-// Removed answers the inodes that lost their last names with the last command.
+// Removed returns the inodes that lost their last names with the last command.
 func (ns *Namespace) Removed() []Removal { return ns.removed }
 
-// Ended answers the requests that the last command made locks, or changed otherwise.
+// Ended returns the requests the last command made locks or changed otherwise.
 func (ns *Namespace) Ended() []advisory.Request { return ns.locks.Ended() }
 
-// Excludes reports whether an owner in another session holds a flock or fcntl lock that is in the way of a request of a session.
+// Excludes reports whether an owner in another session holds a flock or fcntl lock in conflict with a
+// request.
 func (ns *Namespace) Excludes(holder ids.Session, owner ids.Owner, session ids.Session, wanted *storepb.TakeLock) bool {
 	want, valid := advisory.Want(session, 0, budget.User{}, wanted)
 	return valid && holder != session && ns.locks.Excludes(holder, owner, want)
 }
 
-// EndedWaits is Ended with the locks that the requests asked for.
+// EndedWaits returns the locks of the requests of Ended.
 func (ns *Namespace) EndedWaits() []*storepb.AwaitLock { return ns.locks.EndedWaits() }
 
-// Waits returns the requests for locks of a session that wait, in the order of their commands.
+// Waits returns the waiting lock requests of a session, in the order of their commands.
 func (ns *Namespace) Waits(session ids.Session) []*storepb.AwaitLock { return ns.locks.Waits(session) }
 
 // HasAdvisoryLocks reports whether a session has flock or fcntl locks, or requests for some.
 func (ns *Namespace) HasAdvisoryLocks(session ids.Session) bool { return ns.locks.Has(session) }
 
-// AwaitLock tells what has become of a request. One that is not there any more has become a lock if its
-// owner has what it asked for.
+// AwaitLock returns the outcome of a request. After leaving the queue, it is a lock if its owner has the
+// requested range.
 func (ns *Namespace) AwaitLock(q *storepb.AwaitLock) *storepb.Result { return fail(ns.locks.Await(q)) }
 
-// Usage tells what is used, and what there may be, for all together.
+// Usage returns the use and the limits for all users together.
 func (ns *Namespace) Usage() *storepb.FsStats { return ns.tree.ledger.fsStats(0) }
 
-// BytesLimited tells whether the cluster has decided on a limit of bytes, or DefaultMaxBytes counts.
+// BytesLimited reports whether SetLimits has set the limit of bytes. Otherwise DefaultMaxBytes counts.
 func (ns *Namespace) BytesLimited() bool { return ns.tree.ledger.limits.maxBytes != 0 }
 
-// LastEvent is the number of the last event; 0: there was none.
+// LastEvent returns the number of the last event; 0: none.
 func (ns *Namespace) LastEvent() uint64 { return ns.events.last }
 
-// Events answers events after one, in order, at most limit of them.
+// Events returns at most limit events after a number, in order.
 func (ns *Namespace) Events(after uint64, limit int) []*storepb.Event {
 	var events []*storepb.Event
 	if after >= ns.events.last {
@@ -110,7 +111,7 @@ func (ns *Namespace) Events(after uint64, limit int) []*storepb.Event {
 	return events
 }
 
-// EventsOf returns kept events of one class after a number, so many at most.
+// EventsOf returns at most limit kept events of one class after a number.
 func (ns *Namespace) EventsOf(class EventClass, after uint64, limit int) (events []*storepb.Event) {
 	if after >= ns.events.last {
 		return nil
@@ -123,11 +124,11 @@ func (ns *Namespace) EventsOf(class EventClass, after uint64, limit int) (events
 	return events
 }
 
-// EventsWholeFrom returns the number of the first event from which on none is missing. Before it, old events of one class may be kept where
-// those of another between them are not. It takes time in proportion to the events.
+// EventsWholeFrom returns the number of the first event after which none is missing. Before it, events of
+// some classes may be kept while others between them are not. It takes time in proportion to the events.
 func (ns *Namespace) EventsWholeFrom() uint64 { return ns.events.wholeFrom() }
 
-// EventCounts calls visit with how often each event has happened, ever.
+// EventCounts visits the total number of each event.
 func (ns *Namespace) EventCounts(visit func(event string, count uint64)) {
 	ns.events.counts.Scan(func(event string, count uint64) bool {
 		visit(event, count)
@@ -135,7 +136,7 @@ func (ns *Namespace) EventCounts(visit func(event string, count uint64)) {
 	})
 }
 
-// Members answers the members in the order of their ids.
+// Members returns the members in the order of their ids.
 func (ns *Namespace) Members() []*storepb.Member {
 	members := make([]*storepb.Member, 0, ns.members.Len())
 	ns.members.Scan(func(_ string, m *storepb.Member) bool {
@@ -145,13 +146,13 @@ func (ns *Namespace) Members() []*storepb.Member {
 	return members
 }
 
-// Member answers nil for an id that is not known.
+// Member returns nil for an unknown id.
 func (ns *Namespace) Member(id string) *storepb.Member {
 	m, _ := ns.members.Get(id)
 	return m
 }
 
-// Counts is how many there are of what the state holds, by names for people.
+// Counts returns the sizes of the tables, by names for people.
 func (ns *Namespace) Counts() map[string]int {
 	ts, locks := &ns.tables, 0
 	ts.tree.byName.Scan(func(e *entry) bool {

@@ -17,8 +17,8 @@ func (k *keeper) putJudged(e *entry, in *inode) *entry {
 	return &judged
 }
 
-// judgeDirectoryOf judges a directory again in which a file has become a lock or is none any more; also a stale one in which a name
-// has changed otherwise, as lockfs may remove the directory with its entries.
+// judgeDirectoryOf judges a directory again after a file in it has become a lock or ceased to be one. A stale
+// directory is judged after each change of a name, as lockfs may remove it with its entries.
 func (k *keeper) judgeDirectoryOf(e *entry, changed bool) {
 	if k.rules.byPattern.Len() == 0 {
 		return
@@ -28,11 +28,11 @@ func (k *keeper) judgeDirectoryOf(e *entry, changed bool) {
 	}
 }
 
-// judgeAgain is for names whose inode has other times, or whose path has other rules. Most judgements
-// stay as they are, and cost no more than to come to them.
+// judgeAgain is for names with changed times of the inode or other rules for the path. Most judgements stay
+// as they are and are not stored again.
 func (k *keeper) judgeAgain(names ...*entry) {
 	for _, e := range names {
-		k.tree.touchEntry(e) // whether it is a lock may follow from a rule alone
+		k.tree.touchEntry(e) // a rule alone may make it a lock
 		in, found := k.tree.inode(e.ino)
 		if !found {
 			continue
@@ -45,7 +45,8 @@ func (k *keeper) judgeAgain(names ...*entry) {
 	}
 }
 
-// placeFor returns the path that a directory has, or is to have; empty if there is no rule and it does not matter.
+// placeFor returns the present or future path of a directory; empty without rules, since it does not matter
+// then.
 func (k *keeper) placeFor(e *entry, in *inode) string {
 	if !in.isDir() || !k.rules.are() {
 		return ""
@@ -53,7 +54,8 @@ func (k *keeper) placeFor(e *entry, in *inode) string {
 	return k.tree.path(e)
 }
 
-// refuseJudging refuses to rename a directory to where other rules count for the names below, if these are too many to be judged again.
+// refuseJudging refuses to rename a directory if other rules count at its new path and too many names below
+// would be judged again.
 func (k *keeper) refuseJudging(source, target *entry, moved *inode) *storepb.Result {
 	from, to := k.placeFor(source, moved), k.placeFor(target, moved)
 	if from == to || k.tree.below[moved.ino].used.inodes <= mostMoved || !k.rules.differBelow(from, to) {
@@ -63,7 +65,7 @@ func (k *keeper) refuseJudging(source, target *entry, moved *inode) *storepb.Res
 		"%d names are below the directory, for which other rules count at its new place: with more than %d, copy and remove it", k.tree.below[moved.ino].used.inodes, mostMoved)}
 }
 
-// judgeMoved judges every name below a directory that was moved, if other rules count there.
+// judgeMoved judges every name below a moved directory, if other rules count there.
 func (k *keeper) judgeMoved(dir *inode, from, to string) {
 	if from != to && k.rules.differBelow(from, to) {
 		k.judgeBelow(dir.ino)
@@ -79,10 +81,10 @@ func (k *keeper) judgeBelow(dir ids.Inode) {
 	}
 }
 
-// judgeWhere judges the names again whose paths fit a pattern: its rule says nothing of any other.
+// judgeWhere judges the names whose paths match a pattern. Its rule does not affect others.
 func (k *keeper) judgeWhere(pattern string) {
 	var fitting []*entry
-	dir, above := ids.Inode(0), "" // the path of a directory, with a slash at its end
+	dir, above := ids.Inode(0), "" // path of a directory, with a slash at its end
 	k.tree.byName.Scan(func(e *entry) bool {
 		if e.parent != dir {
 			dir, above = e.parent, strings.TrimSuffix(k.tree.path(e), e.name)
@@ -95,7 +97,7 @@ func (k *keeper) judgeWhere(pattern string) {
 	k.judgeAgain(fitting...)
 }
 
-// touchDir records that a directory's entries changed; subdirs is the change in their number.
+// touchDir records a change of a directory's entries; subdirs is the change in the number of directories.
 func (k *keeper) touchDir(ino ids.Inode, subdirs int) {
 	dir, found := k.tree.inode(ino)
 	if !found {
@@ -106,7 +108,7 @@ func (k *keeper) touchDir(ino ids.Inode, subdirs int) {
 	changed.nlink = uint32(int(changed.nlink) + subdirs)
 	k.tree.putInode(&changed)
 	if k.rules.byPattern.Len() == 0 {
-		return // neither its time nor what is in it matters
+		return // neither its time nor its entries matter
 	}
 	if e := k.tree.nameOf(ino); e != nil {
 		k.judgeAgain(e)

@@ -7,11 +7,12 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// The caller's kernel has judged whether he may take a name away, by the inode that it found there. Another one may have taken
-// the name meanwhile, on another host.
+// The caller's kernel has checked whether the caller may remove a name, by the inode it found there. A call
+// on another host may have replaced the inode since.
 
-// mayTake tells whether what the kernel judged goes for what is there now: it is the same inode, or one that the sticky bit
-// (unlink(2)) surely lets the caller take. judged is nil where nothing is known, and 0 for a name that was free.
+// mayTake reports whether the kernel's check is valid for the present inode. It is the checked inode, or the
+// sticky bit (unlink(2)) surely allows it to the caller. judged is nil if unknown, and 0 for a name that was
+// free.
 func (t *tree) mayTake(by *storepb.Caller, judged *uint64, e *entry, in *inode) bool {
 	if judged == nil || ids.Inode(*judged) == e.ino || by.GetUid() == 0 {
 		return true
@@ -20,13 +21,13 @@ func (t *tree) mayTake(by *storepb.Caller, judged *uint64, e *entry, in *inode) 
 	return found && (dir.mode&syscall.S_ISVTX == 0 || by.GetUid() == in.uid || by.GetUid() == dir.uid)
 }
 
-// mayLeave tells whether an inode may be moved to another directory. Of a directory the kernel has judged whether the
-// caller may write to it.
+// mayLeave reports whether an inode may move to another directory. For a directory, the kernel has checked
+// the caller's write permission on it.
 func mayLeave(by *storepb.Caller, judged *uint64, e *entry, in *inode, to ids.Inode) bool {
 	return !in.isDir() || e.parent == to || judged == nil || ids.Inode(*judged) == e.ino || by.GetUid() == 0
 }
 
-// refuseUnjudged judges the two names of a rename. The inode of one that is free is nil.
+// refuseUnjudged checks both names of a rename. replaced is nil for a free target.
 func (w *warden) refuseUnjudged(
 	by *storepb.Caller, op *storepb.Rename, source, target *entry, moved, replaced *inode,
 ) *storepb.Result {

@@ -2,8 +2,8 @@ package namespace
 
 import "lockfs/formats/lockfact"
 
-// judgeEntry works out whether an entry is a lock and when something is due with it, and takes back that it is stale if it is not
-// any more. The entry must not be in a tree.
+// judgeEntry computes whether an entry is a lock and when it is due, and clears a staleness that is over. The
+// entry must not be in a tree.
 func (j *judge) judgeEntry(e *entry, in *inode) {
 	g := j.govern(e, in)
 	if s := e.stale; s != nil && (s.byTime && !g.StaleAt(j.time) || !s.byTime && (!g.ByProcess() || s.ofMaker != g.byCreator)) {
@@ -15,7 +15,6 @@ func (j *judge) judgeEntry(e *entry, in *inode) {
 	e.guarded, e.timeout = j.mayRefuse(e, in, g), hostTimeoutOf(g)
 }
 
-// sameJudgement reports whether a name was judged the same twice.
 func (e *entry) sameJudgement(other *entry) bool {
 	return e.stale == other.stale && e.due == other.due && e.lock == other.lock && e.format == other.format && e.ruled == other.ruled &&
 		e.guarded == other.guarded && e.timeout.equal(other.timeout)
@@ -35,7 +34,7 @@ func (j *judge) dueTime(e *entry, in *inode, g governed) int64 {
 	switch {
 	case e.stale != nil && g.OnStale == lockfact.Remove && j.obstacle(in, g, e.stale) == "":
 		if in.isDir() && in.ctime > e.stale.since {
-			return in.ctime + int64(settling) // a program may be removing it, such as rm -r
+			return in.ctime + int64(settling) // a program such as rm -r may be removing it
 		}
 		return atOnce
 	case e.stale != nil:

@@ -2,7 +2,8 @@ package namespace
 
 import "lockfs/raftstore/ids"
 
-// keeper changes names, with all that follows of it: whether they are locks, since when, and what is told of them.
+// keeper changes names and updates everything derived from them: whether they are locks, since when, and
+// events.
 type keeper struct {
 	warden
 	removed []Removal // by the last command; not part of the state
@@ -10,7 +11,7 @@ type keeper struct {
 
 // Removal is an inode that lost its last name.
 type Removal struct {
-	Session ids.Session // that removed it and whose kernel knows; 0: lockfs itself, or somebody by force
+	Session ids.Session // that removed it, so its kernel knows; 0: lockfs itself, or a removal by force
 	Parent  ids.Inode
 	Name    string
 	Ino     ids.Inode

@@ -42,7 +42,7 @@ func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *store
 		result.AdvisoryLocks = ns.sessions.withHosts(inTheWay)
 	}
 	if op.GetType() == storepb.LockType_UNLOCK || code != storepb.Code_OK && code != storepb.Code_WAITING {
-		return result // a request that was refused changes nothing
+		return result // a refused request changes nothing
 	}
 	if counts {
 		ns.noteKernelLock(in)
@@ -60,8 +60,8 @@ func needKin(asked []*process) *storepb.Result {
 	return result
 }
 
-// dropLocks is a close(2): what its owners have and want of the file goes. Where somebody may go on without knowing, nobody
-// gets the locks before the lock delay is over.
+// dropLocks is a close(2): the owners lose their locks and requests of the file. If programs may continue
+// without knowing, the locks stay reserved for the lock delay.
 func (ns *Namespace) dropLocks(session ids.Session, op *storepb.DropLocks) *storepb.Result {
 	delay := int64(0)
 	if s, found := ns.sessions.byID.Get(session); found && op.GetLost() {

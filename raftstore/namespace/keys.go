@@ -5,8 +5,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Keys are the inodes that the result of a query says something of: as long as none of them is touched, it stays what it is, but for
-// its index. ok is false where it may say something of any other.
+// Keys returns the inodes on which the result of a query depends. Until one of them is touched, the result
+// stays the same, apart from its index. ok is false if it may depend on other inodes.
 func Keys(query *storepb.Query, result *storepb.Result) (inodes []ids.Inode, ok bool) {
 	switch q := query.GetQuery().(type) {
 	case *storepb.Query_GetAttr:
@@ -30,7 +30,7 @@ func keys(ino, other uint64) []ids.Inode {
 	return []ids.Inode{ids.Inode(ino), ids.Inode(other)}
 }
 
-// Foreseen are inodes that an operation will touch, as far as that can be told by looking at it.
+// Foreseen returns the inodes an operation will touch, as far as it shows.
 func (ns *Namespace) Foreseen(op *storepb.Op) (inodes []ids.Inode) {
 	name := func(parent uint64, name []byte) {
 		inodes = append(inodes, ids.Inode(parent))
@@ -61,7 +61,7 @@ func (ns *Namespace) Foreseen(op *storepb.Op) (inodes []ids.Inode) {
 	return inodes
 }
 
-// ChangedAt is the cluster time at which an inode changed last; 0: there is none.
+// ChangedAt returns the cluster time of an inode's last change; 0: no such inode.
 func (ns *Namespace) ChangedAt(ino ids.Inode) int64 {
 	in, found := ns.tree.inode(ino)
 	if !found {
@@ -70,8 +70,8 @@ func (ns *Namespace) ChangedAt(ino ids.Inode) int64 {
 	return in.ctime
 }
 
-// Settled tells whether an inode has not changed since a time, and until when lockfs does nothing to a name of it by itself;
-// 0: nothing is to come.
+// Settled reports whether an inode has not changed since a time. until is when lockfs next changes one of its
+// names by itself; 0: never.
 func (ns *Namespace) Settled(ino ids.Inode, since int64) (settled bool, until int64) {
 	in, found := ns.tree.inode(ino)
 	if !found || in.ctime > since || in.nlink == 0 {

@@ -8,45 +8,46 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// ledger is what counts for users, and the limits of that.
+// ledger counts inodes and bytes by user, and has the limits.
 type ledger struct {
 	limits    limits
-	used      usage             // by inodes and names, but for those that are forgotten soon
+	used      usage             // by inodes and names, without orphans without a pin
 	usedBy    map[uint32]*usage // the same, by uid of the owner
-	forgotten uint64            // bytes of inodes that are forgotten soon
+	forgotten uint64            // bytes of orphans without a pin
 	reserve   reserve
 	quotas    *digest.Map[uint32, *storepb.Quota] // of users, in place of a share
 }
 
-// What counts as bytes, so that their sum is about what a voter needs for them in memory. An inode counts at least
-// leastInode, so a small lock can always be emptied, filled again and renewed, also when nothing more may come.
+// Sizes, of which the sum is about a voter's memory. An inode counts at least leastInode. So a small lock can
+// always be emptied, filled and renewed, even when all room is used.
 const (
 	inodeOverhead = 512     // of an inode, besides its content, target and extended attributes
 	leastInode    = 1 << 10 // of an inode, with these
-	nameOverhead  = 512     // of each of its names, with the name
-	freeKnown     = 128     // bytes that a name may know of its holder without counting more
-	heirBytes     = 64      // of each process in whose place its maker may act
+	nameOverhead  = 512     // of each name, with the name itself
+	freeKnown     = 128     // bytes of facts a name may have without counting more
+	heirBytes     = 64      // of each heir of a maker
 )
 
-// Limits of bytes, as far as no SetLimits command has said anything else.
+// Default limits of bytes, which SetLimits changes.
 const (
-	DefaultMaxBytes = 256 << 20 // for all together
-	// A user other than root has a share of the inodes and bytes: one in so many. It has room for smallLocks, but is no more than a half.
+	DefaultMaxBytes = 256 << 20 // for all users together
+	// A user other than root has a share of the inodes and bytes: one in so many. It has room for smallLocks,
+	// but is at most half of all.
 	defaultShare = 8
 	// A part of the inodes and bytes is for root alone: one in so many.
 	rootReserve = 64
-	// A part of what others have of the bytes is for what is made small, one in so many: whatever they write into files, there is room
-	// for locks, and for the file that one is renewed with.
+	// A part of the other users' bytes is for small files: one in so many. Whatever users write into files,
+	// there is room for locks, and for files that renew them.
 	lockReserve = 16
 )
 
-// smallBytes is what an inode and its names count that are made small: what a lock needs, or a link to it.
+// smallBytes is the size of a small inode with its names, as for a lock or a link to it.
 const smallBytes = leastInode + 2*nameOverhead
 
-// orphanBytes is how much the inodes may be that wait to be forgotten: they count for nobody.
+// orphanBytes bounds the orphans without a pin, which count for no user.
 const orphanBytes = 64 << 20
 
-// usage is what counts for one user, or for all.
+// usage is the use of one user, or of all.
 type usage struct {
 	inodes uint64
 	bytes  uint64
@@ -57,7 +58,7 @@ func (u *usage) add(inodes, bytes int64) {
 	u.bytes += uint64(bytes)
 }
 
-// limits are those of a SetLimits command; 0: it has said nothing.
+// limits are those of SetLimits; 0: not set.
 type limits struct {
 	maxInodes        uint64
 	maxBytes         uint64
@@ -65,12 +66,10 @@ type limits struct {
 	maxBytesPerUser  uint64
 }
 
-// whole is for all together.
 func (l *limits) whole() usage {
 	return usage{inodes: cmp.Or(l.maxInodes, DefaultMaxInodes), bytes: cmp.Or(l.maxBytes, DefaultMaxBytes)}
 }
 
-// share is for each user but root.
 func (l *limits) share() usage {
 	whole := l.whole()
 	inodes := max(whole.inodes/defaultShare, min(smallLocks, whole.inodes/2))
@@ -78,7 +77,6 @@ func (l *limits) share() usage {
 	return usage{inodes: cmp.Or(l.maxInodesPerUser, inodes), bytes: cmp.Or(l.maxBytesPerUser, bytes)}
 }
 
-// shareOf is for one user: his quota, or the share of each.
 func (l *ledger) shareOf(uid uint32) usage {
 	share := l.limits.share()
 	if q, found := l.quotas.Get(uid); found {
@@ -87,7 +85,7 @@ func (l *ledger) shareOf(uid uint32) usage {
 	return share
 }
 
-// unreserved is for all together but root, without the common reserve.
+// unreserved returns the limit for all users but root, without the common reserve.
 func (l *limits) unreserved() usage {
 	whole, reserved := l.whole(), l.reserved()
 	return usage{
@@ -96,12 +94,11 @@ func (l *limits) unreserved() usage {
 	}
 }
 
-// forContent is as much of a limit as contents may use that are not small.
+// forContent returns the part of a limit for contents larger than small.
 func (u usage) forContent() usage {
 	return usage{inodes: u.inodes, bytes: u.bytes - u.bytes/lockReserve}
 }
 
-// set changes what a command sets.
 func (l *limits) set(op *storepb.SetLimits) {
 	l.maxInodes = cmp.Or(op.GetMaxInodes(), l.maxInodes)
 	l.maxBytes = cmp.Or(op.GetMaxBytes(), l.maxBytes)
@@ -109,8 +106,9 @@ func (l *limits) set(op *storepb.SetLimits) {
 	l.maxBytesPerUser = cmp.Or(op.GetMaxBytesPerUser(), l.maxBytesPerUser)
 }
 
-// othersLinks is from how many names on an inode gets none from others than its owner and root. They count for the owner, who may be
-// unable to remove them: so they are no more than what others can write into a file that is everybody's.
+// othersLinks is the number of names of an inode from which only its owner and root may add one. All names
+// count for the owner, who may be unable to remove them. So other users can add no more than they can write
+// into a world-writable file.
 const othersLinks = MaxContent / nameOverhead
 
 func maxLinksBy(by *storepb.Caller, in *inode) uint32 {
@@ -120,7 +118,6 @@ func maxLinksBy(by *storepb.Caller, in *inode) uint32 {
 	return MaxLinks
 }
 
-// bytes is what an inode counts, without its names.
 func (in *inode) bytes() int64 {
 	size := inodeOverhead + len(in.content) + evidenceBytes(in.evidence)
 	if len(in.xattrs) > 0 {
@@ -136,7 +133,6 @@ func evidenceBytes(evidence []string) (bytes int) {
 	return bytes
 }
 
-// bytes is what a name counts.
 func (e *entry) bytes() int64 {
 	size := int64(nameOverhead)
 	if e.known != nil {
@@ -148,10 +144,10 @@ func (e *entry) bytes() int64 {
 	return size
 }
 
-// knownBytes is what a name counts for the strings that it knows of its holder.
+// knownBytes returns the size of the strings in a name's facts.
 func knownBytes(strings int) int64 { return int64(max(0, strings-freeKnown)) }
 
-// saidBytes is knownBytes of what somebody says of a content.
+// saidBytes is knownBytes for the facts of a command.
 func saidBytes(says *storepb.Facts) int64 {
 	return knownBytes(len(says.GetHolder()) + len(says.GetInvalid()) + len(says.GetTag()))
 }
@@ -163,7 +159,6 @@ func (l *ledger) usageOf(uid uint32) *usage {
 	return new(usage)
 }
 
-// count adds to what counts for a user and for all.
 func (l *ledger) count(uid uint32, inodes, bytes int64) {
 	l.used.add(inodes, bytes)
 	user, found := l.usedBy[uid]
@@ -176,7 +171,7 @@ func (l *ledger) count(uid uint32, inodes, bytes int64) {
 	}
 }
 
-// roomForName is room for a new name, and an inode if it is the first one.
+// roomForName checks the room for a new name, and for an inode with its first name.
 func (l *ledger) roomForName(by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
 	if bytes > smallBytes {
 		return l.room(by, owner, inodes, bytes)
@@ -184,8 +179,8 @@ func (l *ledger) roomForName(by *storepb.Caller, owner uint32, inodes, bytes int
 	return l.roomIn(l.shareOf(owner), l.limits.unreserved(), by, owner, inodes, bytes)
 }
 
-// room tells whether what somebody wants to add for an owner fits: NO_SPACE, QUOTA if it is the owner's share that is used up.
-// What adds nothing always fits. Root is bound by the limits for all together only.
+// room checks the room for an addition: NO_SPACE, or QUOTA if the owner's share is used up. Adding nothing is
+// always possible. Only the limits for all users together bind root.
 func (l *ledger) room(by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
 	return l.roomIn(l.shareOf(owner).forContent(), l.limits.unreserved().forContent(), by, owner, inodes, bytes)
 }
@@ -206,7 +201,7 @@ func (l *ledger) roomIn(share, unreserved usage, by *storepb.Caller, owner uint3
 	return storepb.Code_OK
 }
 
-// refuse is the result of a request that a budget refuses. It names the budget and the settings that change it.
+// refuse returns the result for a refused addition. It names the budget and the settings that change it.
 func (l *ledger) refuse(code storepb.Code, owner uint32) *storepb.Result {
 	result := &storepb.Result{Code: code}
 	switch code {
@@ -223,12 +218,11 @@ func (l *ledger) refuse(code storepb.Code, owner uint32) *storepb.Result {
 	return result
 }
 
-// exceeds tells whether what is used, with what is to be added, is more than a limit. Without the latter it may be.
+// exceeds reports whether an addition exceeds a limit. Without one, the use may exceed it.
 func (u *usage) exceeds(limit usage, inodes, bytes int64) bool {
 	return inodes > 0 && u.inodes+uint64(inodes) > limit.inodes || bytes > 0 && u.bytes+uint64(bytes) > limit.bytes
 }
 
-// freeBytes is how much a user may still use for contents.
 func (l *ledger) freeBytes(uid uint32) uint64 {
 	if uid == 0 {
 		return l.used.bytesLeftOf(l.limits.whole())
@@ -239,7 +233,6 @@ func (l *ledger) freeBytes(uid uint32) uint64 {
 
 func (u *usage) bytesLeftOf(limit usage) uint64 { return limit.bytes - min(limit.bytes, u.bytes) }
 
-// fsStats tells a user what is used, and what there may be.
 func (l *ledger) fsStats(uid uint32) *storepb.FsStats {
 	whole := l.limits.whole()
 	return &storepb.FsStats{
@@ -256,8 +249,9 @@ func xattrBytes(xattrs []*storepb.Xattr) int {
 	return total
 }
 
-// bytesByName is what an inode counts in the quota of a directory for each of its names. A file with many names counts the same whatever its
-// content is, so that a write need not visit them. All names together count no less than the largest content.
+// bytesByName is the size of an inode in a directory's quota, for each name. A file with many names counts
+// the same whatever its content, so a write need not visit them. All its names together count at least the
+// largest content.
 func (in *inode) bytesByName() int64 {
 	if in.manyNames {
 		return leastInode
@@ -265,6 +259,6 @@ func (in *inode) bytesByName() int64 {
 	return in.bytes()
 }
 
-// mostLockNames is how many names a file may have that is a lock under any of them. Programs that lock by link(2) need two. It is not less
-// than MaxContent/leastInode, see bytesByName.
+// mostLockNames is the most names of a file with a lock under any of them. Locking by link(2) needs two. It
+// is at least MaxContent/leastInode, see bytesByName.
 const mostLockNames = 256

@@ -51,7 +51,7 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 	return &storepb.Result{Attr: in.attr(), Observations: ns.observations(made)}, undoOf(made)
 }
 
-// maxRequest bounds the name of a request that an event tells, in bytes.
+// maxRequest bounds the name of a request in an event, in bytes.
 const maxRequest = 1 << 10
 
 func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.Result {
@@ -77,7 +77,7 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 		return fail(storepb.Code_IS_DIRECTORY)
 	case ns.tree.isFull(in):
 		if refused := ns.refuseByLook(cmd.GetCaller(), op.GetObservations(), e, in, takeAway); refused != nil {
-			return refused // it is full because it is another one
+			return refused // it is full because it is another directory
 		}
 		return fail(storepb.Code_NOT_EMPTY)
 	}
@@ -88,12 +88,12 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 	removed := ns.removeEntry(ids.Session(cmd.GetSession()), e, in)
 	ns.tree.pinRemoved(ids.Session(cmd.GetSession()), removed, ids.Inode(op.GetPin()))
 	if op.GetForce() && removed != 0 {
-		ns.removed[len(ns.removed)-1].Session = 0 // the kernel that asked for it knows the inode by another path
+		ns.removed[len(ns.removed)-1].Session = 0 // the kernel of the caller knows the inode by another path
 	}
 	return &storepb.Result{RemovedIno: uint64(removed)}
 }
 
-// refuseUnlink judges whether a name may go, and if so tells of it.
+// refuseUnlink checks whether a name may be removed, and emits the event if so.
 func (ns *Namespace) refuseUnlink(by *storepb.Caller, op *storepb.Unlink, e *entry, in *inode) *storepb.Result {
 	if op.GetForce() {
 		e = ns.announceBefore(e, in)

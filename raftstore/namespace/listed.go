@@ -5,9 +5,9 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// The list of locks is read from an index of the names that may be in it, so that it costs nothing how much data is beside the locks.
+// The list of locks comes from an index, so data beside the locks costs nothing.
 
-// list puts a name into the index, or takes it out.
+// list adds a name to the index, or deletes it.
 func (t *tree) list(e *entry) {
 	if t.mayBeListed(e) {
 		t.listed.Set(e)
@@ -16,7 +16,7 @@ func (t *tree) list(e *entry) {
 	}
 }
 
-// mayBeListed is true of every name that is in the list of locks, and of few others.
+// mayBeListed is true for every name in the list of locks, and for few others.
 func (t *tree) mayBeListed(e *entry) bool {
 	in, found := t.inode(e.ino)
 	switch {
@@ -31,7 +31,8 @@ func (t *tree) mayBeListed(e *entry) bool {
 	return t.locked[e.ino] && (!in.manyNames || t.nameOf(e.ino) == e)
 }
 
-// noteLocked notes whether a file has kernel locks or requests for them. Of many names the first is listed.
+// noteLocked records whether a file has kernel locks or requests. Of a file with many names, the first is
+// listed.
 func (t *tree) noteLocked(ino ids.Inode, locked bool) {
 	if t.locked[ino] == locked {
 		return
@@ -59,7 +60,7 @@ func (t *tree) listFirst(ino ids.Inode) {
 	}
 }
 
-// listLocked lists the files that got or lost kernel locks with the last command.
+// listLocked lists the files with new or lost kernel locks after a command.
 func (k *keeper) listLocked() {
 	for _, ino := range k.locks.Changed() {
 		k.tree.noteLocked(ino, k.locks.Locked(ino))

@@ -5,11 +5,10 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// lockCounts are kept with every change, so that nobody has to walk a million names to know them. They are worked out again
-// from the rest when a state is restored.
+// lockCounts follow each change, so no query walks a million names. A restored state computes them again.
 type lockCounts struct {
-	files map[lockKind]int // locks that are files or symbolic links, without those that were emptied for a moment
-	dirs  int              // empty directories with a name, or in a directory with a name, that says lock
+	files map[lockKind]int // files and symbolic links, without emptied locks
+	dirs  int              // empty lock directories by their own or their directory's name
 }
 
 type lockKind struct {
@@ -17,12 +16,12 @@ type lockKind struct {
 	stale  bool
 }
 
-// kind is what an entry counts as, if it is a lock and a file's.
+// kind returns the kind of a lock in a file.
 func (e *entry) kind() (k lockKind, isLock bool) {
 	return lockKind{e.format, e.stale != nil}, e.lock && !lockfact.IsTemporary(e.name)
 }
 
-// countLock counts a name, or takes it away with sign -1.
+// countLock counts a name; sign -1 subtracts it.
 func (t *tree) countLock(e *entry, sign int) {
 	if kind, isLock := e.kind(); isLock {
 		if t.lockCounts.files[kind] += sign; t.lockCounts.files[kind] == 0 {
@@ -35,7 +34,7 @@ func (t *tree) countLock(e *entry, sign int) {
 	}
 }
 
-// countFilled is told that a directory has its first entry now (sign -1) or has lost its last one.
+// countFilled records a directory's first entry (sign -1) or the loss of its last one.
 func (t *tree) countFilled(dir ids.Inode, sign int) {
 	e := t.nameOf(dir)
 	if e == nil {
@@ -47,7 +46,6 @@ func (t *tree) countFilled(dir ids.Inode, sign int) {
 	t.list(e)
 }
 
-// hasOne tells whether a directory has exactly one entry.
 func (t *tree) hasOne(dir ids.Inode) bool {
 	entries := 0
 	t.byName.Ascend(&entry{parent: dir}, func(e *entry) bool {
@@ -59,29 +57,29 @@ func (t *tree) hasOne(dir ids.Inode) bool {
 	return entries == 1
 }
 
-// LockCounts calls visit with how many files (or symbolic links) of a format are locks, as far as they are marked as stale or not.
-// Nothing is said of formats without any.
+// LockCounts visits the number of locks in files and symbolic links, by format and by staleness as marked. It
+// skips formats without locks.
 func (ns *Namespace) LockCounts(visit func(format lockfact.Format, stale bool, count int)) {
 	for kind, count := range ns.tree.lockCounts.files {
 		visit(kind.format, kind.stale, count)
 	}
 }
 
-// LockDirectories is the number of empty directories that are locks by their names, such as those of scripts that lock with mkdir.
+// LockDirectories returns the number of empty directories with names of locks, as of scripts with mkdir.
 func (ns *Namespace) LockDirectories() int { return ns.tree.lockCounts.dirs }
 
-// KernelLocks is the number of flock and fcntl locks that are held, and of the requests that wait for one.
+// KernelLocks returns the number of flock and fcntl locks, held and waiting.
 func (ns *Namespace) KernelLocks() (held, waiting int) { return ns.locks.Counts() }
 
-// HostCounts are how many hosts there are of a kind, and what processes of silent ones hold.
+// HostCounts are the numbers of hosts by kind, and of the locks of unreachable hosts.
 type HostCounts struct {
-	Mounted     int // they have a session
-	Silent      int // their last session was given up on
+	Mounted     int // with a session
+	Silent      int // their last session expired
 	Left        int // their mounts have ended
-	Unreachable int // locks of processes on hosts that have no session
+	Unreachable int // locks of processes on hosts without a session
 }
 
-// HostCounts takes time proportional to the number of hosts.
+// HostCounts takes time in proportion to the hosts.
 func (ns *Namespace) HostCounts() (counts HostCounts) {
 	ns.hosts.byName.Scan(func(name string, h *host) bool {
 		switch {
@@ -99,22 +97,22 @@ func (ns *Namespace) HostCounts() (counts HostCounts) {
 	return counts
 }
 
-// Refusal is why somebody was not given his will with a lock.
+// Refusal is the reason for a refused change of a lock.
 type Refusal string
 
 // The refusals.
 const (
-	RefusedLook      Refusal = "another_lock"    // the caller looked at a lock that is gone
-	RefusedBeginning Refusal = "being_written"   // the caller looked at it before its holder had written to it
+	RefusedLook      Refusal = "another_lock"    // the observed lock is gone
+	RefusedBeginning Refusal = "being_written"   // the caller observed it before its holder wrote to it
 	RefusedOwner     Refusal = "owner"           // only its owner's token releases it
 	RefusedHost      Refusal = "other_host"      // it was taken on another host
-	RefusedMachine   Refusal = "other_machine"   // on another machine of that name
-	RefusedContainer Refusal = "other_container" // its process cannot be seen from where the caller is
+	RefusedMachine   Refusal = "other_machine"   // it was taken on another machine of that name
+	RefusedContainer Refusal = "other_container" // the caller cannot see its process
 	RefusedProcess   Refusal = "other_process"   // only its process and its children write to it
 )
 
-// Refusals calls visit with how often commands were refused for each reason since this state was begun or restored in this
-// process. Other than [Namespace.EventCounts] it is not part of the state.
+// Refusals visits the number of refused commands by reason, since this process began or restored this state.
+// Unlike [Namespace.EventCounts] it is not part of the state.
 func (ns *Namespace) Refusals(visit func(reason Refusal, count uint64)) {
 	for reason, count := range ns.events.refused {
 		visit(reason, count)

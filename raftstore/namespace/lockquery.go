@@ -11,8 +11,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// listLocks leaves out directories with entries, which tell more, unless the process that made the directory holds it; data without advisory locks, and names that
-// a lock has for a moment until it is given its own: whoever was killed in between left the name, and holds nothing by it.
+// listLocks leaves out directories with entries, which are listed themselves, unless the maker of the
+// directory holds it. It leaves out data without advisory locks. It also leaves out temporary names: a
+// program killed before it renamed such a name holds nothing by it.
 func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 	if q.GetViewer() == nil {
 		return nobody()
@@ -39,7 +40,7 @@ func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 	return &storepb.Result{Locks: locks}
 }
 
-// onlyLock answers the name that has a path, if it is a lock, or exclusive.
+// onlyLock returns the name with this path, if it is a lock or exclusive.
 func (r reader) onlyLock(path string, view *view) *storepb.Result {
 	dir, e := ids.Inode(RootIno), (*entry)(nil)
 	for name := range strings.SplitSeq(path, "/") {
@@ -86,8 +87,8 @@ func (r reader) getLock(q *storepb.GetLock) *storepb.Result {
 	return &storepb.Result{Attr: in.attr(), Locks: []*storepb.Lock{lock}, Observations: r.observations(e)}
 }
 
-// testChange reports whether any of these names is another lock than the one that was seen, or none any more, or one that was marked as
-// stale if that is asked for. What it reports changes only with a name of ChangedNames.
+// testChange reports whether any of these names is no longer the observed lock. With or_stale, a lock marked
+// as stale counts as changed. The answer changes only with a name of ChangedNames.
 func (r reader) testChange(q *storepb.TestChange) *storepb.Result {
 	for _, o := range q.GetSeen() {
 		token := ids.Token(0)
@@ -102,7 +103,6 @@ func (r reader) testChange(q *storepb.TestChange) *storepb.Result {
 	return fail(storepb.Code_WAITING)
 }
 
-// listProcesses answers each process of a host once.
 func (r reader) listProcesses(host string) *storepb.Result {
 	result := ok()
 	for _, p := range r.tree.holdings.processesOn(host) {

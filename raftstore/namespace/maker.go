@@ -9,42 +9,40 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// maker is the process that made a name, kept where a rule says that the maker is the holder. It is never
-// modified.
+// maker is the creator of a name, stored if a rule makes it the holder. It is never modified.
 //
-// Some programs make a lock for another one and end at once: touch, mkdir, mktemp, ln. Then the nearest of
-// their ancestors in their process group that still lives is the maker: the script.
+// Some programs create a lock for another one and end at once: touch, mkdir, mktemp, ln. Then the maker is
+// the nearest living ancestor in their process group: the script.
 type maker struct {
 	process *process
 	heirs   []*process // nearest first
 	host    sharedString
 	machine sharedString
 	since   int64
-	gone    *staleness // nil: it is not known to be gone
+	gone    *staleness // nil: not known to be gone
 }
 
-// atOnceLimit is how long a process may live after it made a name to have made it for another one.
+// atOnceLimit is how long a process may live after the creation of a name for its heir to become the maker.
 const atOnceLimit = 2 * time.Second
 
-// What is kept of the processes that made a name, so that a snapshot can always be read again.
+// Limits of makers, which keep snapshots readable.
 const (
 	maxHeirs    = 32
 	maxSeenFrom = 33 // pid namespaces, which are nested 32 deep at most (pid_namespaces(7))
 )
 
-// isMaker tells whether that may be a process that can be watched.
+// isMaker reports whether a mount may be able to watch the process.
 func isMaker(p *storepb.Process) bool {
 	return p.GetPid() != 0 && len(p.GetBootId()) <= MaxName && len(p.GetSeenFrom()) <= maxSeenFrom
 }
 
-// without answers the maker after one of its processes has ended.
 func (m *maker) without(gone processID, ended int64, why *staleness) *maker {
 	left := *m
 	left.heirs = slices.DeleteFunc(slices.Clone(m.heirs), func(heir *process) bool { return heir.processID == gone })
 	if m.process.processID != gone {
 		return &left
 	}
-	// Of an end that nobody saw it is not known that it did not come at once.
+	// An end no mount saw may have come at once.
 	if len(left.heirs) > 0 && ended-m.since <= int64(atOnceLimit) {
 		left.process, left.heirs = left.heirs[0], left.heirs[1:]
 		return &left
@@ -53,7 +51,6 @@ func (m *maker) without(gone processID, ended int64, why *staleness) *maker {
 	return &left
 }
 
-// each visits those whose end is of interest.
 func (m *maker) each(visit func(*process)) {
 	if m == nil || m.gone != nil {
 		return
@@ -97,7 +94,7 @@ func makerFrom(record *storepb.MakerRecord) *maker {
 	return m
 }
 
-// govern says what counts for a lock whose maker holds it, whatever its content says.
+// govern returns the effective facts of a lock its maker holds, whatever its content says.
 func (m *maker) govern(f lockfact.Facts, rule lockfact.Rule) lockfact.Facts {
 	pid := int(m.process.pid)
 	byMaker := lockfact.Facts{

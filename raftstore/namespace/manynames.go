@@ -7,11 +7,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// A write to a lock has to be judged for each of its names: each has a token, a holder and events of its own. So a lock has few names. Data
-// may have many ([MaxLinks]), and no command visits them: a file that has more names than a lock may have is data for good, whatever its
-// content becomes.
+// A write to a lock is judged for each name, since each has a token, a holder and events of its own. So a
+// lock has few names. Data may have many ([MaxLinks]), and no command visits them. A file with more names
+// than a lock may have is data for good, whatever its content.
 
-// mayHaveMore refuses one more name of a lock that has all that it may have. Half of these are for its owner and root alone.
+// mayHaveMore refuses a name beyond the limit of a lock. Half of the limit is for its owner and root alone.
 func (j *judge) mayHaveMore(by *storepb.Caller, in *inode) *storepb.Result {
 	most := uint32(mostLockNames)
 	if by.GetUid() != 0 && by.GetUid() != in.uid {

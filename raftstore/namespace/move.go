@@ -5,16 +5,15 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// moving says how a name is moved.
 type moving struct {
 	maker     *maker // of the new name
-	exclusive bool   // the new name was free for sure
+	exclusive bool   // the new name was certainly free
 	says      storepb.NameSays
 	creator   *storepb.Caller // of the new name; nil: the caller
 	reason    string
 }
 
-// move gives source's inode the target's name. A name that was replaced keeps its place in listings.
+// move gives source's inode the target's name. A replaced name keeps its place in listings.
 func (k *keeper) move(by *storepb.Caller, source, target *entry, moved, replaced *inode, how *moving) (made *entry) {
 	from, to := k.placeFor(source, moved), k.placeFor(target, moved)
 	if source.announced {

@@ -18,7 +18,7 @@ func (t *tree) newCookie() uint64 {
 	return cookie
 }
 
-// named answers the entry that a message names, if it is one of that inode.
+// named returns the entry of a name in a message, if it has that inode.
 func (t *tree) named(name *storepb.Observation, ino ids.Inode) (*entry, bool) {
 	if name == nil {
 		return nil, false
@@ -27,7 +27,7 @@ func (t *tree) named(name *storepb.Observation, ino ids.Inode) (*entry, bool) {
 	return e, found && e.ino == ino
 }
 
-// nameOf answers the first name of an inode. A directory has no other; the root has none.
+// nameOf returns the first name of an inode. A directory has only one; the root has none.
 func (t *tree) nameOf(ino ids.Inode) (first *entry) {
 	t.byIno.Ascend(&entry{ino: ino}, func(e *entry) bool {
 		if e.ino == ino {
@@ -38,7 +38,6 @@ func (t *tree) nameOf(ino ids.Inode) (first *entry) {
 	return first
 }
 
-// namesOf lists the names of an inode.
 func (t *tree) namesOf(ino ids.Inode) []*entry {
 	var names []*entry
 	t.byIno.Ascend(&entry{ino: ino}, func(e *entry) bool {
@@ -51,12 +50,12 @@ func (t *tree) namesOf(ino ids.Inode) []*entry {
 	return names
 }
 
-// path is a name's path from the root, without a leading slash.
+// path returns a name's path from the root, without a leading slash.
 func (t *tree) path(e *entry) string {
 	elements := []string{e.name}
 	for e.parent != RootIno {
 		if e = t.nameOf(e.parent); e == nil {
-			break // a directory that was removed has no entries, so there is none that could be asked about
+			break // a removed directory has no entries
 		}
 		elements = append([]string{e.name}, elements...)
 	}
@@ -65,7 +64,6 @@ func (t *tree) path(e *entry) string {
 
 func (t *tree) entriesOf(dir ids.Inode) []*entry { return t.entriesUpTo(dir, math.MaxInt) }
 
-// entriesUpTo lists as many entries of a directory at most.
 func (t *tree) entriesUpTo(dir ids.Inode, most int) []*entry {
 	var entries []*entry
 	t.byName.Ascend(&entry{parent: dir}, func(e *entry) bool {
@@ -87,10 +85,9 @@ func (t *tree) hasEntries(dir ids.Inode) bool {
 	return found
 }
 
-// isFull tells of a directory that has entries.
 func (t *tree) isFull(in *inode) bool { return in.isDir() && t.hasEntries(in.ino) }
 
-// directory answers a directory that is still in the tree.
+// directory returns a directory with a name.
 func (t *tree) directory(ino ids.Inode) (*inode, storepb.Code) {
 	dir, found := t.inode(ino)
 	switch {
@@ -109,7 +106,7 @@ func (t *tree) isUnlisted(ino ids.Inode) bool {
 	return found && in.unlisted
 }
 
-// judgedNames lists the names of an inode that are judged anew when the inode changes: none of a file with many.
+// judgedNames returns the names to judge again after a change of the inode: none of a file with many names.
 func (t *tree) judgedNames(in *inode) []*entry {
 	if in.manyNames {
 		return nil

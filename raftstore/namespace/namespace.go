@@ -13,7 +13,7 @@ type Namespace struct {
 	touchedOwn bool // see Touched
 }
 
-// New makes an empty tree: a root directory that every user may write to.
+// New returns an empty tree: a root directory in which every user may create names.
 func New() *Namespace {
 	ns := empty(digest.New())
 	ns.tree.below = make(map[ids.Inode]*subtree)
@@ -27,5 +27,5 @@ func empty(d *digest.Digest) *Namespace {
 	return ns
 }
 
-// rootMode lets every user make locks and only their owners remove them, as in /run/lock.
+// rootMode lets every user create locks and only their owners remove them, as in /run/lock.
 const rootMode = syscall.S_IFDIR | 0o1777

@@ -6,15 +6,16 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// observation is a look at a name. An emptied lock counts as a lock here until its next content, since mounts cache the answer under a
-// lease, and no lease is revoked as time passes.
+// observation describes a name as a caller sees it. An emptied lock counts as a lock here until its next
+// content. Mounts cache the answer under a lease, and the passing of time revokes no lease.
 func (j *judge) observation(e *entry) *storepb.Observation {
 	in, found := j.tree.inode(e.ino)
 	isLock := found && (j.isLock(e, in) || in.facts == nil && e.known != nil)
 	return &storepb.Observation{Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(e.token), Data: !isLock}
 }
 
-// observations is what somebody has seen who read or made what a name is: that, and the lock that its directory may be.
+// observations returns the observation of a name for a caller that read or created it, and that of its
+// directory, which may be a lock.
 func (j *judge) observations(e *entry) []*storepb.Observation {
 	seen := []*storepb.Observation{j.observation(e)}
 	if dir := j.tree.nameOf(e.parent); dir != nil {
@@ -23,8 +24,8 @@ func (j *judge) observations(e *entry) []*storepb.Observation {
 	return seen
 }
 
-// lookedAtAnother answers the token that the caller saw, if that was another lock of the name, or in a
-// directory that was another one. 0: it was not.
+// lookedAtAnother returns the observed token if the caller observed another lock of the name, or of a
+// directory above it. 0: it did not.
 func (j *judge) lookedAtAnother(seen []*storepb.Observation, e *entry) ids.Token {
 	if len(seen) == 0 {
 		return 0
@@ -43,7 +44,6 @@ func (j *judge) lookedAtAnother(seen []*storepb.Observation, e *entry) ids.Token
 	return 0
 }
 
-// lookedAtEmpty tells whether the caller judged a lock in which there was nothing to judge.
 func lookedAtEmpty(seen []*storepb.Observation, e *entry) bool {
 	for _, o := range seen {
 		if ids.Inode(o.GetParent()) == e.parent && string(o.GetName()) == e.name {
@@ -53,8 +53,8 @@ func lookedAtEmpty(seen []*storepb.Observation, e *entry) bool {
 	return false
 }
 
-// isJudged tells whether a look at a lock of that name counts: what is there may be a lock too. Not every lock has something in
-// it that can be judged.
+// isJudged reports whether an observation of a lock of this name counts: the present file may be a lock too.
+// Some locks have no telling content.
 func (j *judge) isJudged(e *entry, in *inode) bool {
 	if j.isLock(e, in) {
 		return true

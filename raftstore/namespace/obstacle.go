@@ -6,10 +6,10 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// maxLockEntries is how many entries a directory may have that lockfs removes with them.
+// maxLockEntries is the most entries of a directory lockfs removes with them.
 const maxLockEntries = 16
 
-// obstacle says why lockfs does not remove a stale lock that it is to remove. It is empty if there is no such reason.
+// obstacle returns the reason why lockfs does not remove a stale lock due for removal; empty: none.
 func (j *judge) obstacle(in *inode, g governed, stale *staleness) string {
 	if j.hasAdvisories(in) {
 		return "a program has or wants a flock or fcntl lock of it"
@@ -36,7 +36,7 @@ func (j *judge) obstacle(in *inode, g governed, stale *staleness) string {
 	return ""
 }
 
-// isLockOf reports whether a name is a file that is a lock of a process.
+// isLockOf reports whether a file is a lock of a process.
 func (j *judge) isLockOf(e *entry, in *inode, p *process) bool {
 	if in.isDir() || j.groundOf(e, in) == isData || p == nil {
 		return false
@@ -45,8 +45,8 @@ func (j *judge) isLockOf(e *entry, in *inode, p *process) bool {
 	return g.ByProcess() && g.process != nil && g.process.processID == p.processID
 }
 
-// staysBecause says why a stale lock stays although its format or a rule removes stale locks. It is empty if lockfs is about to
-// remove it, or never removes such a lock.
+// staysBecause returns the reason why a stale lock stays although its format or a rule removes stale locks.
+// It is empty if lockfs is about to remove the lock, or never removes such a lock.
 func (j *judge) staysBecause(e *entry, in *inode, g governed) string {
 	switch {
 	case e.stale == nil:

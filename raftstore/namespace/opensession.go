@@ -39,15 +39,15 @@ func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *store
 	case op.GetStarted() > s.started && !op.GetGoesOn():
 		ns.succeedProcess(s, op)
 	default:
-		again := *ns.sessions.acknowledge(ns.index, s, 0) // it asks again, or tells of another program
+		again := *ns.sessions.acknowledge(ns.index, s, 0) // it asks again, or reports another program
 		again.started, again.versions = op.GetStarted(), versionsOf(op)
 		ns.sessions.put(&again)
 	}
 	return ok()
 }
 
-// succeedProcess gives a session to another process. What the one before had open is closed, but the
-// programs that had locks may still run, with descriptors that are dead.
+// succeedProcess gives a session to another process. The descriptors of the former process are closed.
+// Programs that had locks may still run with dead descriptors.
 func (ns *Namespace) succeedProcess(s *session, op *storepb.OpenSession) {
 	ns.tree.unpinOrphansOf(s.id)
 	ns.locks.DropAll(s.id, ns.sessions.delayAfter(s))
@@ -75,8 +75,8 @@ func (ns *Namespace) closeSession(id ids.Session, op *storepb.CloseSession) *sto
 	return ok()
 }
 
-// endSession gives up on a mount. What it has not acknowledged stays, so that it can learn what became
-// of its calls should it come back.
+// endSession expires a session. Unacknowledged replies stay, so a returning mount learns the outcome of its
+// calls.
 func (ns *Namespace) endSession(op *storepb.EndSession) *storepb.Result {
 	s, found := ns.sessions.byID.Get(ids.Session(op.GetId()))
 	switch {

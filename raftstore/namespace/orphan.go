@@ -11,7 +11,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// orphans is the inodes without a name.
+// orphans are the inodes without a name.
 type orphans struct {
 	byIno         *digest.Map[ids.Inode, *orphan]
 	expiring      *btree.BTreeG[*orphan] // those without a pin, by removal index and inode number
@@ -27,10 +27,10 @@ func newOrphans(d *digest.Digest) orphans {
 	}
 }
 
-// How long an inode without a name stays for those who have it open elsewhere.
+// How long an inode without a name stays for descriptors on other hosts.
 const (
 	orphanAge   = 30 * time.Second
-	orphanLimit = 1024 // of them, and orphanBytes
+	orphanLimit = 1024 // orphans; see also orphanBytes
 )
 
 // orphan is an inode that lost its last name. It is never modified once it is in a tree.
@@ -40,10 +40,10 @@ type orphan struct {
 	removedIndex ids.Index
 	removedAt    int64
 	data         bool // its last name was data: every session may write to it
-	takenBack    bool // it was never meant to be
+	takenBack    bool // Cancel removed it
 }
 
-// pin keeps an orphan for a session that has it open.
+// pin keeps an orphan for a session with an open descriptor.
 type pin struct {
 	ino     ids.Inode
 	session ids.Session
@@ -57,7 +57,6 @@ func lessPinBySession(a, b pin) bool {
 	return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.ino, b.ino)) < 0
 }
 
-// isPinned reports whether a session keeps an orphan.
 func (os *orphans) isPinned(ino ids.Inode) (pinned bool) {
 	os.pins.Ascend(pin{ino: ino}, func(p pin) bool {
 		pinned = p.ino == ino
@@ -66,13 +65,11 @@ func (os *orphans) isPinned(ino ids.Inode) (pinned bool) {
 	return pinned
 }
 
-// isPinnedBy reports whether one session keeps an orphan.
 func (os *orphans) isPinnedBy(ino ids.Inode, session ids.Session) bool {
 	_, found := os.pins.Get(pin{ino, session})
 	return found
 }
 
-// pinsOf lists the orphans that a session keeps.
 func (os *orphans) pinsOf(session ids.Session) (own []ids.Inode) {
 	os.pinsBySession.Ascend(pin{session: session}, func(p pin) bool {
 		if p.session == session {
@@ -90,7 +87,7 @@ func orphanOf(r *storepb.OrphanRecord) *orphan {
 	}
 }
 
-// lessByRemoval tells apart those that one command removed.
+// lessByRemoval orders by removal, and by inode number within one command.
 func lessByRemoval(a, b *orphan) bool {
 	if a.removedIndex != b.removedIndex {
 		return a.removedIndex < b.removedIndex

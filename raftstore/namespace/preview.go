@@ -11,7 +11,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// previewRule answers the names that fit the pattern of a rule, with what the rule would do to each.
+// previewRule returns the matching names of a rule, with the rule's effect on each.
 func (r reader) previewRule(q *storepb.PreviewRule) *storepb.Result {
 	if q.GetViewer() == nil {
 		return nobody()
@@ -44,10 +44,9 @@ func (r reader) previewRule(q *storepb.PreviewRule) *storepb.Result {
 	return &storepb.Result{Locks: locks}
 }
 
-// outcome is what becomes of a name.
 type outcome struct {
 	text    string // for people
-	removed bool   // lockfs removes it, at once or later
+	removed bool   // lockfs removes it, now or later
 }
 
 func (j *judge) outcome(e *entry, in *inode) outcome {

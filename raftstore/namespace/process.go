@@ -8,7 +8,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// processID is a process of some host, and never another one.
+// processID identifies a process of a host. No two processes share one.
 type processID struct {
 	bootID       sharedString
 	pidNamespace uint64
@@ -16,10 +16,10 @@ type processID struct {
 	start        uint64
 }
 
-// process is what is known of a process. It is never modified.
+// process is the information about a process. It is never modified.
 type process struct {
 	processID
-	seenFrom sharedString // the pid namespaces in which it has a pid (seenFromOf); empty: it is not known
+	seenFrom sharedString // the pid namespaces in which it has a pid (seenFromOf); empty: unknown
 }
 
 func compareProcesses(p, q processID) int {
@@ -46,7 +46,6 @@ func (p *process) message() *storepb.Process {
 	}
 }
 
-// seenFromOf packs namespaces into a string that many processes share.
 func seenFromOf(namespaces []uint64) sharedString {
 	var packed []byte
 	for _, namespace := range namespaces {
@@ -62,8 +61,8 @@ func (p *process) namespaces() (namespaces []uint64) {
 	return namespaces
 }
 
-// isSeenFrom tells whether a pid namespace is the process's own or contains that: only there a program can judge it. Where it is
-// not known which those are, every one counts.
+// isSeenFrom reports whether a pid namespace is the process's own or contains it: only there a program can
+// judge the process. If these are unknown, every namespace counts.
 func (p *process) isSeenFrom(namespace uint64) bool {
 	return p == nil || p.seenFrom == (sharedString{}) || slices.Contains(p.namespaces(), namespace)
 }

@@ -102,8 +102,8 @@ func (t *tree) forgetEntry(e *entry) {
 	t.countName(e, -1)
 }
 
-// countInode adds an inode, or takes one away with sign -1. One that lost its last name and is not kept counts for nobody: a
-// removal makes room at once.
+// countInode adds an inode; sign -1 subtracts it. An orphan without a pin counts for no user, so a removal
+// makes room at once.
 func (t *tree) countInode(in *inode, sign int64) {
 	if t.isForgotten(in) {
 		t.ledger.forgotten += uint64(sign * in.bytes())
@@ -113,7 +113,7 @@ func (t *tree) countInode(in *inode, sign int64) {
 	}
 }
 
-// recountInode is countInode for one that takes the place of another.
+// recountInode is countInode for a changed inode.
 func (t *tree) recountInode(old, in *inode) {
 	if old.payer() == in.payer() && old.bytes() == in.bytes() && old.bytesByName() == in.bytesByName() && old.reserve == in.reserve {
 		return
@@ -128,7 +128,8 @@ func (t *tree) recountInode(old, in *inode) {
 	}
 }
 
-// nameBytes is what all names of an inode count. Those of a file with many names tell nothing of a holder, so each counts the same.
+// nameBytes returns the size of all names of an inode. Those of a file with many names have no facts, so each
+// counts the same.
 func (t *tree) nameBytes(in *inode) (all int64) {
 	if in.manyNames {
 		return int64(in.nlink) * nameOverhead
@@ -139,7 +140,7 @@ func (t *tree) nameBytes(in *inode) (all int64) {
 	return all
 }
 
-// countName adds a name for the owner of its inode and in the directories above, or takes one away with sign -1.
+// countName adds a name for the owner of its inode and in the directories above; sign -1 subtracts it.
 func (t *tree) countName(e *entry, sign int64) {
 	if in, found := t.inode(e.ino); found {
 		t.ledger.count(in.payer(), 0, sign*e.bytes())
@@ -147,7 +148,6 @@ func (t *tree) countName(e *entry, sign int64) {
 	}
 }
 
-// countLockFile counts the locks among the files of a directory, for groundOf.
 func (t *tree) countLockFile(e *entry, by int) {
 	if !e.lock {
 		return
@@ -157,7 +157,7 @@ func (t *tree) countLockFile(e *entry, by int) {
 	}
 }
 
-// isForgotten tells of an inode that is forgotten soon: nothing is to be kept of it.
+// isForgotten reports whether an inode is an orphan without a pin, which expires soon.
 func (t *tree) isForgotten(in *inode) bool {
 	if in.nlink > 0 {
 		return false

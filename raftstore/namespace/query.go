@@ -7,15 +7,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Query answers from the state as it is. The result belongs to the state: callers do not change it.
+// Query answers from the present state. The result belongs to the state: callers do not change it.
 func (ns *Namespace) Query(query *storepb.Query) *storepb.Result {
 	return reader{&ns.judge}.query(query)
 }
 
-// DirPage is the largest number of entries that one ReadDir answers.
+// DirPage is the largest number of entries in one answer to ReadDir.
 const DirPage = 1024
 
-// query answers from the state as it is. The result belongs to the state: callers do not change it.
 func (r reader) query(query *storepb.Query) *storepb.Result {
 	switch q := query.GetQuery().(type) {
 	case *storepb.Query_Lookup:
@@ -113,7 +112,7 @@ func (r reader) lookup(q *storepb.Lookup) *storepb.Result {
 	return r.read(ino, nil)
 }
 
-// read answers the attributes, and with a Read the content unless the reader knows it.
+// read returns the attributes, and for a Read also the content unless the caller knows it.
 func (r reader) read(ino ids.Inode, q *storepb.Read) *storepb.Result {
 	in, found := r.tree.inode(ino)
 	if !found {
@@ -126,7 +125,7 @@ func (r reader) read(ino ids.Inode, q *storepb.Read) *storepb.Result {
 	return result
 }
 
-// readContent tells the token of the name too by which the reader knows the inode.
+// readContent also returns the token of the name by which the caller knows the inode.
 func (r reader) readContent(q *storepb.Read) *storepb.Result {
 	result := r.read(ids.Inode(q.GetIno()), q)
 	if e, isNamed := r.tree.named(q.GetName(), ids.Inode(q.GetIno())); isNamed {

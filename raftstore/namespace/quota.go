@@ -7,7 +7,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// eachQuota visits the quotas that bind what is in a directory, the nearest first.
+// eachQuota visits the quotas on the contents of a directory, the nearest first.
 func (t *tree) eachQuota(dir ids.Inode, visit func(dir ids.Inode, used *usage)) {
 	if t.quotas.byDir.Len() == 0 {
 		return
@@ -19,7 +19,8 @@ func (t *tree) eachQuota(dir ids.Inode, visit func(dir ids.Inode, used *usage)) 
 	}
 }
 
-// bindsSame tells whether the same quotas bind what is in two directories: then nothing of them changes with what moves from one to the other.
+// bindsSame reports whether the same quotas bind the contents of two directories. Then a move between them
+// changes no usage of a quota.
 func (t *tree) bindsSame(a, b ids.Inode) bool {
 	if a == b || t.quotas.byDir.Len() == 0 {
 		return true
@@ -30,7 +31,6 @@ func (t *tree) bindsSame(a, b ids.Inode) bool {
 	return slices.Equal(ofA, ofB)
 }
 
-// quotaOf is a directory's quota as a limit.
 func (t *tree) quotaOf(dir ids.Inode) usage {
 	limit := usage{inodes: ^uint64(0), bytes: ^uint64(0)}
 	if q, found := t.quotas.byDir.Get(dir); found {
@@ -44,13 +44,12 @@ func (t *tree) quotaOf(dir ids.Inode) usage {
 	return limit
 }
 
-// roomBelow tells whether what somebody wants to add in a directory fits into the quotas there: QUOTA if it does not. What adds
-// nothing always fits.
+// roomBelow returns QUOTA if an addition in a directory exceeds a quota. Adding nothing is always possible.
 func (t *tree) roomBelow(dir ids.Inode, inodes, bytes int64) storepb.Code {
 	return t.roomToMove(0, dir, inodes, bytes)
 }
 
-// refuseBelow is the result of a request that the quota of a directory refuses; nil for OK.
+// refuseBelow returns the result of a request the quota of a directory refuses; nil for OK.
 func refuseBelow(code storepb.Code) *storepb.Result {
 	if code == storepb.Code_OK {
 		return nil
@@ -60,7 +59,7 @@ func refuseBelow(code storepb.Code) *storepb.Result {
 	}
 }
 
-// roomToMove is roomBelow for what is in another directory now: quotas that bind both stay as they are.
+// roomToMove is roomBelow for an addition from another directory. Quotas that bind both stay the same.
 func (t *tree) roomToMove(from, to ids.Inode, inodes, bytes int64) storepb.Code {
 	bound := make(map[ids.Inode]bool)
 	if from != 0 {
@@ -75,8 +74,8 @@ func (t *tree) roomToMove(from, to ids.Inode, inodes, bytes int64) storepb.Code 
 	return code
 }
 
-// roomToGrow is roomBelow for an inode that is to count so many bytes more under each of its names, and for what each name is to count
-// more by itself; ofName may be nil.
+// roomToGrow is roomBelow for the growth of an inode, in bytes under each name, and of each name by ofName.
+// ofName may be nil.
 func (t *tree) roomToGrow(in *inode, more int64, ofName func(*entry) int64) storepb.Code {
 	if t.quotas.byDir.Len() == 0 || in.manyNames || more <= 0 && ofName == nil {
 		return storepb.Code_OK
@@ -89,7 +88,7 @@ func (t *tree) roomToGrow(in *inode, more int64, ofName func(*entry) int64) stor
 		}
 		t.eachQuota(e.parent, func(dir ids.Inode, _ *usage) { grows[dir] += ofThis })
 	}
-	for dir, more := range grows { // in no order: all that counts is whether there is one
+	for dir, more := range grows { // in no order: it matters only whether there is one
 		if t.below[dir].used.exceeds(t.quotaOf(dir), 0, more) {
 			return storepb.Code_QUOTA
 		}
@@ -97,8 +96,8 @@ func (t *tree) roomToGrow(in *inode, more int64, ofName func(*entry) int64) stor
 	return storepb.Code_OK
 }
 
-// roomToRename tells whether a name, with all that is below it, fits into the quotas at its new place, where something is replaced
-// by it unless that is nil.
+// roomToRename checks whether a name, with everything below it, fits into the quotas at its new place.
+// replaced is the inode it replaces, or nil.
 func (t *tree) roomToRename(source, target *entry, moved, replaced *inode) storepb.Code {
 	if t.bindsSame(source.parent, target.parent) {
 		return storepb.Code_OK
@@ -111,7 +110,6 @@ func (t *tree) roomToRename(source, target *entry, moved, replaced *inode) store
 	return t.roomToMove(source.parent, target.parent, int64(adds.inodes), int64(adds.bytes))
 }
 
-// usageWith is what a name counts, with all that is below it.
 func (t *tree) usageWith(e *entry, in *inode) usage {
 	var used usage
 	if in.isDir() {

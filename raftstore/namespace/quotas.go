@@ -6,15 +6,15 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// quotas are what there may be in directories, at any depth, besides the limits of users and for all together. A quota belongs to the
-// inode of its directory, whatever its path, and binds everybody, root too. What counts is names: each is an inode and the bytes of
-// that and of the name, so a file with two names in a directory counts there twice, and one with names in two directories in both. A
-// directory does not count in its own quota.
+// quotas limit directories, at any depth, besides the limits of users and of all together. A quota belongs to
+// the inode of its directory, whatever its path, and binds every user, root too. It counts names: each is an
+// inode, with the bytes of that and of the name. So a file with two names in a directory counts there twice.
+// A directory does not count in its own quota.
 type quotas struct {
 	byDir *digest.Map[ids.Inode, *storepb.Quota]
 }
 
-// MaxQuotas is how many quotas there may be of directories, and as many of users.
+// MaxQuotas is the most quotas of directories, and the most of users.
 const MaxQuotas = 1000
 
 func newQuotas(d *digest.Digest) quotas {

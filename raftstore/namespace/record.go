@@ -5,7 +5,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (in *inode) Record() *storepb.Record {
 	record := &storepb.InodeRecord{
 		Attr: in.attr(), Parent: uint64(in.parent), Content: in.content, Xattrs: in.xattrs,
@@ -19,7 +19,7 @@ func (in *inode) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Inode{Inode: record}}
 }
 
-// Record is part of digest.Value. It leaves out what follows from the rules.
+// Record implements digest.Value. It leaves out fields derived from the rules.
 func (e *entry) Record() *storepb.Record {
 	record := &storepb.EntryRecord{
 		Parent: uint64(e.parent), Name: []byte(e.name), Ino: uint64(e.ino), Cookie: e.cookie, MadeIndex: uint64(e.made),
@@ -34,14 +34,14 @@ func (e *entry) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Entry{Entry: record}}
 }
 
-// sameRecord tells whether two entries differ in nothing but what follows from the rules.
+// sameRecord reports whether two entries differ only in fields derived from the rules.
 func sameRecord(a, b *entry) bool {
 	judged := *a
 	judged.lock, judged.due, judged.format, judged.guarded, judged.ruled, judged.timeout = b.lock, b.due, b.format, b.guarded, b.ruled, b.timeout
 	return judged == *b
 }
 
-// entryRecord leaves out too what follows from the inode.
+// entryRecord also leaves out the facts of the inode.
 func (ts *tables) entryRecord(e *entry) *storepb.Record {
 	record := e.Record()
 	if in, found := ts.tree.inode(e.ino); found && in.facts != nil {
@@ -57,7 +57,7 @@ func (p *pending) record() *storepb.PendingRecord {
 	return &storepb.PendingRecord{Until: p.until, By: p.by}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (o *orphan) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Orphan{Orphan: &storepb.OrphanRecord{
 		Ino: uint64(o.ino), RemovedBy: uint64(o.removedBy), RemovedIndex: uint64(o.removedIndex), RemovedAt: o.removedAt,
@@ -65,17 +65,17 @@ func (o *orphan) Record() *storepb.Record {
 	}}}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (p pin) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Pin{Pin: &storepb.PinRecord{Ino: uint64(p.ino), Session: uint64(p.session)}}}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (s *session) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Session{Session: s.message()}}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (r *reply) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Reply{Reply: &storepb.ReplyRecord{
 		Session: uint64(r.session), Seq: uint64(r.seq), Result: r.result, Undo: r.undo,
@@ -97,7 +97,7 @@ func inodeOf(r *storepb.InodeRecord) *inode {
 	return in
 }
 
-// entryOf needs the inode, which a snapshot has before.
+// entryOf needs the inode, which comes earlier in a snapshot.
 func (ts *tables) entryOf(r *storepb.EntryRecord) *entry {
 	e := &entry{
 		parent: ids.Inode(r.GetParent()), name: string(r.GetName()), ino: ids.Inode(r.GetIno()), cookie: r.GetCookie(), made: ids.Index(r.GetMadeIndex()),

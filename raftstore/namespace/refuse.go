@@ -7,19 +7,19 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// warden refuses what must not be done to a lock, and tells of it.
+// Implements the guards, and emits the events of refusals.
 type warden struct{ announcer }
 
-// change says what is to happen to the lock that a name is.
+// change is the intended change of a name's lock.
 type change int
 
 const (
-	takeAway  change = iota // the name goes
-	overwrite               // other content comes in its place
+	takeAway  change = iota // the name is removed
+	overwrite               // its content is replaced
 )
 
-// refuse judges whether a caller may do that to a name: it must be the lock that the caller looked at, and
-// its guard must allow it. Nil: it may. What is refused is an event.
+// refuse returns nil if a caller may change a name: it must be the lock the caller observed, and its guard
+// must allow the change. A refusal is an event.
 func (w *warden) refuse(by *storepb.Caller, seen []*storepb.Observation, e *entry, in *inode, what change) *storepb.Result {
 	if refused := w.refuseByLook(by, seen, e, in, what); refused != nil {
 		return refused
@@ -27,7 +27,7 @@ func (w *warden) refuse(by *storepb.Caller, seen []*storepb.Observation, e *entr
 	return w.refuseByGuard(by, e, in, what)
 }
 
-// refuseByLook judges whether it is the lock that the caller looked at.
+// refuseByLook refuses a change if the caller observed another lock.
 func (w *warden) refuseByLook(by *storepb.Caller, seen []*storepb.Observation, e *entry, in *inode, what change) *storepb.Result {
 	if other := w.lookedAtAnother(seen, e); other != 0 {
 		reason := fmt.Sprintf("the caller looked at token %d, which is gone", other)
@@ -78,10 +78,10 @@ func (w *warden) refuseBusy(by *storepb.Caller, e *entry, in *inode, why Refusal
 	return &storepb.Result{Code: storepb.Code_BUSY, Message: reason}
 }
 
-// mostMoved is how many names there may be below a directory that is renamed, of those that the rename has to judge one by one.
+// mostMoved is the most names below a renamed directory the rename has to judge one by one.
 const mostMoved = 1024
 
-// refuseBelow judges whether a directory may be moved away with all that is in it. Only names with a guard are visited.
+// refuseBelow checks whether a directory may move with everything in it. It visits only names with a guard.
 func (w *warden) refuseBelow(by *storepb.Caller, dir *inode) *storepb.Result {
 	if guarded := w.tree.below[dir.ino].guarded; guarded > mostMoved {
 		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(

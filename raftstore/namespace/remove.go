@@ -2,7 +2,7 @@ package namespace
 
 import "lockfs/raftstore/ids"
 
-// removeEntry takes a name away. It answers the inode's number if that was its last one.
+// removeEntry removes a name. It returns the inode's number if that was its last name.
 func (k *keeper) removeEntry(session ids.Session, e *entry, in *inode) (removed ids.Inode) {
 	data := !k.isLock(e, in)
 	k.tree.deleteEntry(e)
@@ -18,8 +18,8 @@ func (k *keeper) removeEntry(session ids.Session, e *entry, in *inode) (removed 
 	return removed
 }
 
-// dropLink counts a name less. An inode without one becomes an orphan and its number is the result. data says that the name was
-// not a lock.
+// dropLink counts a name less. An inode without names becomes an orphan, and its number is the result. data
+// says that the name was no lock.
 func (k *keeper) dropLink(session ids.Session, in *inode, data bool) (removed ids.Inode) {
 	links := -1
 	if in.isDir() {

@@ -63,8 +63,7 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 	return &storepb.Result{RemovedIno: uint64(removed), Observations: ns.observations(made)}, undo
 }
 
-// refuseRename asks for both names: the one that goes, with all that is below it, and the one that is
-// replaced.
+// refuseRename asks the guards of both names: the source, with everything below it, and the replaced target.
 func (ns *Namespace) refuseRename(
 	by *storepb.Caller, op *storepb.Rename, source, target *entry, moved, replaced *inode,
 ) *storepb.Result {
@@ -85,7 +84,7 @@ func (ns *Namespace) refuseRename(
 	return ns.refuse(by, op.GetObservations(), target, replaced, overwrite)
 }
 
-// renameSides answers the two names; the target's inode number is 0 when that name is free.
+// renameSides returns the two names. The target's inode number is 0 if that name is free.
 func (ns *Namespace) renameSides(op *storepb.Rename) (source, target *entry, code storepb.Code) {
 	if op.GetNoReplace() && op.GetExchange() {
 		return nil, nil, storepb.Code_INVALID
@@ -162,7 +161,7 @@ func (ns *Namespace) exchange(by *storepb.Caller, op *storepb.Rename, a, b *entr
 	if inB.isDir() {
 		ns.judgeMoved(inB, fromB, ns.placeFor(a, inB))
 	}
-	subdirs := 0 // directories that come to a's parent, less those that leave it
+	subdirs := 0 // directories that enter a's parent, less those that leave it
 	if inB.isDir() {
 		subdirs++
 	}

@@ -5,18 +5,19 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// A part of the inodes and bytes is a common reserve of small locks: files, directories and links that are made small. A user with
-// fewer than smallLocks of them can make more when other users have filled the rest. Each host has a part of the reserve, so root of one
-// client, which can act as many users, leaves room for the users of other hosts. An inode from the reserve counts there until it is removed.
+// A part of the inodes and bytes is a common reserve for small locks: small files, directories and links. A
+// user with fewer than smallLocks of them can create more when other users have filled the rest. Each host
+// has a part of the reserve. So root of one host, which can act as many users, leaves room for users of other
+// hosts. An inode from the reserve counts there until its removal.
 const (
 	smallLocks = 256
 	// commonReserve is one part in so many of the inodes and bytes.
 	commonReserve = 16
-	// hostReserve is the part of the reserve for one host: one in so many, and one lock at least.
+	// hostReserve is the part of the reserve for one host: one in so many, and at least one lock.
 	hostReserve = 4
 )
 
-// reserve is how many inodes count in the common reserve, by host.
+// reserve counts the inodes in the common reserve, by host.
 type reserve struct {
 	used   uint64
 	byHost budget.Counts[string]
@@ -29,7 +30,6 @@ func (r *reserve) count(host sharedString, by int64) {
 	}
 }
 
-// reserved is how many small locks the common reserve has room for.
 func (l *limits) reserved() uint64 {
 	whole := l.whole()
 	return min(whole.inodes/commonReserve, whole.bytes/commonReserve/smallBytes)
@@ -37,13 +37,13 @@ func (l *limits) reserved() uint64 {
 
 func (l *limits) reservedPerHost() uint64 { return max(1, l.reserved()/hostReserve) }
 
-// ordinary is the use without inodes of the common reserve.
+// ordinary returns the use without inodes of the common reserve.
 func (l *ledger) ordinary() usage {
 	return usage{inodes: l.used.inodes - l.reserve.used, bytes: l.used.bytes - min(l.used.bytes, l.reserve.used*smallBytes)}
 }
 
-// roomForName returns nil if there is room for a new name of an inode, and for the inode if the name is its first. If the room is in the
-// common reserve, the inode counts there then.
+// roomForName returns nil if there is room for a new name, and for its inode if the name is the first. If the
+// room is in the common reserve, the inode counts there from then on.
 func (t *tree) roomForName(by *storepb.Caller, in *inode, inodes, bytes int64) *storepb.Result {
 	code := t.ledger.roomForName(by, in.payer(), inodes, bytes)
 	switch {
@@ -56,7 +56,6 @@ func (t *tree) roomForName(by *storepb.Caller, in *inode, inodes, bytes int64) *
 	return nil
 }
 
-// mayReserve reports whether the common reserve has room for an inode and its names.
 func (t *tree) mayReserve(by *storepb.Caller, in *inode, inodes, bytes int64) bool {
 	l := &t.ledger
 	isSmall := bytes <= smallBytes

@@ -21,11 +21,12 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// maxRecord bounds one message of a snapshot: content, names and attributes of an inode with room.
+// maxRecord bounds one message of a snapshot. The content, names and attributes of an inode fit.
 const maxRecord = 1 << 20
 
-// Restore reads what [Snapshot.Write] wrote. Its error is codec.ErrCorrupt when the bytes are damaged, codec.ErrNewer or
-// codec.ErrOlder when this program does not know all of them, and that of the reader when it failed.
+// Restore reads a snapshot of [Snapshot.Write]. The error is codec.ErrCorrupt for damaged bytes. It is
+// codec.ErrNewer or codec.ErrOlder if this program does not know all of them. It is the reader's error if
+// reading failed.
 func Restore(r io.Reader) (*Namespace, error) {
 	in := &snapshotReader{in: bufio.NewReaderSize(failingReader{r}, 64<<10), sum: sha256.New()}
 	ns, err := in.namespace()
@@ -38,10 +39,10 @@ func Restore(r io.Reader) (*Namespace, error) {
 	return ns, nil
 }
 
-// readError is a failure to read, which says nothing of what there is to read.
+// readError is a failure to read, as opposed to damaged bytes.
 type readError struct{ error }
 
-// failingReader marks such failures.
+// failingReader marks failures to read.
 type failingReader struct{ io.Reader }
 
 func (r failingReader) Read(p []byte) (int, error) {
@@ -52,12 +53,12 @@ func (r failingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// snapshotReader hashes exactly the bytes that were taken from it.
+// snapshotReader hashes exactly the bytes read from it.
 type snapshotReader struct {
 	in      *bufio.Reader
 	sum     hash.Hash
 	content []byte // of the last message
-	newer   error  // what is not known of the messages, once all of them are sound; nil: nothing
+	newer   error  // reports unknown parts, after all messages are sound; nil: none
 }
 
 func (r *snapshotReader) Read(p []byte) (int, error) {
@@ -137,7 +138,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 		return nil, err
 	}
 	if r.newer != nil {
-		if err := ns.CheckVersion(version.Own()); err != nil { // it says more
+		if err := ns.CheckVersion(version.Own()); err != nil { // its message says more
 			return nil, err
 		}
 		return nil, r.newer
@@ -153,7 +154,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	return ns, nil
 }
 
-// message reads one message, and notes what this program does not know in it.
+// message reads one message, and records unknown parts.
 func (r *snapshotReader) message(check func([]byte) error, to proto.Message) error {
 	size, err := binary.ReadUvarint(r)
 	if err != nil {
@@ -175,11 +176,11 @@ func (r *snapshotReader) message(check func([]byte) error, to proto.Message) err
 	return nil
 }
 
-// recordBatch is how many records are handed over at a time.
+// recordBatch is the number of records in a batch.
 const recordBatch = 256
 
-// records reads so many records, nil for those from one on that this program does not know, the last one with an error if they cannot be read. That is half of the work of restoring, so
-// it is done beside the rest.
+// records reads this many records. From the first unknown record on, they are nil. The last one has an error
+// if reading failed. Reading is half of the work of restoring, so it runs concurrently.
 func (r *snapshotReader) records(count uint64) iter.Seq2[*storepb.Record, error] {
 	type batch struct {
 		records []*storepb.Record
@@ -213,7 +214,7 @@ func (r *snapshotReader) records(count uint64) iter.Seq2[*storepb.Record, error]
 		}()
 		defer func() {
 			close(stop)
-			for range batches { // until nobody reads any more
+			for range batches { // until the reading goroutine has ended
 			}
 		}()
 		for b := range batches {
@@ -300,7 +301,8 @@ func (ns *Namespace) restorePin(r *storepb.PinRecord) error {
 	return nil
 }
 
-// restoreDueTimes works out what the facts and the rules say, and changes nothing else. Whether a directory is a lock follows from the files in it.
+// restoreDueTimes computes the fields derived from facts and rules, and changes nothing else. A directory may
+// be a lock because of the files in it, so files come first.
 func (ns *Namespace) restoreDueTimes() {
 	ns.restoreDue(false)
 	ns.restoreDue(true)

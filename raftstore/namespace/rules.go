@@ -11,19 +11,18 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// rules is what counts for names, whatever is in their files.
+// rules apply to names, whatever their files contain.
 type rules struct {
 	byPattern *digest.Map[string, *storepb.Rule]
-	preview   *storepb.Rule // counts in place of the one with its pattern; nil in the state
+	preview   *storepb.Rule // counts in place of the rule with its pattern; nil in the state
 }
 
 func newRules(d *digest.Digest) rules { return rules{byPattern: digest.NewMap(d, ruleValue)} }
 
-// are reports whether there are any.
 func (rs *rules) are() bool { return rs.byPattern.Len() > 0 || rs.preview != nil }
 
-// forPath answers the rule for a path: of those whose pattern fits it, the one with the longest
-// pattern, and of equally long ones the last in order.
+// forPath returns the rule for a path: the one with the longest matching pattern, and the last in order of
+// equally long ones.
 func (rs *rules) forPath(path string) (best *storepb.Rule) {
 	rs.byPattern.Scan(func(pattern string, rule *storepb.Rule) bool {
 		if pattern != rs.preview.GetPattern() && len(pattern) >= len(best.GetPattern()) && glob.Match(pattern, path) {
@@ -37,7 +36,7 @@ func (rs *rules) forPath(path string) (best *storepb.Rule) {
 	return best
 }
 
-// differBelow reports whether a rule counts for some names below a directory of one path, and would not below one of another path.
+// differBelow reports whether a rule can match names below one of two paths and not below the other.
 func (rs *rules) differBelow(a, b string) (differ bool) {
 	rs.byPattern.Scan(func(pattern string, _ *storepb.Rule) bool {
 		differ = glob.Below(pattern, a) != glob.Below(pattern, b)
@@ -46,22 +45,22 @@ func (rs *rules) differBelow(a, b string) (differ bool) {
 	return differ
 }
 
-// longer orders patterns: the last of those that fit counts.
+// longer reports whether pattern a takes precedence over b.
 func longer(a, b string) bool { return len(a) > len(b) || len(a) == len(b) && a > b }
 
-// MaxRules is how many rules there may be.
+// MaxRules is the most rules.
 const MaxRules = 1000
 
-// maxRule bounds what is kept of a rule, in bytes, so that a snapshot can always be read again.
+// maxRule bounds a rule, in bytes, which keeps snapshots readable.
 const maxRule = glob.MaxLength + 1<<10
 
-// lockRule reads a rule that was checked.
+// lockRule parses a checked rule.
 func lockRule(m *storepb.Rule) lockfact.Rule {
 	r, _ := parseRule(m)
 	return r
 }
 
-// parseRule answers what it can read, and what is wrong with the first word that it cannot.
+// parseRule returns the readable parts of a rule, and the error of the first invalid word.
 func parseRule(m *storepb.Rule) (lockfact.Rule, error) {
 	r := lockfact.Rule{StaleAfter: time.Duration(m.GetStaleAfter()), HostTimeout: time.Duration(m.GetHostTimeout()), AnyFile: m.GetAnyFile()}
 	var wrong [4]error
@@ -77,7 +76,7 @@ func parseRule(m *storepb.Rule) (lockfact.Rule, error) {
 	return r, nil
 }
 
-// parseWord answers zero for a word that is not set.
+// parseWord returns zero for an empty word.
 func parseWord[T any](word string, parse func(string) (T, error)) (parsed T, err error) {
 	if word == "" {
 		return parsed, nil
@@ -85,7 +84,7 @@ func parseWord[T any](word string, parse func(string) (T, error)) (parsed T, err
 	return parse(word)
 }
 
-// CheckRule tells what is wrong with a rule, empty if nothing is.
+// CheckRule returns the error in a rule; empty: it is valid.
 func CheckRule(rule *storepb.Rule) string {
 	if message := glob.Check(rule.GetPattern()); message != "" {
 		return message

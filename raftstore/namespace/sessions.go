@@ -12,14 +12,14 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// sessions is the mounts that are or were there, and what their commands were answered.
+// sessions are the present and past mounts, with the replies to their commands.
 type sessions struct {
 	byID      *digest.Map[ids.Session, *session]
-	ended     *btree.Map[ids.Index, ids.Session] // index at which it ended -> id
-	endedKept int                                // those, and their replies
+	ended     *btree.Map[ids.Index, ids.Session] // index of its end -> id
+	endedKept int                                // ended sessions and their replies
 	replies   *digest.Tree[*reply]               // by session, seq
-	watchers  map[watcher]int                    // how many sessions watch processes; never ranged over
-	most      uint64                             // how many there may be that have not ended
+	watchers  map[watcher]int                    // number of watching sessions; never ranged over
+	most      uint64                             // limit of live sessions
 	lockDelay int64
 }
 
@@ -31,24 +31,23 @@ func newSessions(d *digest.Digest) sessions {
 	}
 }
 
-// frozen leaves out what is restored from the sessions.
+// frozen leaves out derived fields.
 func (ss *sessions) frozen() sessions {
 	return sessions{byID: ss.byID.Copy(), replies: ss.replies.Copy(), most: ss.most, lockDelay: ss.lockDelay}
 }
 
-// live is how many have not ended.
 func (ss *sessions) live() int { return ss.byID.Len() - ss.ended.Len() }
 
 const (
-	// MaxReplies is how many replies a session may leave unacknowledged.
+	// MaxReplies is the most unacknowledged replies of a session.
 	MaxReplies = 4096
-	// DefaultMaxSessions can be changed by a SetLimits command.
+	// DefaultMaxSessions is the limit until SetLimits changes it.
 	DefaultMaxSessions = 10_000
 
-	// How long it is known what a session has done that was given up on, for its mount to learn what became of the calls that
-	// were under way. It may come back for as long as its host is up, which may have been suspended. What comes back later,
-	// or after so many others (each counts as one more than the replies it has not acknowledged), is told that nobody
-	// knows (SESSION_FORGOTTEN), and does nothing twice.
+	// How long the state remembers an expired session and its replies, so that its mount can learn the
+	// outcome of pending calls. A suspended host may come back as late as this. A mount that comes back
+	// later, or after too many other sessions and their replies, gets SESSION_FORGOTTEN: outcome unknown. It
+	// does nothing twice.
 	endedAge   = 7 * 24 * time.Hour
 	endedLimit = 128 << 10
 )
@@ -59,32 +58,32 @@ type session struct {
 	host       string
 	bootID     string
 	opened     int64
-	acked      ids.Sequence // replies up to this number are gone
+	acked      ids.Sequence // replies up to this number are dropped
 	active     ids.Index    // index of its last command
 	replies    int          // kept now
 	endedIndex ids.Index    // 0: it has not ended
 	ended      int64
-	started    int64 // of the process that has it, on its host's CLOCK_BOOTTIME
+	started    int64 // start of its process, on the host's CLOCK_BOOTTIME
 	machine    string
-	namespace  uint64        // of the processes whose end its own sees; 0: it is not known
-	noDelay    bool          // its advisory locks are of no account once it has ended
-	versions   version.Range // of a cluster, that its program knows
+	namespace  uint64        // of the processes whose ends the mount sees; 0: unknown
+	noDelay    bool          // its advisory locks end with it
+	versions   version.Range // cluster versions known to its program
 }
 
-// reply answers a command of a session, also when the same command comes again.
+// reply is the result of a session's command, also for its repetitions.
 type reply struct {
 	session ids.Session
 	seq     ids.Sequence
 	result  *storepb.Result
-	undo    *storepb.Undo // nil unless the command made a name
+	undo    *storepb.Undo // nil unless the command created a name
 }
 
-// watches returns the namespace that a session watches; ok is false if the session has ended.
+// watches returns the namespace a session watches; ok is false if the session has ended.
 func (s *session) watches() (w watcher, ok bool) {
 	return watcher{s.host, s.bootID, s.namespace}, s.endedIndex == 0
 }
 
-// put sets a session, in the place of one with its id.
+// put adds a session or replaces the one with its id.
 func (ss *sessions) put(s *session) {
 	if old, replaced := ss.byID.Set(s.id, s); replaced {
 		ss.countWatcher(old, -1)
@@ -136,7 +135,7 @@ func (ss *sessions) keepReply(r *reply) {
 	}
 }
 
-// acknowledge notes that a session is at work, and drops the replies that it has received.
+// acknowledge records the activity of a session, and drops the acknowledged replies.
 func (ss *sessions) acknowledge(index ids.Index, s *session, acked ids.Sequence) *session {
 	changed := *s
 	changed.active = index
@@ -148,7 +147,7 @@ func (ss *sessions) acknowledge(index ids.Index, s *session, acked ids.Sequence)
 	return &changed
 }
 
-// dropReplies drops those to the numbers up to seq and answers how many there were.
+// dropReplies drops the replies up to seq and returns their number.
 func (ss *sessions) dropReplies(session ids.Session, seq ids.Sequence) int {
 	var old []*reply
 	ss.replies.Ascend(&reply{session: session}, func(r *reply) bool {
@@ -164,7 +163,8 @@ func (ss *sessions) dropReplies(session ids.Session, seq ids.Sequence) int {
 	return len(old)
 }
 
-// delayAfter is for how long nobody gets the advisory locks of a session that ends while programs may rely on them.
+// delayAfter returns how long the advisory locks of a session stay reserved if it ends while programs may
+// rely on them.
 func (ss *sessions) delayAfter(s *session) int64 {
 	if s.noDelay {
 		return 0
@@ -183,19 +183,18 @@ func (ss *sessions) dropSession(id ids.Session) {
 	ss.dropReplies(id, math.MaxUint64)
 }
 
-// addEnded counts a session among those that have ended.
 func (ss *sessions) addEnded(s *session) {
 	ss.ended.Set(s.endedIndex, s.id)
 	ss.endedKept += 1 + s.replies
 }
 
-// isWatched reports whether a mount of a host sees the end of a process: one of the same boot, and in the pid namespace in which the process
-// was found. No mount sees the processes of a container that was started anew and had the mount in it.
+// isWatched reports whether a mount sees the end of a process: one of the same boot, in the pid namespace in
+// which the process was found. If a container with a mount in it was restarted, no mount sees the processes
+// of the former one.
 func (ss *sessions) isWatched(host string, p processID) bool {
 	return ss.isSeen(watcher{host, p.bootID.String(), p.pidNamespace})
 }
 
-// isSeen is isWatched for all processes of a pid namespace.
 func (ss *sessions) isSeen(w watcher) bool {
 	return ss.watchers[w] > 0 || ss.watchers[watcher{w.host, w.bootID, 0}] > 0
 }
@@ -211,7 +210,6 @@ func (ss *sessions) liveSessions() []*storepb.SessionRecord {
 	return live
 }
 
-// hostOf returns the host of a session; empty if the session is not known.
 func (ss *sessions) hostOf(id ids.Session) string {
 	if s, found := ss.byID.Get(id); found {
 		return s.host
@@ -219,7 +217,6 @@ func (ss *sessions) hostOf(id ids.Session) string {
 	return ""
 }
 
-// withHosts tells the hosts too, which are those of the sessions.
 func (ss *sessions) withHosts(locks ...*storepb.AdvisoryLock) []*storepb.AdvisoryLock {
 	for _, lock := range locks {
 		if s, found := ss.byID.Get(ids.Session(lock.GetSession())); found {
@@ -229,7 +226,7 @@ func (ss *sessions) withHosts(locks ...*storepb.AdvisoryLock) []*storepb.Advisor
 	return locks
 }
 
-// dropExpiredSessions runs with every command, like dropExpiredOrphans.
+// dropExpiredSessions forgets old ended sessions. Every command runs it.
 func (ss *sessions) dropExpiredSessions(now int64) {
 	for {
 		_, id, found := ss.ended.Min()
@@ -244,5 +241,5 @@ func (ss *sessions) dropExpiredSessions(now int64) {
 	}
 }
 
-// DefaultLockDelay can be changed by a SetLimits command.
+// DefaultLockDelay is the lock delay until SetLimits changes it.
 const DefaultLockDelay = 15 * time.Second

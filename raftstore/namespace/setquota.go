@@ -30,7 +30,7 @@ func (ns *Namespace) setQuota(by *storepb.Caller, op *storepb.SetQuota) *storepb
 	}
 	q.Dir, q.Uid = uint64(dir), 0
 	ns.tree.quotas.byDir.Set(dir, q)
-	if !proto.Equal(before, q) { // else it is asked again
+	if !proto.Equal(before, q) { // else it is a repetition
 		ns.emitQuota(by, eventQuotaSet, dir, describeQuota(q))
 	}
 	return ok()
@@ -76,7 +76,7 @@ func (ns *Namespace) deleteQuota(by *storepb.Caller, op *storepb.DeleteQuota) *s
 	return ok()
 }
 
-// emitQuota tells those of a directory's quota who could list it.
+// emitQuota emits an event of a directory's quota, visible to users with access to the directory.
 func (ns *Namespace) emitQuota(by *storepb.Caller, event string, dir ids.Inode, reason string) {
 	e := ns.tree.nameOf(dir)
 	in, _ := ns.tree.inode(dir)
@@ -97,7 +97,7 @@ func describeQuota(q *storepb.Quota) string {
 	return strings.Join(limits, ", ")
 }
 
-// quotaDir finds the directory of a path. The root has none: what there may be in all is said otherwise.
+// quotaDir returns the directory of a path. The root has no quota: the servers' limits bind it.
 func (ns *Namespace) quotaDir(path []byte) (dir ids.Inode, refused *storepb.Result) {
 	dir = RootIno
 	for name := range strings.SplitSeq(string(path), "/") {
@@ -139,8 +139,8 @@ func (t *tree) listQuotas() (quotas []*storepb.QuotaUsage) {
 	return quotas
 }
 
-// fsStats tells a user what is used and what there may be where an inode is: by the limits for all together, or by that quota which
-// leaves less. A file is where its first name is.
+// fsStats returns the use and the limits for a user at an inode: those for all together, or of the quota that
+// leaves less. A file counts at its first name.
 func (t *tree) fsStats(uid uint32, ino ids.Inode) *storepb.FsStats {
 	stats := t.ledger.fsStats(uid)
 	dir := ino

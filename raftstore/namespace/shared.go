@@ -2,7 +2,7 @@ package namespace
 
 import "unique"
 
-// sharedString is a string of which there are few, in memory that all of them share. The zero value is the empty one.
+// sharedString is an interned string. The zero value is empty.
 type sharedString struct{ handle unique.Handle[string] }
 
 func share(s string) sharedString {

@@ -6,13 +6,13 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// sizeClass is by which steps an inode grows while a disk is short of space, in bytes: a lock of whatever size can be renewed
-// with a content that is somewhat longer.
+// sizeClass is the step by which an inode grows while a disk is short of space, in bytes. So a lock of any
+// size can be renewed with a somewhat longer content.
 const sizeClass = 1 << 10
 
-// refuseGrowth answers why what somebody makes or changes may not become larger, from so many bytes that count to so many: a
-// voter's disk is short of space. nil: it may. What removes, releases, moves or locks never comes here: that makes room, or
-// leaves nothing behind. Root is bound too, since all of it is on the same disks.
+// refuseGrowth refuses to grow an inode from one size to another while a voter's disk is short of space; nil:
+// it may grow. Removals, releases, moves and locks never come here: they make room or leave nothing behind.
+// Root is bound too, since all data is on the same disks.
 func (ns *Namespace) refuseGrowth(before, after int64) *storepb.Result {
 	short := ns.shortage()
 	if short == nil || (after+sizeClass-1)/sizeClass <= (before+sizeClass-1)/sizeClass {
@@ -24,7 +24,7 @@ func (ns *Namespace) refuseGrowth(before, after int64) *storepb.Result {
 	)}
 }
 
-// shortage answers the alarm of a voter whose disk is short of space; nil: there is none.
+// shortage returns the alarm of a voter short of disk space, or nil.
 func (ts *tables) shortage() (short *storepb.Alarm) {
 	ts.alarms.byNumber.Scan(func(_ uint64, a *storepb.Alarm) bool {
 		if a.GetKind() == AlarmNoSpace {

@@ -15,28 +15,28 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// snapshotVersion changes when an older program could misread what a newer one writes.
+// snapshotVersion changes when an older program could misread a newer snapshot.
 const snapshotVersion = 7
 
 const snapshotMagic = "lockfs-snapshot\n"
 
-// Snapshot is the state as it was at one index. It may be written while the namespace goes on.
+// Snapshot is the state at one index. It may be written while the namespace changes.
 type Snapshot struct {
 	state tables
 	sum   digest.Sum // of the records
 }
 
-// Snapshot is a copy in constant time, whatever the size of the state.
+// Snapshot returns a copy in constant time, whatever the size of the state.
 func (ns *Namespace) Snapshot() *Snapshot { return &Snapshot{ns.frozen(), ns.digest.Sum()} }
 
-// Index is the index of the last command in the snapshot.
+// Index returns the index of the last command in the snapshot.
 func (s *Snapshot) Index() ids.Index { return s.state.index }
 
-// Time is the cluster time of that command.
+// Time returns the cluster time of that command.
 func (s *Snapshot) Time() time.Time { return time.Unix(0, s.state.time) }
 
-// Write writes the snapshot: a magic line, a header and records, each message with its length before
-// it, then the SHA-256 of all that. Equal states give equal bytes.
+// Write writes the snapshot: a magic line, a header and records, each message after its length, then the
+// SHA-256 of all. Equal states give equal bytes.
 func (s *Snapshot) Write(w io.Writer) error {
 	sum := sha256.New()
 	buffered := bufio.NewWriterSize(io.MultiWriter(w, sum), 64<<10)
@@ -70,7 +70,6 @@ func (s *Snapshot) writeRecords(w *bufio.Writer) error {
 	return err
 }
 
-// header has what is in no table.
 func (ts *tables) header() *storepb.SnapshotHeader {
 	limits := &ts.tree.ledger.limits
 	return &storepb.SnapshotHeader{
@@ -83,7 +82,7 @@ func (ts *tables) header() *storepb.SnapshotHeader {
 	}
 }
 
-// all is the whole state but for the header, in the order in which it can be restored.
+// all returns the whole state without the header, in an order for restoring.
 func (ts *tables) all() []digest.Table {
 	tables := []digest.Table{
 		ts.tree.inodes, ts.tree.byName, ts.tree.orphans.byIno, ts.tree.orphans.pins, ts.sessions.byID, ts.sessions.replies,
@@ -94,7 +93,6 @@ func (ts *tables) all() []digest.Table {
 	return append(tables, ts.trust.Tables()...)
 }
 
-// records is how many eachRecord visits.
 func (ts *tables) records() uint64 {
 	records := 0
 	for _, table := range ts.all() {
@@ -103,7 +101,7 @@ func (ts *tables) records() uint64 {
 	return uint64(records)
 }
 
-// eachRecord visits the whole state, in an order that the state alone determines.
+// eachRecord visits the whole state, in an order of the state alone.
 func (ts *tables) eachRecord(visit func(*storepb.Record) bool) {
 	digest.Each(func(v digest.Value) bool {
 		if e, isEntry := v.(*entry); isEntry {

@@ -8,17 +8,18 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Nobody is the uid and the gid of root of a host whose root is squashed.
+// Nobody is the uid and the gid of a squashed root.
 const Nobody = 65534
 
-// The kernel of a host lets its root do everything. Where root of that host is nobody here (Caller.squashed), what it changes is judged by
-// this: as a kernel judges for a user who is nobody, in the same order, so that programs see the errors that a local disk
-// would give them. What a file was opened for is not known here: who owns it may write to it, as he could give himself the right to.
+// The kernel of a host lets its root do everything. If root of that host is squashed (Caller.squashed), this
+// file checks its changes. It checks as a kernel does for an unprivileged user, in the same order, so
+// programs see the errors of a local disk. The mode of an open file is unknown here: its owner may write to
+// it, since the owner could change the permissions.
 
-// squashed is what such a caller may do.
+// squashed checks the permissions of a squashed caller.
 type squashed struct{ *view }
 
-// mayNobody judges an operation of a squashed caller.
+// mayNobody checks an operation of a squashed caller.
 func (ns *Namespace) mayNobody(by *storepb.Caller, op *storepb.Op) storepb.Code {
 	s := squashed{reader{&ns.judge}.viewOf(&storepb.Viewer{Uid: by.GetUid(), Gid: by.GetGid()})}
 	switch op := op.GetOp().(type) {
@@ -48,7 +49,8 @@ func (ns *Namespace) mayNobody(by *storepb.Caller, op *storepb.Op) storepb.Code 
 
 func (s squashed) owns(in *inode) bool { return in.uid == s.viewer.GetUid() }
 
-// finds tells whether he could walk to an inode by one of its names. One without a name he may have open.
+// finds reports whether the caller could reach an inode by one of its names. An inode without a name may be
+// open.
 func (s squashed) finds(in *inode) bool {
 	switch {
 	case in.nlink == 0 || in.ino == RootIno:
@@ -59,13 +61,13 @@ func (s squashed) finds(in *inode) bool {
 	return slices.ContainsFunc(s.tree.namesOf(in.ino), func(e *entry) bool { return s.reaches(e.parent) })
 }
 
-// walks tells whether he could walk to a directory, or that is not what is wrong with it.
+// walks reports whether the caller could reach a directory, or another error comes first.
 func (s squashed) walks(dir uint64) bool {
 	_, code := s.tree.directory(ids.Inode(dir))
 	return code != storepb.Code_OK || s.reaches(ids.Inode(dir))
 }
 
-// mayMake judges a new name. That it is taken is for the operation to say.
+// mayMake checks the creation of a name. The operation itself reports a taken name.
 func (s squashed) mayMake(parent ids.Inode, name []byte) storepb.Code {
 	if !s.walks(uint64(parent)) {
 		return storepb.Code_NO_ACCESS
@@ -76,7 +78,7 @@ func (s squashed) mayMake(parent ids.Inode, name []byte) storepb.Code {
 	return s.mayChange(parent)
 }
 
-// mayChange judges whether names may come to a directory and go.
+// mayChange checks whether names may be added to a directory and removed.
 func (s squashed) mayChange(parent ids.Inode) storepb.Code {
 	dir, code := s.tree.directory(parent)
 	if code == storepb.Code_OK && !s.permits(dir, MayWrite|MaySearch) {
@@ -85,7 +87,7 @@ func (s squashed) mayChange(parent ids.Inode) storepb.Code {
 	return storepb.Code_OK
 }
 
-// mayTakeAway judges whether a name may go, of a directory that he can walk to.
+// mayTakeAway checks the removal of a name in a directory the caller can reach.
 func (s squashed) mayTakeAway(e *entry) storepb.Code {
 	if code := s.mayChange(e.parent); code != storepb.Code_OK {
 		return code
@@ -109,7 +111,8 @@ func (s squashed) mayUnlink(op *storepb.Unlink) storepb.Code {
 	return s.mayTakeAway(e)
 }
 
-// mayLink has the rule of fs.protected_hardlinks (proc_sys_fs(5)) too: nobody links what he could not write to.
+// mayLink also has the rule of fs.protected_hardlinks (proc_sys_fs(5)): a link needs write permission on the
+// file.
 func (s squashed) mayLink(op *storepb.Link) storepb.Code {
 	in, found := s.tree.inode(ids.Inode(op.GetIno()))
 	if !found {
@@ -147,7 +150,7 @@ func (s squashed) mayRename(op *storepb.Rename) storepb.Code {
 		return code
 	}
 	if taken && !op.GetExchange() && s.isDir(source) != s.isDir(target) {
-		return storepb.Code_OK // that is what is wrong first
+		return storepb.Code_OK // the kernel reports that error first
 	}
 	if !s.mayLeave(source) || op.GetExchange() && !s.mayLeave(target) {
 		return storepb.Code_NO_ACCESS
@@ -160,13 +163,13 @@ func (s squashed) isDir(e *entry) bool {
 	return found && in.isDir()
 }
 
-// mayLeave tells whether what a name stands for may get another parent, which a directory notes in itself.
+// mayLeave reports whether an inode may get another parent, which changes a directory itself.
 func (s squashed) mayLeave(e *entry) bool {
 	in, found := s.tree.inode(e.ino)
 	return !found || !in.isDir() || s.permits(in, MayWrite)
 }
 
-// maySetAttr judges chmod(2), chown(2) and utimensat(2).
+// maySetAttr checks chmod(2), chown(2) and utimensat(2).
 func (s squashed) maySetAttr(op *storepb.SetAttr) storepb.Code {
 	in, found := s.tree.inode(ids.Inode(op.GetIno()))
 	if !found {
@@ -191,7 +194,7 @@ func (s squashed) maySetAttr(op *storepb.SetAttr) storepb.Code {
 	return storepb.Code_OK
 }
 
-// mayUse judges what needs one of some permissions on a file, or to own it.
+// mayUse checks for one of some permissions on a file, or ownership.
 func (s squashed) mayUse(ino ids.Inode, oneOf ...uint32) storepb.Code {
 	in, found := s.tree.inode(ino)
 	if !found {
@@ -204,7 +207,7 @@ func (s squashed) mayUse(ino ids.Inode, oneOf ...uint32) storepb.Code {
 	return storepb.Code_NO_ACCESS
 }
 
-// maySetXattr judges attributes of users (xattr(7)).
+// maySetXattr checks attributes of users (xattr(7)).
 func (s squashed) maySetXattr(ino ids.Inode) storepb.Code {
 	in, found := s.tree.inode(ino)
 	switch {
@@ -220,11 +223,11 @@ func (s squashed) maySetXattr(ino ids.Inode) storepb.Code {
 	return storepb.Code_OK
 }
 
-// asGroup lets who executes a file act for its group.
+// asGroup are the bits of a file that executes with its group.
 const asGroup = syscall.S_ISGID | syscall.S_IXGRP
 
-// withoutSetID is the mode of a file that somebody has written to who could not set those bits. For others than a squashed root the
-// kernel and the mount see to that.
+// withoutSetID returns the mode of a file after a write by a user without the right to set those bits. For
+// other callers, the kernel and the mount do this.
 func withoutSetID(by *storepb.Caller, mode, gid uint32) uint32 {
 	if mode&asGroup == asGroup {
 		mode &^= syscall.S_ISGID
@@ -232,7 +235,7 @@ func withoutSetID(by *storepb.Caller, mode, gid uint32) uint32 {
 	return withoutForeignGroup(by, mode&^syscall.S_ISUID, gid)
 }
 
-// withoutForeignGroup is a mode without the bit that lets who executes a file act for its group, if the caller is no member of it.
+// withoutForeignGroup clears the set-group-ID bit if the caller is no member of the group.
 func withoutForeignGroup(by *storepb.Caller, mode, gid uint32) uint32 {
 	if gid != by.GetGid() {
 		mode &^= syscall.S_ISGID

@@ -7,16 +7,16 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// staleness says why a lock is stale. It is never modified.
+// staleness is the reason why a lock is stale. It is never modified.
 type staleness struct {
 	reason  string
 	since   int64
 	byTime  bool // else its process or its host is gone
-	ofMaker bool // the process is the one that made the name
-	byCrash bool // a signal ended the process, or its host ended; else the process ended by itself, or its end is not known
+	ofMaker bool // the process is the maker of the name
+	byCrash bool // by a signal or the end of the host; else by an exit or an unknown end
 }
 
-// withoutMaker is why a lock is stale whose name has another maker now.
+// withoutMaker returns the staleness of a lock whose name has another maker now.
 func (s *staleness) withoutMaker() *staleness {
 	if s != nil && s.ofMaker {
 		return nil
@@ -24,7 +24,7 @@ func (s *staleness) withoutMaker() *staleness {
 	return s
 }
 
-// end is the end of a process. The zero end is that of a process that has ended in a way that is not known.
+// end is the end of a process. The zero end is of an unknown kind.
 type end struct {
 	how    storepb.EndKind
 	number uint32 // exit status or signal
@@ -32,8 +32,8 @@ type end struct {
 
 func endFrom(m *storepb.ProcessEnd) end { return end{m.GetKind(), m.GetNumber()} }
 
-// byCrash reports whether the process did not end by itself. A lock that its holder left behind may have to stay: as a marker, or
-// for another program that the holder took it for. A holder that crashed has left nothing on purpose.
+// byCrash reports whether the process did not end by itself. A lock left behind may have to stay as a marker,
+// or for another program. A crashed holder left nothing on purpose.
 func (e end) byCrash() bool { return e.how == storepb.EndKind_END_SIGNAL }
 
 func (e end) reason(pid uint32, host string) string {

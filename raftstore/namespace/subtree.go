@@ -2,18 +2,17 @@ package namespace
 
 import "lockfs/raftstore/ids"
 
-// subtree is what is known of all names below a directory, so that a rename of the directory need not visit them. Each change of a name changes
-// the subtrees of the directories above it, of which there are MaxDepth at most. None of it is part of the state: it follows from that.
+// subtree aggregates all names below a directory, so a rename of the directory need not visit them. Each
+// change of a name updates the at most MaxDepth subtrees above. It is derived, not part of the state.
 type subtree struct {
 	dir      ids.Inode
 	up       *subtree          // of the directory above; nil: of the root
 	used     usage             // names, and the bytes of these and of their inodes
-	guarded  int               // names that a guard may refuse to move
-	guarding map[*subtree]bool // directories in this one with guarded names below; never ranged over where the order counts
-	heights  []int             // how many directories in this one have how many levels of directories below
+	guarded  int               // names with a guard
+	guarding map[*subtree]bool // directories with guarded names; loops must not depend on the order
+	heights  []int             // number of directories in this one, by height
 }
 
-// height is the number of directory levels below.
 func (s *subtree) height() int { return len(s.heights) }
 
 func (s *subtree) add(names, bytes int64, guarded int) {
@@ -26,7 +25,6 @@ func (s *subtree) add(names, bytes int64, guarded int) {
 	}
 }
 
-// noteGuarded notes whether a directory in this one has guarded names.
 func (s *subtree) noteGuarded(in *subtree, has bool) {
 	if has {
 		s.guarding[in] = true
@@ -35,10 +33,10 @@ func (s *subtree) noteGuarded(in *subtree, has bool) {
 	}
 }
 
-// noHeight stands for a directory that is not there.
+// noHeight stands for a missing directory.
 const noHeight = -1
 
-// replaceHeight is for a directory in this one that has another number of levels below than before.
+// replaceHeight changes the number of levels below a directory in this one.
 func (s *subtree) replaceHeight(from, to int) {
 	for s != nil {
 		before := s.height()

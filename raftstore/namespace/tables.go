@@ -8,10 +8,10 @@ import (
 	"lockfs/raftstore/trust"
 )
 
-// tables is the whole state. Each of them is a thing of its own; what they mean together is for a [judge] to say.
+// tables are the whole state. Each is independent; a [judge] evaluates them together.
 type tables struct {
 	clock
-	version  uint32 // at which the cluster runs
+	version  uint32 // of the cluster
 	tree     tree
 	sessions sessions
 	hosts    hosts
@@ -26,7 +26,7 @@ type tables struct {
 	digest   *digest.Digest // of all these; nil: of a copy
 }
 
-// clock is the last command applied.
+// clock is the last applied command.
 type clock struct {
 	index ids.Index
 	time  int64 // cluster time of that command; never goes back
@@ -40,7 +40,7 @@ func emptyTables(d *digest.Digest) tables {
 	}
 }
 
-// frozen is a copy in constant time, without what is worked out from the rest when it is restored.
+// frozen returns a copy in constant time, without derived fields.
 func (ts *tables) frozen() tables {
 	return tables{
 		clock: ts.clock, version: ts.version, tree: ts.tree.frozen(), sessions: ts.sessions.frozen(), hosts: hosts{ts.hosts.byName.Copy()},

@@ -6,29 +6,29 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// touch notes that what is known of an inode changes: its attributes, content and names, and the names in it.
+// touch records a change of an inode: its attributes, content, names or entries.
 func (t *tree) touch(ino ids.Inode) {
 	t.touched = append(t.touched, ino)
 }
 
-// touchEntry is touch for both whom a name belongs to.
 func (t *tree) touchEntry(e *entry) {
 	t.touch(e.parent)
 	t.touch(e.ino)
 }
 
-// looksLike tells whether nobody who asks for a name, its inode or its directory is answered anything else.
+// looksLike reports whether all queries for a name, its inode or its directory have the same answers.
 func (e *entry) looksLike(other *entry) bool {
 	return e.ino == other.ino && e.cookie == other.cookie && e.token == other.token && e.lock == other.lock && e.exclusive == other.exclusive
 }
 
-// MayLease tells whether leaders may have given leases on what they answered: then what is applied is not shown by anybody but the
-// leader, which knows of them.
+// MayLease reports whether leaders may have granted leases on their answers. Then only the leader, which
+// knows the leases, shows applied commands.
 func (ns *Namespace) MayLease() bool { return ns.leases }
 
-// Touched tells what the last command changed, and the time that passed with it: after it, a query whose Keys are none of these
-// is answered as before. own says whether the command itself changed something: what did not may have failed for a reason that
-// lies anywhere, or is a repetition. It is no part of the state.
+// Touched returns the inodes changed by the last command and the time that passed with it. A query with none
+// of these among its Keys has the same answer as before. own says whether the command itself changed
+// something. If not, it may be a repetition, or have failed for any reason. The result is not part of the
+// state.
 func (ns *Namespace) Touched() (inodes []ids.Inode, own bool) {
 	inodes = slices.Clone(ns.tree.touched)
 	slices.Sort(inodes)

@@ -7,7 +7,7 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// tree is the inodes and their names, with indexes of them, and counts what they need.
+// tree holds the inodes and their names, with indexes and counts.
 type tree struct {
 	nextIno    ids.Inode
 	nextCookie uint64
@@ -16,8 +16,8 @@ type tree struct {
 	byName     *digest.Tree[*entry]  // by parent, name
 	byCookie   *btree.BTreeG[*entry] // by parent, cookie
 	byIno      *btree.BTreeG[*entry] // by inode, parent, name
-	byDue      *btree.BTreeG[*entry] // those that have one, by when they are due
-	byPending  *btree.BTreeG[*entry] // those that no event has told of yet, by until when
+	byDue      *btree.BTreeG[*entry] // those with a due time, by that
+	byPending  *btree.BTreeG[*entry] // those with a pending event, by its time
 	lockFiles  map[ids.Inode]int     // how many files of a directory are locks
 	lockCounts lockCounts
 	orphans    orphans
@@ -26,9 +26,9 @@ type tree struct {
 	quotas     quotas
 	below      map[ids.Inode]*subtree // of each directory; nil while a state is restored; never ranged over
 	guarded    *btree.BTreeG[*entry]  // by parent and name, see entry.isGuarded
-	listed     *btree.BTreeG[*entry]  // by parent and name, those that may be in the list of locks; see mayBeListed
+	listed     *btree.BTreeG[*entry]  // by parent and name, see mayBeListed
 	locked     map[ids.Inode]bool     // files with kernel locks or requests for them; never ranged over
-	timeouts   *btree.BTreeG[*entry]  // names that do not wait for their silent host for ever
+	timeouts   *btree.BTreeG[*entry]  // names with a host timeout
 
 	touched      []ids.Inode // by the last command; not part of the state
 	changedNames []NameKey   // likewise
@@ -58,7 +58,7 @@ func newTree(d *digest.Digest) tree {
 	}
 }
 
-// frozen leaves out what is restored from inodes, entries and orphans.
+// frozen leaves out derived fields.
 func (t *tree) frozen() tree {
 	return tree{
 		nextIno: t.nextIno, nextCookie: t.nextCookie, inodes: t.inodes.Copy(), byName: t.byName.Copy(),

@@ -17,7 +17,7 @@ func (t *tree) putOrphan(o *orphan) {
 	t.expireOrphan(o)
 }
 
-// expireOrphan has an orphan expire unless a session keeps it.
+// expireOrphan lets an orphan expire unless a session pins it.
 func (t *tree) expireOrphan(o *orphan) {
 	if t.orphans.isPinned(o.ino) {
 		t.orphans.expiring.Delete(o)
@@ -26,7 +26,6 @@ func (t *tree) expireOrphan(o *orphan) {
 	}
 }
 
-// putPin sets or removes the pin of a session.
 func (t *tree) putPin(o *orphan, session ids.Session, pinned bool) {
 	in, found := t.inode(o.ino)
 	if found {
@@ -51,7 +50,7 @@ func (t *tree) deleteOrphan(o *orphan) {
 	t.orphans.expiring.Delete(o)
 }
 
-// dropExpiredOrphans runs with every command, so that it needs no clock and no command of its own.
+// dropExpiredOrphans runs with every command, so it needs no clock and no command of its own.
 func (t *tree) dropExpiredOrphans(now int64) {
 	for {
 		o, found := t.orphans.expiring.Min()
@@ -62,9 +61,9 @@ func (t *tree) dropExpiredOrphans(now int64) {
 	}
 }
 
-// mayWrite reports whether a session may write to an inode. Without a name, data stays writable for every session that has it
-// open, as on a local disk. A lock stays writable for the session that removed it alone: the holder elsewhere learns so that it
-// lost the lock.
+// mayWrite reports whether a session may write to an inode. Data without a name stays writable for every
+// session that has it open, as on a local disk. A removed lock stays writable only for the session that
+// removed it. So a holder on another host learns of its loss.
 func (t *tree) mayWrite(session ids.Session, in *inode) bool {
 	if in.nlink > 0 {
 		return true
@@ -73,7 +72,7 @@ func (t *tree) mayWrite(session ids.Session, in *inode) bool {
 	return found && (o.removedBy == session || o.data && !o.takenBack)
 }
 
-// setPinned keeps an orphan for a session, or lets it go. Without a pin it stays as long as it would have without any.
+// setPinned adds or removes the pin of a session. Without a pin, the orphan stays as long as any other.
 func (t *tree) setPinned(session ids.Session, ino ids.Inode, pinned bool) *storepb.Result {
 	o, found := t.orphans.byIno.Get(ino)
 	if !found || pinned && o.takenBack || !pinned && !t.orphans.isPinnedBy(ino, session) {
@@ -83,15 +82,15 @@ func (t *tree) setPinned(session ids.Session, ino ids.Inode, pinned bool) *store
 	return ok()
 }
 
-// pinRemoved keeps what a command has removed if it was to be kept.
+// pinRemoved pins an inode a command removed, if requested.
 func (t *tree) pinRemoved(session ids.Session, removed, pin ids.Inode) {
 	if removed != 0 && removed == pin {
 		t.setPinned(session, removed, true)
 	}
 }
 
-// disown makes an orphan one that was taken back: nobody, not even on the mount that made it, can do anything with it that others
-// would have to see.
+// Marks an orphan as taken back by Cancel. No session, not even the one that created it, can then lock it,
+// write to it or pin it.
 func (t *tree) disown(ino ids.Inode) {
 	if o, found := t.orphans.byIno.Get(ino); found {
 		disowned := *o
@@ -105,7 +104,6 @@ func (t *tree) isTakenBack(ino ids.Inode) bool {
 	return found && o.takenBack
 }
 
-// unpinOrphansOf lets the inodes go that a session keeps.
 func (t *tree) unpinOrphansOf(session ids.Session) {
 	for _, ino := range t.orphans.pinsOf(session) {
 		t.setPinned(session, ino, false)

@@ -5,7 +5,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// What is hashed of those tables whose values are messages or numbers: see the methods Record.
+// Records of tables with messages or numbers as values, for the digest.
 type (
 	memberRecord struct{ *storepb.Member }
 	ruleRecord   struct{ *storepb.Rule }
@@ -24,32 +24,32 @@ func eventValue(_ uint64, m *storepb.Event) digest.Value   { return eventRecord{
 func alarmValue(_ uint64, m *storepb.Alarm) digest.Value   { return alarmRecord{m} }
 func countValue(event string, count uint64) digest.Value   { return eventCount{event, count} }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (m memberRecord) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Member{Member: m.Member}}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (m ruleRecord) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Rule{Rule: m.Rule}}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (m eventRecord) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Event{Event: m.Event}}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (m alarmRecord) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Alarm{Alarm: m.Alarm}}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (m quotaRecord) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Quota{Quota: m.Quota}}
 }
 
-// Record is part of digest.Value.
+// Record implements digest.Value.
 func (c eventCount) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_EventCount{EventCount: &storepb.EventCount{Event: c.event, Count: c.count}}}
 }

@@ -9,16 +9,17 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// firstVersion is that at which a cluster begins, and that of a member or a snapshot that does not say.
+// firstVersion is the version of a new cluster, and the default of a member or snapshot.
 const firstVersion = 1
 
-// Version is that at which the cluster runs: nothing in the state or before it in the log is of a later one.
+// Version returns the version at which the cluster runs: nothing in the state or earlier in the log is of a
+// later version.
 func (ns *Namespace) Version() uint32 { return ns.version }
 
-// VersionsOf are those that a member's program knows.
+// VersionsOf returns the versions known to a member's program.
 func VersionsOf(m *storepb.Member) version.Range { return versionsOf(m) }
 
-// versionsOf are those that somebody has told.
+// versionsOf returns the versions in a message.
 func versionsOf(m interface {
 	GetOldestVersion() uint32
 	GetNewestVersion() uint32
@@ -26,8 +27,8 @@ func versionsOf(m interface {
 	return version.Range{Oldest: max(m.GetOldestVersion(), firstVersion), Newest: max(m.GetNewestVersion(), firstVersion)}
 }
 
-// MayRaise tells why the cluster cannot be raised to a version; empty: it can, for that is the next one, and all members and all
-// mounts know it.
+// MayRaise returns the reason why the cluster cannot be raised to a version. It is empty if this is the next
+// version, and all members and all mounts know it.
 func (ns *Namespace) MayRaise(to uint32) (wrong string) {
 	if to != ns.version+1 {
 		return fmt.Sprintf("the cluster runs at version %d, so it cannot be raised to %d", ns.version, to)
@@ -62,7 +63,6 @@ func (ns *Namespace) setVersion(to uint32) *storepb.Result {
 	return ok()
 }
 
-// checkVersions refuses a member that cannot be part of this cluster.
 func (ns *Namespace) checkVersions(m *storepb.Member) *storepb.Result {
 	if known := VersionsOf(m); !known.Has(ns.version) {
 		return ns.unfit(m.GetName(), known)
@@ -70,7 +70,7 @@ func (ns *Namespace) checkVersions(m *storepb.Member) *storepb.Result {
 	return nil
 }
 
-// unfit refuses somebody whose program does not know the version of the cluster.
+// unfit refuses a member or a mount whose program lacks the cluster's version.
 func (ns *Namespace) unfit(who string, known version.Range) *storepb.Result {
 	next := "install a newer one there"
 	if known.Oldest > ns.version {
@@ -80,10 +80,11 @@ func (ns *Namespace) unfit(who string, known version.Range) *storepb.Result {
 		"the cluster runs at version %d, and the program of %s knows %s: %s", ns.version, who, known, next)}
 }
 
-// CheckVersion answers codec.ErrNewer or codec.ErrOlder unless a program that knows those versions can go on from this state.
+// CheckVersion returns codec.ErrNewer or codec.ErrOlder unless a program with those versions can continue
+// from this state.
 func (ns *Namespace) CheckVersion(known version.Range) error { return CheckVersion(ns.version, known) }
 
-// CheckVersion is the same for a cluster's version alone.
+// CheckVersion checks a cluster's version alone.
 func CheckVersion(of uint32, known version.Range) error {
 	why := codec.ErrNewer
 	switch {

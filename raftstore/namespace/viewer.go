@@ -10,16 +10,17 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Permissions that somebody may have on an inode, as in each of the three parts of its mode.
+// Permissions of a user on an inode, as in each of the three parts of its mode.
 const (
 	MayRead   = 0o4
 	MayWrite  = 0o2
 	MaySearch = 0o1 // a directory
 )
 
-// Permits tells whether a viewer is sure to have some permissions on an inode, as the kernel decides it: root has all, the owner
-// has those of the owner, a member of the group those of the group, even if others have more. If not all his groups are known, he
-// needs them as a member and as none. nil has none.
+// Permits reports whether a viewer certainly has permissions on an inode, by the rules of the kernel. Root
+// has all. The owner has those of the owner, and a member of the group those of the group, even if others
+// have more. If some groups of the viewer are unknown, it needs the permissions both as a member and as
+// another user. nil has none.
 func Permits(viewer *storepb.Viewer, attr *storepb.Attr, need uint32) bool {
 	return permits(viewer, attr.GetMode(), attr.GetUid(), attr.GetGid(), need)
 }
@@ -42,16 +43,16 @@ func permits(viewer *storepb.Viewer, mode, uid, gid, need uint32) bool {
 	return granted&need == need
 }
 
-// view is what one viewer is told in the answer to one query: of directories that are the same for many locks it decides once.
+// view selects one viewer's part of the answer to a query. It checks directories shared by many locks once.
 type view struct {
 	reader
 	viewer *storepb.Viewer
-	dirs   map[ids.Inode]bool // whether he could walk to a directory, and look names up in it
+	dirs   map[ids.Inode]bool // whether the viewer could reach the directory and look up names in it
 }
 
 func (v *view) ofRoot() bool { return v.viewer != nil && v.viewer.GetUid() == 0 }
 
-// reaches tells whether the viewer could walk to a directory from the root, and look names up in it.
+// reaches reports whether the viewer could reach a directory from the root and look up names in it.
 func (v *view) reaches(dir ids.Inode) bool {
 	may, decided := v.dirs[dir]
 	if !decided {
@@ -66,8 +67,8 @@ func (v *view) permits(in *inode, need uint32) bool {
 	return permits(v.viewer, in.mode, in.uid, in.gid, need)
 }
 
-// lock answers what the viewer may know of a name; nil: nothing. Of what he could not read he is told what stat(2) would tell him, and
-// that it is a lock, since when.
+// lock returns the visible part of a name; nil: none. Without read permission, the viewer sees the result of
+// stat(2), and the time of the lock's acquisition.
 func (v *view) lock(e *entry, in *inode) *storepb.Lock {
 	switch {
 	case !v.reaches(e.parent):
@@ -84,8 +85,8 @@ func (v *view) lock(e *entry, in *inode) *storepb.Lock {
 	}
 }
 
-// advisories tells whether the viewer may know of the locks and requests of a file: if he could read it. Of one without a name
-// only root knows.
+// advisories reports whether the viewer may see the locks and requests of a file: it needs read permission.
+// Only root sees those of a file without a name.
 func (v *view) advisories(ino ids.Inode) bool {
 	if v.ofRoot() {
 		return true
@@ -98,13 +99,13 @@ func (v *view) advisories(ino ids.Inode) bool {
 	return found && v.permits(in, MayRead)
 }
 
-// comesAndGoes are the events that stat(2) at the right moment would have told of.
+// comesAndGoes are the events that stat(2) at the right moment would show.
 var comesAndGoes = map[string]bool{eventAcquired: true, eventReleased: true, eventRemoved: true}
 
-// event answers what the viewer may know of an event; nil: nothing. It is judged by who may walk to the very directory by the
-// very path today, and by the permissions that the file had then: neither can be had back by who makes a path anew. If that
-// directory is gone, or elsewhere, nobody but root and the one who did it knows any more. Hashes are for root: whoever has those of the events
-// around one that is not for him could try out what that says.
+// event returns the visible part of an event; nil: none. The viewer must be able to reach the same directory
+// by the same path today, and needs the permissions of the file at that time. A user who creates the path
+// again gains neither. If the directory is gone or moved, only root and the user who acted see the event.
+// Hashes are for root: with those of adjacent events, a user could guess a hidden event.
 func (v *view) event(e *storepb.Event) *storepb.Event {
 	if v.ofRoot() {
 		return e
@@ -117,10 +118,10 @@ func (v *view) event(e *storepb.Event) *storepb.Event {
 	return unchained
 }
 
-// part is the event for others than root.
+// part returns the event for other users than root.
 func (v *view) part(e *storepb.Event) *storepb.Event {
 	if len(e.GetPath()) == 0 {
-		return e // what is about a host is for everybody
+		return e // events of hosts are for every user
 	}
 	did := e.GetBy() != nil && v.viewer != nil && e.GetBy().GetUid() == v.viewer.GetUid()
 	if !did && !v.reachesBy(ids.Inode(e.GetParent()), string(e.GetPath())) {
@@ -142,7 +143,6 @@ func (v *view) part(e *storepb.Event) *storepb.Event {
 	}
 }
 
-// reachesBy tells whether the viewer could walk to a directory by the path that a name in it has.
 func (v *view) reachesBy(dir ids.Inode, name string) bool {
 	if !v.reaches(dir) {
 		return false

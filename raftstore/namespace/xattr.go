@@ -9,10 +9,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// xattrPrefix is the only kind of extended attributes there is.
+// xattrPrefix is the prefix of all supported extended attributes.
 const xattrPrefix = "user."
 
-// LockXattrs is the prefix of the attributes with which a mount describes a lock. The state has none of them.
+// LockXattrs is the prefix of the attributes by which a mount describes a lock. The state has none of them.
 const LockXattrs = "user.lockfs."
 
 func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb.Result {
@@ -89,7 +89,6 @@ func checkXattrName(name []byte) storepb.Code {
 	return storepb.Code_OK
 }
 
-// findXattr answers where a name stands, or would stand, among attributes sorted by name.
 func findXattr(xattrs []*storepb.Xattr, name []byte) (at int, found bool) {
 	return slices.BinarySearchFunc(xattrs, name, func(x *storepb.Xattr, name []byte) int {
 		return bytes.Compare(x.GetName(), name)
