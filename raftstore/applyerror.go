@@ -9,19 +9,19 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// ApplyError says that a node cannot apply an entry of the log exactly as the others do. It applies nothing more, and its
-// state is not to be looked at.
+// ApplyError says that a node cannot apply an entry of the log exactly as the other nodes do. The node
+// applies nothing more, and its state must not be used.
 type ApplyError struct {
 	Index     ids.Index
 	Term      ids.Term
 	Session   ids.Session
 	Seq       ids.Sequence
-	Operation string // as in store.proto; empty: it is not known
+	Operation string // as in store.proto; empty: unknown
 	Err       error  // [codec.ErrCorrupt], [codec.ErrNewer], [codec.ErrOlder] or a panic
 	Stack     []byte // of a panic
 }
 
-// Error says which entry it is, and why.
+// Error describes the entry and the cause.
 func (e *ApplyError) Error() string {
 	operation := e.Operation
 	if operation == "" {
@@ -31,10 +31,10 @@ func (e *ApplyError) Error() string {
 		e.Index, e.Term, operation, e.Session, e.Seq, e.Err)
 }
 
-// Unwrap is why.
+// Unwrap returns the cause.
 func (e *ApplyError) Unwrap() error { return e.Err }
 
-// Operation is the name of a command's operation in store.proto; empty if it is not known.
+// Operation returns the name of a command's operation in store.proto; empty: unknown.
 func Operation(cmd *storepb.Command) string {
 	op := cmd.GetOp().ProtoReflect()
 	if field := op.WhichOneof(op.Descriptor().Oneofs().ByName("op")); field != nil {

@@ -2,7 +2,7 @@ package raftstore
 
 import "lockfs/raftstore/storepb"
 
-// DistrustedError is why a node does nothing more: the others have found that its state is another one than theirs.
+// DistrustedError is the reason why a node stops: the other nodes found that its state differs from theirs.
 type DistrustedError struct{ Alarm *storepb.Alarm }
 
 func (e *DistrustedError) Error() string { return e.Alarm.GetText() }

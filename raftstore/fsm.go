@@ -21,30 +21,30 @@ import (
 
 var _ raft.ConfigurationStore = (*FSM)(nil)
 
-// FSM lets raft apply commands to a namespace that others read meanwhile.
+// FSM applies raft's commands to a namespace and serves concurrent reads of it.
 type FSM struct {
-	self   string // id of the node whose it is
+	self   string // id of this node
 	fail   func(error)
 	frozen chan *namespace.Snapshot // holds one
 
-	versions version.Range      // of a cluster, that this program knows
-	raise    func(uint32) error // nil: nobody is told
+	versions version.Range      // of a cluster, known to this program
+	raise    func(uint32) error // nil: not called
 
 	mu         sync.RWMutex
 	ns         *namespace.Namespace
-	stopped    error     // an ApplyError, a DistrustedError, codec.ErrNewer or codec.ErrOlder; nil: it goes on
-	waiters    list.List // of *waiter, in the order in which they came
+	stopped    error     // an ApplyError, a DistrustedError, codec.ErrNewer or codec.ErrOlder; nil: it runs
+	waiters    list.List // of *waiter, in the order of arrival
 	waits      *sessionWaits
 	removals   *removals
 	applied    func(*namespace.Namespace) // may be nil
 	configured func()                     // may be nil
 	member     func(*storepb.Member)      // may be nil
-	due        int64                      // what NextDue was
-	sooner     chan struct{}              // has something when it has become sooner
+	due        int64                      // last result of NextDue
+	sooner     chan struct{}              // has an item when it has become sooner
 }
 
-// NewFSM goes on from a state, for the node with that id. fail is called when it can apply no more, with its lock held; the node is
-// to end then.
+// NewFSM continues from a state, for the node with this id. It calls fail, with its lock held, when it can
+// apply no more; the node must then end.
 func NewFSM(ns *namespace.Namespace, self string, fail func(error)) *FSM {
 	f := &FSM{
 		self: self, fail: fail, frozen: make(chan *namespace.Snapshot, 1), ns: ns, waits: newSessionWaits(ns), removals: newRemovals(),
@@ -54,14 +54,14 @@ func NewFSM(ns *namespace.Namespace, self string, fail func(error)) *FSM {
 	return f
 }
 
-// Versions sets which versions of a cluster are known, and who is told before anything of a later one is applied: what he does not
-// take is not applied. It comes before the first Apply and Restore.
+// Versions sets the known versions of a cluster. raise is called before anything of a later version is
+// applied; if it fails, none of it is applied. Call it before the first Apply and Restore.
 func (f *FSM) Versions(known version.Range, raise func(version uint32) error) {
 	f.versions, f.raise = known, raise
 }
 
-// Apply answers a *storepb.Result, or an *ApplyError if this node applies no more: its state would differ from the others' if
-// it went on.
+// Apply returns a *storepb.Result. If the state would differ from that of the other nodes, it returns an
+// *ApplyError and applies no more.
 func (f *FSM) Apply(entry *raft.Log) (answer any) {
 	cmd, err := codec.DecodeCommand(entry.Data)
 	if err == nil {
@@ -80,7 +80,7 @@ func (f *FSM) Apply(entry *raft.Log) (answer any) {
 		f.stop(stopped)
 		return stopped
 	}
-	defer func() { // a panic has left the namespace as it was in the middle of it
+	defer func() { // a panic leaves the namespace half changed
 		if p := recover(); p != nil {
 			stopped := applyError(entry, cmd, fmt.Errorf("panic: %v", p))
 			stopped.Stack = debug.Stack()
@@ -104,7 +104,7 @@ func (f *FSM) Apply(entry *raft.Log) (answer any) {
 	return result
 }
 
-// prepareFor has what is to be told before a command raises the cluster's version told; the caller holds the lock.
+// prepareFor calls raise before a command raises the cluster's version. The caller holds the lock.
 func (f *FSM) prepareFor(cmd *storepb.Command) error {
 	raise := cmd.GetOp().GetSetVersion()
 	if raise == nil || f.ns.MayRaise(raise.GetVersion()) != "" {
@@ -113,9 +113,9 @@ func (f *FSM) prepareFor(cmd *storepb.Command) error {
 	return f.enter(raise.GetVersion())
 }
 
-// enter has it told that the state will be of a version.
+// enter announces the next version of the state.
 func (f *FSM) enter(to uint32) error {
-	if to > f.versions.Newest { // what is older can be read, and the log goes on from there
+	if to > f.versions.Newest { // an older state can be read, and the log continues from it
 		return namespace.CheckVersion(to, f.versions)
 	}
 	if f.raise == nil {
@@ -124,7 +124,8 @@ func (f *FSM) enter(to uint32) error {
 	return f.raise(to)
 }
 
-// Query answers from the state of this node, which may be behind the cluster's. The error is why it answers no more.
+// Query answers from the state of this node, which may be behind the cluster's. The error is the reason why
+// it has stopped.
 func (f *FSM) Query(query *storepb.Query) (*storepb.Result, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -134,22 +135,23 @@ func (f *FSM) Query(query *storepb.Query) (*storepb.Result, error) {
 	return f.query(query), nil
 }
 
-// OnApply has applied be called after each command, before anybody can read what it did.
+// OnApply sets a function to call after each command, before its effects can be read.
 func (f *FSM) OnApply(applied func(*namespace.Namespace)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.applied = applied
 }
 
-// OnConfiguration has changed be called after each change of raft's configuration that is committed, and when there may have been one
-// in a state that was received.
+// OnConfiguration sets a function to call after each committed change of raft's configuration, and after each
+// received state.
 func (f *FSM) OnConfiguration(changed func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.configured = changed
 }
 
-// OnMember has told be called with each member, and again whenever one is recorded. It is called with the state's lock held.
+// OnMember sets a function to call with each member, and again whenever one is recorded. The state's lock is
+// held.
 func (f *FSM) OnMember(told func(*storepb.Member)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -169,14 +171,13 @@ func (f *FSM) tellMember(m *storepb.Member) {
 	}
 }
 
-// StoreConfiguration is part of raft.ConfigurationStore.
+// StoreConfiguration implements raft.ConfigurationStore.
 func (f *FSM) StoreConfiguration(uint64, raft.Configuration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reconfigured()
 }
 
-// reconfigured tells who wants to know of configurations; the caller holds the lock.
 func (f *FSM) reconfigured() {
 	if f.configured != nil {
 		f.configured()
@@ -195,8 +196,8 @@ func (f *FSM) QueryAnd(query *storepb.Query, look func(*namespace.Namespace, *st
 	return result, nil
 }
 
-// QuerySince answers as soon as this node's state will do for a query; nil: it does not yet, or the newest is wanted, or only the
-// leader knows what may be shown (namespace.Namespace.MayLease).
+// QuerySince answers a query if this node's state suffices. nil: not yet, or the query wants the newest
+// state, or only the leader knows the visible state (namespace.Namespace.MayLease).
 func (f *FSM) QuerySince(query *storepb.Query) *storepb.Result {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -212,7 +213,7 @@ func (f *FSM) query(query *storepb.Query) *storepb.Result {
 	return result
 }
 
-// View calls look with the namespace, which look must not change or keep, unless this node applies no more.
+// View calls look with the namespace, unless this node has stopped. look must neither change nor keep it.
 func (f *FSM) View(look func(*namespace.Namespace)) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -221,7 +222,7 @@ func (f *FSM) View(look func(*namespace.Namespace)) {
 	}
 }
 
-// State is a copy of the whole state, in constant time; nil if this node applies no more.
+// State returns a copy of the whole state, in constant time; nil if this node has stopped.
 func (f *FSM) State() *namespace.Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -231,16 +232,17 @@ func (f *FSM) State() *namespace.Snapshot {
 	return f.ns.Snapshot()
 }
 
-// Snapshot is part of raft.FSM.
+// Snapshot implements raft.FSM.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	state := f.State()
 	if state == nil {
-		return nil, f.stopped // raft believes that it has applied more
+		return nil, f.stopped // raft assumes more applied entries
 	}
 	return fsmSnapshot{state}, nil
 }
 
-// Restore is part of raft.FSM. The state stays as it is when the snapshot is damaged. One of another version stops this node.
+// Restore implements raft.FSM. A damaged snapshot leaves the state unchanged. A snapshot of an unknown
+// version stops this node.
 func (f *FSM) Restore(from io.ReadCloser) error {
 	defer func() { _ = from.Close() }()
 	ns, err := namespace.Restore(from)
@@ -266,8 +268,9 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 	return nil
 }
 
-// EndedWaits returns the waits of a session that ended after a command, and waits for such an end until ctx ends. If the ends are not known any
-// more, or the question is about no command, it returns all requests for locks that wait. The error is why this node answers no more.
+// EndedWaits returns the waits of a session that ended after a command, and waits for such an end until ctx
+// ends. If the ends are no longer known, or the question names no command, it returns all waiting lock
+// requests. The error is the reason why this node has stopped.
 func (f *FSM) EndedWaits(ctx context.Context, q *WaitsQuestion) (*Waits, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -292,7 +295,7 @@ func (f *FSM) EndedWaits(ctx context.Context, q *WaitsQuestion) (*Waits, error) 
 	}
 }
 
-// AwaitLock returns the state of a request, at once. The error is why this node answers no more.
+// AwaitLock returns the state of a request, at once. The error is the reason why this node has stopped.
 func (f *FSM) AwaitLock(query *storepb.AwaitLock) (*storepb.Result, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -302,7 +305,8 @@ func (f *FSM) AwaitLock(query *storepb.AwaitLock) (*storepb.Result, error) {
 	return f.ns.AwaitLock(query), nil
 }
 
-// freeze keeps the state as it is now for whoever receives it, in place of an earlier one; the caller holds the lock.
+// freeze stores a copy of the state for the receiver of Frozen, in place of an earlier one. The caller holds
+// the lock.
 func (f *FSM) freeze() {
 	select {
 	case <-f.frozen:
@@ -311,16 +315,17 @@ func (f *FSM) freeze() {
 	f.frozen <- f.ns.Snapshot()
 }
 
-// Frozen delivers the state as it was after the last command FreezeState. It has one receiver.
+// Frozen delivers the state after the last command FreezeState. It has one receiver.
 func (f *FSM) Frozen() <-chan *namespace.Snapshot { return f.frozen }
 
-// waiter waits for a condition, which is looked at by who applies commands: nobody is woken by what does not concern him.
+// waiter waits for a condition. The applying goroutine checks it, so no waiter wakes in vain.
 type waiter struct {
 	holds func(*namespace.Namespace) bool
 	told  chan error // holds one
 }
 
-// WaitFor returns once a condition holds, which is looked at after every command, the reason why ctx ended, or why this node applies no more.
+// WaitFor returns nil once a condition holds; it is checked after every command. It returns an error when ctx
+// ends or this node stops.
 func (f *FSM) WaitFor(ctx context.Context, holds func(*namespace.Namespace) bool) error {
 	f.mu.Lock()
 	if f.stopped != nil || holds(f.ns) {
@@ -341,7 +346,7 @@ func (f *FSM) WaitFor(ctx context.Context, holds func(*namespace.Namespace) bool
 	return ctx.Err()
 }
 
-// tellWaiters ends the wait of those whose condition holds, or of all, as there is an error; the caller holds the lock.
+// tellWaiters ends the waits with a true condition, or all if there is an error. The caller holds the lock.
 func (f *FSM) tellWaiters(err error) {
 	for place := f.waiters.Front(); place != nil; {
 		w, next := place.Value.(*waiter), place.Next()
@@ -353,7 +358,7 @@ func (f *FSM) tellWaiters(err error) {
 	}
 }
 
-// wake tells those who wait for an index, or for time to pass, and stops this node if it is not trusted any more; the caller holds
+// wake wakes waiters, announces a sooner due time, and stops this node if it is distrusted. The caller holds
 // the lock.
 func (f *FSM) wake() {
 	if alarm := f.ns.Distrusted(f.self); alarm != nil {
@@ -370,11 +375,11 @@ func (f *FSM) wake() {
 	f.due = due
 }
 
-// Sooner delivers something when NextDue has become sooner since it was received from last. It has one receiver.
+// Sooner delivers an item when NextDue has become sooner since the last receive. It has one receiver.
 func (f *FSM) Sooner() <-chan struct{} { return f.sooner }
 
-// Removals answers what was removed after a number in an epoch, and waits for that until ctx ends. With
-// another epoch it answers nothing but where to go on.
+// Removals returns the removals after a number in an epoch, and waits for one until ctx ends. For another
+// epoch it returns only the present epoch and number.
 func (f *FSM) Removals(ctx context.Context, epoch, after uint64) (found []namespace.Removal, newEpoch, last uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -397,7 +402,8 @@ func (f *FSM) Removals(ctx context.Context, epoch, after uint64) (found []namesp
 	return found, r.epoch, r.last
 }
 
-// stop has the state machine do and answer nothing more; the caller holds the lock. Only the first reason counts.
+// stop stops the state machine: it applies and answers nothing more. Only the first reason counts. The caller
+// holds the lock.
 func (f *FSM) stop(err error) {
 	if f.stopped != nil {
 		return

@@ -6,10 +6,11 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// keptRecent is how many items are kept at least.
+// keptRecent is the least number of items kept.
 const keptRecent = 16 << 10
 
-// recent are the latest items of a kind, in the order of the log. All replicas have the same, as far back as each of them goes.
+// recent holds the latest items of a kind, in the order of the log. All replicas have the same, as far back
+// as each of them goes.
 type recent[T any] struct {
 	after ids.Index // the list has all items of later commands
 	list  []recentItem[T]
@@ -30,10 +31,10 @@ func (r *recent[T]) add(index ids.Index, items []T) {
 	}
 }
 
-// restart is for another state, of which no item is known.
+// restart begins with another state, of which no item is known.
 func (r *recent[T]) restart(index ids.Index) { r.after, r.list = index, nil }
 
-// since returns the items of the commands after one. known is false if some of them may not be in the list.
+// since returns the items of the commands after an index. known is false if some of them may be missing.
 func (r *recent[T]) since(after ids.Index) (items []recentItem[T], known bool) {
 	if after < r.after {
 		return nil, false

@@ -7,15 +7,15 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// keptRemovals is how many are kept for those who ask for them.
+// keptRemovals is the number of removals kept for mounts.
 const keptRemovals = 4096
 
-// removals are the last ones that a replica has applied, for mounts that tell their kernels. They are no part
-// of the state: who comes late, or asks another replica, has missed some.
+// removals are the last removals applied by a replica, for mounts to report to their kernels. They are not
+// part of the state. A late mount, or one with another replica, misses some.
 type removals struct {
-	epoch uint64        // of this FSM: another one counts anew
+	epoch uint64        // of this FSM; each FSM counts from the start
 	last  uint64        // number of the last one, from 1
-	news  chan struct{} // closed when there is one more; nil while nobody waits
+	news  chan struct{} // closed after the next removal; nil without a waiter
 	ring  [keptRemovals]namespace.Removal
 }
 
@@ -36,7 +36,6 @@ func (r *removals) add(found []namespace.Removal) {
 	}
 }
 
-// since lists those after a number, as far as they are kept.
 func (r *removals) since(after uint64) []namespace.Removal {
 	if r.last-after > keptRemovals {
 		after = r.last - keptRemovals

@@ -11,41 +11,40 @@ import (
 // WaitsQuestion asks which waits of a session have ended.
 type WaitsQuestion struct {
 	Session    ids.Session
-	After      ids.Index            // of the last answer; 0: the session asks for all requests for locks that wait
-	Names      namespace.NameFilter // of the names for whose changes the session waits; empty: none
-	NamesAfter ids.Index            // the last command of whose changes the session knows
+	After      ids.Index            // of the last answer; 0: the session asks for all waiting lock requests
+	Names      namespace.NameFilter // of the names with awaited changes; empty: none
+	NamesAfter ids.Index            // the last command with changes known to the session
 	Events     bool                 // it waits for an event after LastEvent
-	LastEvent  uint64               // number of the last event that the session knows of
+	LastEvent  uint64               // number of the last event known to the session
 }
 
 // Waits answers a WaitsQuestion.
 type Waits struct {
-	Index     ids.Index            // the last command of which this tells
+	Index     ids.Index            // the last command in this answer
 	Whole     bool                 // Waiting is set, in place of Granted and Ended
-	Granted   []ids.Sequence       // granted requests for locks
-	Ended     []ids.Sequence       // other requests for locks that ended
-	Waiting   []*storepb.AwaitLock // all requests for locks that wait
+	Granted   []ids.Sequence       // granted lock requests
+	Ended     []ids.Sequence       // other ended lock requests
+	Waiting   []*storepb.AwaitLock // all waiting lock requests
 	Names     []namespace.NameKey  // changed names
 	Missed    bool                 // other names may have changed too
 	LastEvent uint64               // number of the last event
 }
 
-// ends reports whether an answer ends a wait.
 func (w *Waits) ends(q *WaitsQuestion) bool {
 	return w.Whole || w.Missed || len(w.Granted)+len(w.Ended)+len(w.Names) > 0 || q.Events && w.LastEvent != q.LastEvent
 }
 
-// sessionWaits are the ends of waits of which replicas know, and the questions for these that are not answered yet: one of each session that waits
-// for something. A command costs as much as there are such sessions, never as much as there are waits.
+// sessionWaits holds the ends of waits, and the pending questions about them: one for each waiting session. A
+// command costs in proportion to these sessions, never to the waits.
 type sessionWaits struct {
-	requests recent[*storepb.AwaitLock] // for locks, that became one, were interrupted or dropped
-	names    recent[namespace.NameKey]  // that changed
+	requests recent[*storepb.AwaitLock] // became locks, were interrupted or dropped
+	names    recent[namespace.NameKey]  // changed
 	asking   map[ids.Session]map[*askingWaits]struct{}
-	wide     map[*askingWaits]struct{} // of them, those for more than the ends of requests for locks
+	wide     map[*askingWaits]struct{} // those about names or events too
 	event    uint64                    // number of the last one
 }
 
-// askingWaits is a question that is not answered yet.
+// askingWaits is a pending question.
 type askingWaits struct {
 	*WaitsQuestion
 	news chan struct{} // holds one
@@ -57,7 +56,7 @@ func newSessionWaits(ns *namespace.Namespace) *sessionWaits {
 	return s
 }
 
-// restart is for another state, of which only the waiting requests are known.
+// restart begins with another state, of which only the waiting requests are known.
 func (s *sessionWaits) restart(ns *namespace.Namespace) {
 	s.requests.restart(ns.Index())
 	s.names.restart(ns.Index())
@@ -65,7 +64,6 @@ func (s *sessionWaits) restart(ns *namespace.Namespace) {
 	s.wakeAll()
 }
 
-// applied is called after each command.
 func (s *sessionWaits) applied(ns *namespace.Namespace) {
 	ended, names := ns.EndedWaits(), ns.ChangedNames()
 	s.requests.add(ns.Index(), ended)
@@ -119,7 +117,6 @@ func (s *sessionWaits) end(a *askingWaits) {
 	}
 }
 
-// answer tells of all that a question asks for, as it is now.
 func (s *sessionWaits) answer(ns *namespace.Namespace, q *WaitsQuestion) *Waits {
 	w := &Waits{Index: ns.Index(), LastEvent: ns.LastEvent()}
 	if ended, known := s.requests.since(q.After); known && isKnown(ns, q.After) {

@@ -16,41 +16,42 @@ import (
 // enqueueTimeout is how long a command waits for a place in a busy leader's queue.
 const enqueueTimeout = 5 * time.Second
 
-// Errors of [Store.Propose]: what is known of a command that has no result.
+// Errors of [Store.Propose]: the outcome of a command without a result.
 var (
-	// ErrNotLeader: nothing was done, another node leads.
+	// ErrNotLeader: another node leads; the command was not executed.
 	ErrNotLeader = errors.New("not the leader")
-	// ErrNotDone: nothing was done, and nothing of it will come later.
+	// ErrNotDone: the command was not executed and will not be.
 	ErrNotDone = errors.New("not done")
-	// ErrUnknown: it may have been done or may come later. The same command can be proposed again: its
-	// session and number see to it that it is done once.
+	// ErrUnknown: the command may have been executed, or may be later. It can be proposed again: its session
+	// and number make sure that it is executed once.
 	ErrUnknown = errors.New("outcome unknown")
 )
 
-// Applier is the part of raft that Propose needs.
+// Applier is the part of raft needed by Propose.
 type Applier interface {
 	Apply(cmd []byte, timeout time.Duration) raft.ApplyFuture
 }
 
-// Store proposes commands; it is the only thing that does.
+// Store proposes commands; nothing else does.
 type Store struct {
 	Raft Applier
 	Now  func() int64 // cluster time, nanoseconds since the Unix epoch
-	// Version is that at which the cluster runs at least.
+	// Version returns a version reached by the cluster.
 	Version func() uint32
-	// Committed is told how long each command took from being proposed until this node had applied it; nil: nobody wants to know.
+	// Committed is called with the time from each command's proposal until this node applied it; nil: not
+	// called.
 	Committed func(time.Duration)
-	// Foretell is told of each operation before it goes into the log, and what it answers is called when that is over; nil: nobody wants to
-	// know.
+	// Called with each operation before it goes into the log. The returned function is called when that
+	// operation is over. nil: not called.
 	Foretell func(*storepb.Op) (over func())
-	// Settle waits until the result of the command with an index may be told; nil: it always may.
+	// Settle waits until the result of the command with an index may be returned; nil: it always may.
 	Settle func(context.Context, ids.Index) error
 }
 
-// Propose stamps a command with cluster time, puts it into the log and waits until this node has
-// applied it or ctx ends. Its error is one of ErrNotLeader, ErrNotDone and ErrUnknown, wrapped. A command that this program does
-// not know all of is not proposed (ErrNotDone and codec.ErrNewer or codec.ErrOlder), nor one with a part that is newer than the
-// cluster's version (ErrNotDone and codec.ErrNotYet).
+// Propose stamps a command with cluster time, puts it into the log and waits until this node has applied it
+// or ctx ends. The error wraps ErrNotLeader, ErrNotDone or ErrUnknown. Propose refuses a command with parts
+// unknown to this program (ErrNotDone and codec.ErrNewer or codec.ErrOlder). It also refuses one with a part
+// newer than the cluster's version (ErrNotDone and codec.ErrNotYet).
 func (s *Store) Propose(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
 	cmd.Time = s.Now()
 	data, err := codec.EncodeCommand(cmd)
@@ -94,8 +95,8 @@ func (s *Store) Propose(ctx context.Context, cmd *storepb.Command) (*storepb.Res
 	}
 }
 
-// SortRaftError tells what is known of a command by raft's error. Only these three kinds are sure that
-// the command never got into the log.
+// SortRaftError wraps raft's error with the outcome of the command. With only three kinds of errors, the
+// command certainly never got into the log.
 func SortRaftError(err error) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader):
