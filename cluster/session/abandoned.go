@@ -12,29 +12,29 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// errClosing is what calls are told that come while the mount ends.
 var errClosing = errors.New("the mount ends")
 
-// pendingCalls are the calls whose callers were told that they had failed, while the cluster may still do them. No command
-// begins until the cluster knows: what a caller does next must not be undone by what it gave up before, such as a
-// lock that it takes by a release that comes late. Nor is anything told that one of them may still change: who was told that a removal failed,
-// and looks then whether the name is still there, may remove it once more, and be it another's by then.
+// pendingCalls are abandoned calls: their callers got an error, and the cluster may still apply them. No
+// command begins until the cluster has recorded their cancellation. Otherwise an abandoned release could
+// remove the lock of a later acquire.
+//
+// Queries also wait if an abandoned call can change their answer. Otherwise a caller could see a name after a
+// failed removal, remove it again, and so remove another owner's lock.
 type pendingCalls struct {
 	some    atomic.Bool
 	mu      sync.Mutex
 	calls   []*abandonedCall
-	settled chan struct{} // closed when there is none any more; nil: there is none
-	last    time.Duration // when one was settled last, by hostinfo.BootTime; 0: there was none
+	settled chan struct{} // closed when no call is left; nil: there is none
+	last    time.Duration // when the last call was settled, by hostinfo.BootTime; 0: never
 }
 
-// abandonedCall is one of them.
 type abandonedCall struct {
-	anything bool        // it is not known what it would change
-	changes  []ids.Inode // as far as the mount can foresee it
+	anything bool        // the changed inodes are unknown
+	changes  []ids.Inode // inodes which the mount predicts
 	settled  chan struct{}
 }
 
-// begin is told what a call that is given up would change.
+// begin adds an abandoned call and its possible changes.
 func (p *pendingCalls) begin(anything bool, changes ...ids.Inode) *abandonedCall {
 	call := &abandonedCall{anything: anything, changes: changes, settled: make(chan struct{})}
 	p.mu.Lock()
@@ -47,7 +47,7 @@ func (p *pendingCalls) begin(anything bool, changes ...ids.Inode) *abandonedCall
 	return call
 }
 
-// end is told once the cluster has recorded that nothing comes of a call any more.
+// end removes a call after the cluster has recorded its cancellation.
 func (p *pendingCalls) end(call *abandonedCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,10 +61,10 @@ func (p *pendingCalls) end(call *abandonedCall) {
 	}
 }
 
-// latelyFor is more than the cluster takes to tell of what it has done.
+// latelyFor is longer than the cluster needs to report a committed removal.
 const latelyFor = 10 * time.Second
 
-// lately tells whether there is one, or was one a while ago.
+// lately reports whether a call is pending, or was within latelyFor.
 func (p *pendingCalls) lately() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +73,7 @@ func (p *pendingCalls) lately() bool {
 
 func (p *pendingCalls) any() bool { return p.some.Load() }
 
-// list are those that there are. Nobody changes them.
+// list returns the pending calls. The slice is read-only.
 func (p *pendingCalls) list() []*abandonedCall {
 	if !p.any() {
 		return nil
@@ -83,7 +83,8 @@ func (p *pendingCalls) list() []*abandonedCall {
 	return p.calls
 }
 
-// cancelUntilDone answers once there is none, or why ctx has ended, or that the mount ends: then the next process settles them.
+// cancelUntilDone waits until no call is pending. It returns the error of ctx, or errClosing when the mount
+// ends: the next process then cancels the calls.
 func (p *pendingCalls) cancelUntilDone(ctx context.Context, ends <-chan struct{}) error {
 	p.mu.Lock()
 	settled := p.settled

@@ -9,7 +9,7 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// awaitActive answers a session that the cluster has surely not given up yet, and waits for one if need be.
+// awaitActive returns a session which cannot have expired, and waits for one if necessary.
 func (c *Client) awaitActive(ctx context.Context) (*clientSession, error) {
 	for {
 		s, changed := c.active.get()
@@ -29,8 +29,9 @@ func (c *Client) awaitActive(ctx context.Context) (*clientSession, error) {
 	}
 }
 
-// Session is the session in use, in which advisory locks are taken, once it is sure that the cluster has not
-// given it up: this host may have been cut off or asleep. It is 0 if that cannot be told in time, and once this client ends it.
+// Session returns the session in use, for advisory locks. It first makes sure the session has not expired, as
+// after sleep or a partition. It returns 0 if there is no confirmation in time, and once this client ends the
+// session.
 func (c *Client) Session() ids.Session {
 	if c.left.Load() {
 		return 0
@@ -50,7 +51,7 @@ func (c *Client) Session() ids.Session {
 	return session.id
 }
 
-// lastSession is Session at once: it may have been given up.
+// lastSession returns the session in use without waiting. The session may have expired.
 func (c *Client) lastSession() ids.Session {
 	if session, _ := c.active.get(); session != nil {
 		return session.id
@@ -58,7 +59,7 @@ func (c *Client) lastSession() ids.Session {
 	return 0
 }
 
-// Remaining is for how long the session in use lasts if the cluster does not confirm it again; 0 if there is none.
+// Remaining returns how long the session in use lasts without another keepalive; 0: there is none.
 func (c *Client) Remaining() time.Duration {
 	s, _ := c.active.get()
 	if s == nil {

@@ -12,11 +12,12 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// ErrInterrupted says that somebody did not wait any longer for an advisory lock, and has none.
+// ErrInterrupted means: the caller stopped waiting for an advisory lock and does not hold it.
 var ErrInterrupted = errors.New("interrupted")
 
-// Lock is TakeLock for an owner that has nothing else of the file: if nobody can tell what became of the request, all that the
-// owner has goes as soon as the cluster can be told. The error is ErrInterrupted when ctx ended before the lock was there.
+// Lock is TakeLock for an owner without other locks of the file. If the outcome of the request is unknown, a
+// background task releases all locks of the owner. Lock returns ErrInterrupted if ctx ends before the lock is
+// granted.
 func (c *Client) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
 	result, err := c.TakeLock(ctx, caller, op)
 	isCancelled := result.GetCode() == storepb.Code_CANCELLED
@@ -29,8 +30,8 @@ func (c *Client) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.T
 	return result, err
 }
 
-// dropOwner tries until it is done, or the session is gone and its locks with it. It asks also while calls fail at once, and
-// takes its time for each try.
+// dropOwner releases all locks of the owner of a request. It retries until the release is committed or the
+// session has ended. It also retries while calls fail at once, with a full timeout for each attempt.
 func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 	op := &storepb.Op{Op: &storepb.Op_DropLocks{
 		DropLocks: &storepb.DropLocks{Ino: taken.GetIno(), Kind: taken.GetKind(), Owners: []uint64{taken.GetOwner()}},
@@ -41,7 +42,7 @@ func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 		ctx, cancel := c.withTimeout(c.ctx, commandRequest)
 		_, _, err := c.createIn(ctx, 0, caller, op, nil)
 		cancel()
-		if err == nil || errors.Is(err, errClosing) { // what the owner has ends with the session
+		if err == nil || errors.Is(err, errClosing) { // the owner's locks end with the session
 			return
 		}
 		failing.note(err)
@@ -49,14 +50,14 @@ func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 	}
 }
 
-// TakeLock takes an advisory lock, or releases it. To wait has no limit of time once the cluster has the request, whether it
-// answers meanwhile or not; when ctx ends, the result is CANCELLED unless the lock was there already, and the request keeps
-// its place for a moment. A lock without a session is taken in the one in use, which is noted in op. SESSION_LOST says that
-// the session has ended, NOT_FOUND that the owner has released what it waited for meanwhile.
+// TakeLock acquires or releases an advisory lock. A wait has no time limit once the cluster has the request.
+// When ctx ends, the result is CANCELLED unless the lock was granted before; the request keeps its place for
+// a moment. Without a session in op, TakeLock uses the session in use and stores it in op. SESSION_LOST means
+// the session has ended. NOT_FOUND means the owner has released the awaited lock meanwhile.
 //
-// An error with the code CANCELLED says that the cluster was never asked. After any other nobody can tell what became of the
-// request, and it may still wait for a lock, though it will not be done any later: the caller has to tell the cluster that the
-// owner has dropped its locks of the file.
+// An error with the code CANCELLED means the cluster did not get the request. After any other error the
+// outcome is unknown: the request may be waiting, and is not applied later. The caller then has to release
+// all locks of the owner.
 func (c *Client) TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
 	result, request, err := c.RequestLock(caller, op)
 	if request == nil {
@@ -69,8 +70,8 @@ func (c *Client) TakeLock(ctx context.Context, caller *storepb.Caller, op *store
 	return result, err
 }
 
-// RequestLock is TakeLock without the wait: the code is then WAITING, and the returned request is the one to wait for
-// ([Client.AwaitLock]) or to interrupt; else the request is nil.
+// RequestLock is TakeLock without the wait. If the code is WAITING, it returns the request for
+// [Client.AwaitLock] or [Client.InterruptLock]; else the request is nil.
 func (c *Client) RequestLock(caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, *storepb.AwaitLock, error) {
 	if request := c.adoptWait(op); request != nil {
 		return &storepb.Result{Code: storepb.Code_WAITING}, request, nil
@@ -93,9 +94,9 @@ func (c *Client) RequestLock(caller *storepb.Caller, op *storepb.TakeLock) (*sto
 	return result, nil, err
 }
 
-// AwaitLock waits until a request for a lock has ended, of this client or of one before it with the same session. The result is that of
-// [Client.TakeLock], or has the code WAITING if ctx has ended or interrupted was closed before: then the request waits in the cluster, until
-// it is interrupted ([Client.InterruptLock]) or waited for once more.
+// AwaitLock waits for the end of a lock request of this session, also of a previous process. The result is
+// like TakeLock's. The code is WAITING if ctx ends or interrupted is closed first. The request then waits in
+// the cluster until [Client.InterruptLock] ends it or another AwaitLock continues.
 func (c *Client) AwaitLock(ctx context.Context, interrupted <-chan struct{}, request *storepb.AwaitLock) (*storepb.Result, error) {
 	w := c.waits.add(numberOf(request), true)
 	for {
@@ -146,14 +147,14 @@ func (c *Client) outcome(ctx context.Context, interrupted <-chan struct{}, w *lo
 	return &storepb.Result{Code: storepb.Code_WAITING}
 }
 
-// adoptWait returns a request that a killed process has left, if op asks for the same once more.
+// adoptWait returns a request of a killed process for the same lock; nil: there is none.
 func (c *Client) adoptWait(op *storepb.TakeLock) *storepb.AwaitLock {
 	if !op.GetWait() || !c.waits.mayLeave.Load() {
 		return nil
 	}
 	ctx, cancel := c.withTimeout(context.Background(), commandRequest)
 	defer cancel()
-	if c.abandoned.cancelUntilDone(ctx, c.ctx.Done()) != nil { // the requests may not be known yet; and then no command is done either
+	if c.abandoned.cancelUntilDone(ctx, c.ctx.Done()) != nil { // the requests may be unknown yet
 		return nil
 	}
 	session := c.lastSession()
@@ -168,7 +169,7 @@ func (c *Client) adoptWait(op *storepb.TakeLock) *storepb.AwaitLock {
 	return request
 }
 
-// requestLock says in op which session the lock is taken in.
+// requestLock sends a lock request, and stores the session in op.
 func (c *Client) requestLock(caller *storepb.Caller, op *storepb.TakeLock) (result *storepb.Result, seq ids.Sequence, err error) {
 	if err := c.checkAvailable(commandRequest); err != nil {
 		return notAsked(err)
@@ -190,12 +191,12 @@ func (c *Client) requestLock(caller *storepb.Caller, op *storepb.TakeLock) (resu
 		if op.GetWait() {
 			c.waits.end(callNumber{ids.Session(op.GetSession()), seq})
 		}
-		op = proto.CloneOf(op) // an attempt that was given up may still read it
+		op = proto.CloneOf(op) // an abandoned attempt may still read it
 		op.Judged, op.Kin = result.GetProcesses(), c.holders.isRelative(caller, result.GetProcesses())
 	}
 }
 
-// stillOurs looks around before a lock is promised: this host may have slept.
+// stillOurs checks the session before the caller relies on a lock: this host may have slept.
 func (c *Client) stillOurs(request *storepb.AwaitLock, result *storepb.Result) (*storepb.Result, error) {
 	ctx, cancel := c.withTimeout(context.Background(), anyRequest)
 	defer cancel()
@@ -209,9 +210,10 @@ func (c *Client) stillOurs(request *storepb.AwaitLock, result *storepb.Result) (
 	return result, nil
 }
 
-// InterruptLock has a request wait no more. Until the cluster knows, the request may become a lock, so the result comes only then, or an
-// error (see TakeLock): once the time for an operation is up, or at once while the cluster is silent. The result is OK if the request became a
-// lock before, else CANCELLED. In another session the number of the request is that of another one.
+// InterruptLock cancels a waiting request. The request can be granted until the cluster has committed the
+// interruption, so InterruptLock waits for it. The error comes after the timeout of an operation, or at once
+// while the cluster is unavailable (see TakeLock). The result is OK if the lock was granted before, else
+// CANCELLED. The number of a request is valid only in its session.
 func (c *Client) InterruptLock(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error) {
 	defer c.waits.end(numberOf(request))
 	op := &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: interruptOf(request)}}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// withTimeout gives a call its time.
+// withTimeout adds the timeout of a call, and marks the cluster unavailable when it elapses.
 func (c *Client) withTimeout(ctx context.Context, what requestKind) (context.Context, context.CancelFunc) {
 	since, confirmed := c.availability.replies(), c.active.confirmations()
 	return withRuntimeTimeout(ctx, c.timeout, func() {
@@ -19,16 +19,16 @@ func (c *Client) withTimeout(ctx context.Context, what requestKind) (context.Con
 	})
 }
 
-// recordReply notes an answer that a majority stands behind.
+// recordReply records a reply confirmed by a quorum.
 func (c *Client) recordReply(what requestKind) {
 	if c.availability.recordReply(what) {
 		c.logger.Info("the cluster answers again")
 	}
 }
 
-// checkAvailable is an error, which wraps context.DeadlineExceeded, while a call has nothing to hope for. That commands are
-// not answered counts for as long as one is asked again in the background: else nobody would notice that they are. They need a
-// session, too, which is asked for all the time.
+// checkAvailable returns an error wrapping context.DeadlineExceeded while calls cannot succeed. Commands
+// without replies count only while a background task retries one: otherwise no call would notice a recovery.
+// Commands also need a session; the keepalive loop retries for one.
 func (c *Client) checkAvailable(what requestKind) error {
 	if what == commandRequest && c.active.isUnconfirmed() {
 		return fmt.Errorf("the session is not confirmed: %w", context.DeadlineExceeded)
@@ -39,7 +39,8 @@ func (c *Client) checkAvailable(what requestKind) error {
 	return nil
 }
 
-// AwaitUpdate waits for what a keepalive brings, as long as for an answer. An error wraps context.DeadlineExceeded (see Create), or why ctx has ended.
+// AwaitUpdate waits for an update from a keepalive, at most the timeout of a call. An error wraps
+// context.DeadlineExceeded (see Create), or is the error of ctx.
 func (c *Client) AwaitUpdate(ctx context.Context, heard <-chan struct{}) error {
 	select {
 	case <-heard:
@@ -62,7 +63,6 @@ func (c *Client) AwaitUpdate(ctx context.Context, heard <-chan struct{}) error {
 	}
 }
 
-// keepaliveNow makes the next keepalive come now.
 func (c *Client) keepaliveNow() {
 	select {
 	case c.keepaliveDue <- struct{}{}:

@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// availability knows that the cluster does not answer: a call has asked for its whole time, and nothing that anybody asked was
-// answered meanwhile. It lasts until something is, which keepalives and the cancels of what was given up go on to ask. Calls
-// fail at once for so long. The kernel lets one program at a time create or remove in a directory: did each
-// wait for its own time to be over, the last one would wait for all of them.
+// availability tracks whether the cluster answers. The cluster is unavailable after a call without a reply
+// for its whole timeout, if no other call got one meanwhile. It is available again with the next reply:
+// keepalives and cancellations continue to ask. Calls fail at once meanwhile. The kernel serializes creates
+// and removes in a directory: with a full timeout for each, the last program would wait for all of them.
 //
-// Commands need a disk of each voter of a majority, other questions its word only. So that commands are not answered
-// may be told of them alone.
+// Commands need a disk write on a quorum, other requests only its confirmation. So commands alone can be
+// unavailable.
 //
-// There is no clock in it: whoever was stopped, or slept, has asked nothing meanwhile.
+// It has no clock: a stopped or sleeping host has sent no requests meanwhile.
 type availability struct {
 	mu          sync.Mutex
-	answers     [2]uint64 // so far, by what was asked
+	answers     [2]uint64 // number of replies, by kind
 	unavailable [2]bool
 }
 
-// requestKind is what a call needs an answer to.
 type requestKind int
 
 const (
@@ -29,14 +28,13 @@ const (
 	commandRequest
 )
 
-// replies answers how much was answered so far.
 func (a *availability) replies() [2]uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.answers
 }
 
-// recordReply is told of each answer that a majority stands behind. It answers whether that ends a silence.
+// recordReply counts a reply confirmed by a quorum. It reports whether the cluster was unavailable before.
 func (a *availability) recordReply(what requestKind) (ends bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -48,8 +46,8 @@ func (a *availability) recordReply(what requestKind) (ends bool) {
 	return ends
 }
 
-// markUnavailable is told of a call whose time is up, and how much had been answered when it began. It answers whether that begins a
-// silence.
+// markUnavailable records a timeout. since is the number of replies at the begin of the call. It reports
+// whether the cluster becomes unavailable with this call.
 func (a *availability) markUnavailable(since [2]uint64, what requestKind) (begins bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,19 +65,18 @@ func (a *availability) isUnavailable(what requestKind) bool {
 	return a.unavailable[what]
 }
 
-// failureWarning is for how long the leader has not answered a question that a mount repeats when the mount logs that.
+// failureWarning is how long a repeated request has to fail before the mount logs a warning.
 const failureWarning = 5 * time.Second
 
-// failures has a question that a mount repeats logged once if the leader does not answer it for long, and once more when it does.
+// failures logs once if a repeated request fails for long, and once more when it succeeds.
 type failures struct {
-	what   string // the question is about
+	what   string // subject of the request
 	logger *slog.Logger
 
-	since    time.Time // zero: the last attempt has not failed
+	since    time.Time // zero: the last attempt succeeded
 	isLogged bool
 }
 
-// note is for an attempt that has failed.
 func (f *failures) note(err error) {
 	if f.since.IsZero() {
 		f.since = time.Now()
@@ -90,7 +87,6 @@ func (f *failures) note(err error) {
 	}
 }
 
-// end is for an attempt that was answered.
 func (f *failures) end() {
 	if f.isLogged {
 		f.logger.Info("the leader answers a question of this mount again", "about", f.what, "after", time.Since(f.since).Round(time.Millisecond))

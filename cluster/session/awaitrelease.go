@@ -10,8 +10,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// AwaitRelease reports whether the holder of a lock that is in the way of a request has released it, because a release was in progress. The
-// leader asks the mount of the holder. All of that takes 50 ms at most; false if there is no answer.
+// AwaitRelease reports whether the holder of a conflicting lock has released it, because a release was in
+// progress. The leader asks the mount of the holder. AwaitRelease takes 50 ms at most, and returns false
+// without a reply.
 func (c *Client) AwaitRelease(ctx context.Context, wanted *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) bool {
 	ctx, cancel := context.WithTimeout(ctx, rpc.ReleaseWait)
 	defer cancel()
@@ -24,9 +25,9 @@ func (c *Client) AwaitRelease(ctx context.Context, wanted *storepb.TakeLock, inT
 	return err == nil && reply.GetReleased()
 }
 
-// AnswerReleases has the leader's questions answered, whether a release is in progress of what an owner has locked of a file in this
-// session, until ctx ends. released may be called by several at once. It waits for a release that is in progress, and reports
-// whether it came in time. The leader is asked for questions only while the session has locks.
+// AnswerReleases answers the leader's questions until ctx ends: is a release of an owner's locks of a file in
+// progress? released waits for such a release and reports whether it came in time. AnswerReleases may call
+// released concurrently. The client polls the leader only while the session has locks.
 func (c *Client) AnswerReleases(ctx context.Context, released func(ids.Inode, storepb.LockKind, ids.Owner) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -40,7 +41,6 @@ func (c *Client) AnswerReleases(ctx context.Context, released func(ids.Inode, st
 	}
 }
 
-// answerReleases ends once the session has no locks.
 func (c *Client) answerReleases(ctx context.Context, released func(ids.Inode, storepb.LockKind, ids.Owner) bool) {
 	for ctx.Err() == nil {
 		session := c.lastSession()
@@ -69,7 +69,7 @@ func (c *Client) askReleases(ctx context.Context, req *clusterpb.ReleaseQuestion
 	return rpc.Ask(ctx, c.router, rpc.Node.ReleaseQuestions, req)
 }
 
-// noteLocked has questions asked for once a lock was taken.
+// noteLocked starts polling for questions after a lock request.
 func (c *Client) noteLocked(op *storepb.TakeLock, result *storepb.Result) {
 	if op.GetType() == storepb.LockType_UNLOCK || result.GetCode() != storepb.Code_OK && result.GetCode() != storepb.Code_WAITING {
 		return

@@ -10,46 +10,44 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// stateInterval is how often waits for any command end at most.
+// stateInterval is the least time between two ends of waits for any command.
 const stateInterval = time.Second
 
-// noIndex is later than all commands.
 const noIndex = ids.Index(math.MaxUint64)
 
-// changeWaits are what this client waits for apart from locks: changes of names, events, and commands of any kind. Any number of waits for the same
-// name are one, and so are all waits for events.
+// changeWaits are the waits of this client except lock waits: for changes of names, for events, and for any
+// command. Waits for the same name share one entry, and so do all waits for events.
 type changeWaits struct {
 	question *waitsQuestion
 
 	mu    sync.Mutex
 	names map[namespace.NameKey]*nameWait
-	told  ids.Index // up to which command the leader has told of changes of the names that it was asked for
-	from  ids.Index // up to which command the others are known; noIndex: there are none
+	told  ids.Index // the leader has reported changes of the known names up to this command
+	from  ids.Index // the other names are known up to this command; noIndex: there are none
 
 	events      news
-	event       uint64 // number of the last event that the leader has told of
-	eventsAsked bool   // the question under way is for events too
+	event       uint64 // number of the last reported event
+	eventsAsked bool   // the current question includes events
 
 	state   news
-	index   ids.Index // last command that waits were told of
-	stateAt time.Time // when that was
+	index   ids.Index // last command reported to waits
+	stateAt time.Time // time of that report
 }
 
-// nameWait is a name for whose changes there are waits.
+// nameWait is a name with waits for its changes.
 type nameWait struct {
 	news
-	asked bool      // the question under way is for this name too
-	from  ids.Index // it was since this command
-	ended ids.Index // command up to which the leader last told of a change
+	asked bool      // the current question includes this name
+	from  ids.Index // the question covers changes after this command
+	ended ids.Index // command of the last reported change
 }
 
-// news are waits that end together.
 type news struct {
 	waits int
-	there chan struct{} // closed when they end; nil before the first
+	there chan struct{} // closed at the end of the waits; nil before the first
 }
 
-// add returns a channel that is closed when the wait ends.
+// add returns a channel, closed at the end of the wait.
 func (n *news) add() <-chan struct{} {
 	if n.there == nil {
 		n.there = make(chan struct{})
@@ -65,7 +63,6 @@ func (n *news) tell() {
 	}
 }
 
-// ended is the channel of a wait that has ended.
 var ended = func() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
@@ -102,7 +99,6 @@ func (w *changeWaits) addName(key namespace.NameKey, since ids.Index) (changed <
 	})
 }
 
-// askAnew has the question asked anew, with the waits that were added.
 func (w *changeWaits) askAnew() {
 	notify(w.question.begun)
 	notify(w.question.outdated)
@@ -147,7 +143,7 @@ func (w *changeWaits) areNone() bool {
 	return isNone
 }
 
-// ask has a question be about all waits that there are.
+// ask adds all current waits to a question.
 func (w *changeWaits) ask(req *clusterpb.EndedWaitsRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,7 +169,7 @@ func (w *changeWaits) ask(req *clusterpb.EndedWaitsRequest) {
 	req.Names, req.NamesAfter = filter, uint64(after)
 }
 
-// again has what a question was about asked once more, as it was not answered.
+// again repeats the contents of a question without a reply.
 func (w *changeWaits) again(req *clusterpb.EndedWaitsRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -182,7 +178,7 @@ func (w *changeWaits) again(req *clusterpb.EndedWaitsRequest) {
 	}
 }
 
-// tell ends the waits that an answer of the leader ends.
+// tell ends waits according to a reply of the leader.
 func (w *changeWaits) tell(reply *clusterpb.EndedWaitsReply) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -212,17 +208,16 @@ func (w *changeWaits) tell(reply *clusterpb.EndedWaitsReply) {
 	}
 }
 
-// waitsQuestion is the one question, asked again and again, about all waits of this client: a wait takes no call of its own.
+// waitsQuestion is the one repeated question about all waits of this client. A wait needs no call of its own.
 type waitsQuestion struct {
-	begun    chan struct{} // holds one: a wait was added
-	outdated chan struct{} // holds one: the question under way is to be asked anew
+	begun    chan struct{} // holds one element: a wait was added
+	outdated chan struct{} // holds one element: the current question is out of date
 }
 
 func newWaitsQuestion() *waitsQuestion {
 	return &waitsQuestion{begun: make(chan struct{}, 1), outdated: make(chan struct{}, 1)}
 }
 
-// notify leaves an element in a channel that holds one.
 func notify(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -16,16 +16,16 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// DefaultOpTimeout is how long one operation may wait for the cluster, while this process runs.
+// DefaultOpTimeout is the default timeout of an operation, in running time of this process.
 const DefaultOpTimeout = 15 * time.Second
 
-// Client does operations on the namespace for one mount, in a session that it keeps alive.
+// Client executes operations on the namespace for one mount, in a session with keepalives.
 type Client struct {
 	router           *rpc.Router
-	local            atomic.Pointer[Voter]           // of this process; nil: there is none
+	local            atomic.Pointer[Voter]           // in this process; nil: there is none
 	peers            *rpc.Peers                      // closed with the client; nil when a node owns them
-	before           atomic.Pointer[rpc.Node]        // who was asked for what any node can answer until the client settled; nil: it has not
-	settled          chan struct{}                   // closed when it has
+	before           atomic.Pointer[rpc.Node]        // node for requests of any kind before Attach; nil before that
+	settled          chan struct{}                   // closed by Attach
 	onKeepalive      func(*clusterpb.KeepAliveReply) // may be nil
 	roster           func() uint64                   // may be nil
 	logger           *slog.Logger
@@ -39,69 +39,72 @@ type Client struct {
 	active           *activeSession
 	cluster          *clusterBinding
 	keepaliveDue     chan struct{}
-	ttl              atomic.Int64 // of the session, nanoseconds; 0: not known yet
+	ttl              atomic.Int64 // nanoseconds; 0: unknown yet
 	offset           atomic.Int64 // of this host's clock, as last measured; see Offset
 	ahead            atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime
-	took             atomic.Int64 // nanoseconds that the keepalive took which told it
+	took             atomic.Int64 // duration of that keepalive in nanoseconds
 	leader           atomic.Pointer[string]
 	holders          *holders
 	voterProbe       voterProbe
 	noDelay          bool
-	versions         version.Range             // of a cluster, that this program knows
-	runsAt           atomic.Uint32             // the cluster, when it was heard of last; 0: it was not
-	watchdogDeadline atomic.Pointer[time.Time] // see RoundDue
-	creatorsWanted   atomic.Int64              // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
+	versions         version.Range             // supported cluster versions
+	runsAt           atomic.Uint32             // last known cluster version; 0: unknown
+	watchdogDeadline atomic.Pointer[time.Time] // see WatchdogDeadline
+	creatorsWanted   atomic.Int64              // CLOCK_BOOTTIME until which commands have lineages
 
-	ctx          context.Context // ends when the client is closed
+	ctx          context.Context // ends when the client closes
 	cancel       context.CancelFunc
-	alive        context.Context // ends when no more keepalives are to be sent
+	alive        context.Context // ends with the keepalives
 	rest         context.CancelFunc
-	leaving      chan struct{} // closed when nothing more may begin
+	leaving      chan struct{} // closed when no new call may begin
 	leave        sync.Once
-	left         atomic.Bool   // the session ends, or has ended: what was locked in it may be somebody else's
-	stopped      chan struct{} // closed when the keepalives have stopped
+	left         atomic.Bool   // the session ends or has ended: its locks may have new owners
+	stopped      chan struct{} // closed after the last keepalive
 	settling     tasks
 	abandoned    pendingCalls
 	availability availability
 
-	voters atomic.Uint64 // those that a keepalive told of last, or is asked for
+	voters atomic.Uint64 // identifies the voters, as last reported or looked up
 
-	number        uint64 // of this client, among those of a session
+	number        uint64 // distinguishes the clients of a session
 	waitsQuestion *waitsQuestion
 	waits         *lockWaits
 	changes       *changeWaits
 	leases        *lease.Cache
-	givesLeases   atomic.Bool   // the leader does
-	leaseBegun    chan struct{} // holds one
-	locked        chan struct{} // holds one: a flock or fcntl lock was taken or asked for
-	returned      chan struct{} // closed when the last lease has been given back
+	givesLeases   atomic.Bool   // the leader grants leases
+	leaseBegun    chan struct{} // holds one element
+	locked        chan struct{} // holds one element: a flock or fcntl lock was requested
+	returned      chan struct{} // closed after the release of the last lease
 }
 
-// Config is what a client is opened with.
+// Config configures a client.
 type Config struct {
-	Host         string                          // name of this host, recorded as the caller's
-	OpTimeout    time.Duration                   // 0: DefaultOpTimeout
-	SessionFile  string                          // lets a process that succeeds this one take the session over; empty: none can
-	Inherited    *os.File                        // a session file that another process handed over (Client.HandOver), in place of SessionFile
-	Begun        func(*Client)                   // is told the client that goes on with that session as soon as it may settle, before anybody has answered; may be nil
-	MachineFiles []string                        // where an id of this machine is kept, if the system has none: the first that is there or can be made
-	Security     *rpc.Security                   // of the connections to servers that Dial makes; nil: they are plain
-	Heard        func(*clusterpb.KeepAliveReply) // is told the answer to each keepalive; may be nil
-	Roster       func() uint64                   // version of the roster of servers that the host has, which keepalives tell; may be nil
-	NoLockDelay  bool                            // nobody relies on its advisory locks once the session has ended, so others need not wait
-	Versions     version.Range                   // of a cluster, that the program knows; none: version.Own
+	Host        string        // name of this host, recorded as the caller's
+	OpTimeout   time.Duration // 0: DefaultOpTimeout
+	SessionFile string        // lets a later process take the session over; empty: disabled
+	Inherited   *os.File      // session file from another process (Client.HandOver), instead of SessionFile
+	// Begun gets a client with an inherited session when its tasks may run, before the first reply; may be
+	// nil.
+	Begun        func(*Client)
+	MachineFiles []string                        // for a machine id: the first existing or writable file
+	Security     *rpc.Security                   // of connections made by Dial; nil: plain
+	Heard        func(*clusterpb.KeepAliveReply) // gets each keepalive reply; may be nil
+	Roster       func() uint64                   // version of the host's roster, for keepalives; may be nil
+	NoLockDelay  bool                            // its advisory locks need no delay after the session
+	Versions     version.Range                   // supported cluster versions; zero: version.Own
 	Logger       *slog.Logger
 
-	cluster string // id of the one that the servers belong to; empty: none has said
+	cluster string // id of the cluster of the servers; empty: unknown
 }
 
-// Voter is a voter in the process of its client.
+// Voter is a voter in the client's process.
 type Voter interface {
 	rpc.Node
-	// QuerySince answers from its own state if that is new enough for the query, which says so; else nil.
+	// QuerySince answers from its own state if that is recent enough for the query; else it returns nil.
 	QuerySince(*storepb.Query) *storepb.Result
-	// FollowLeader tells of each leader that it learns of by its address, of itself by none, until ctx ends.
+	// FollowLeader calls leads with the address of each new leader, until ctx ends. The address is empty if
+	// this voter leads.
 	FollowLeader(ctx context.Context, leads func(address string))
-	// TermReport is its id and the term that it is in now.
+	// TermReport returns the voter's id, instance and current raft term.
 	TermReport() (id string, instance ids.Instance, term ids.Term)
 }

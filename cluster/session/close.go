@@ -8,18 +8,18 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Close is Leave where no program relies on anything any more.
+// Close is Leave for a client without programs in need of its locks.
 func (c *Client) Close(ctx context.Context) error {
 	return c.Leave(ctx, func() bool { return false })
 }
 
-// Leave ends the session. Nothing more begins; what is under way or unsettled, and its own farewell, have until ctx ends;
-// a successor can take over what could not be said. inUse is asked at the last moment whether programs may go on relying on
-// what they have: their advisory locks wait for the lock delay then.
+// Leave ends the session. No new call begins. Calls in progress, cancellations and the final CloseSession
+// have until ctx ends; a later process can take over the rest. Leave calls inUse last: if programs may
+// continue to rely on their advisory locks, the locks wait for the lock delay.
 func (c *Client) Leave(ctx context.Context, inUse func() bool) error {
 	c.leave.Do(func() { close(c.leaving) })
 	err := c.finishCalls(ctx)
-	c.rest() // a keepalive after the farewell would hear that the session has ended, and another one would be opened
+	c.rest() // a later keepalive would find the session closed, and open another
 	<-c.stopped
 	<-c.returned
 	if err == nil {
@@ -39,8 +39,8 @@ func (c *Client) Leave(ctx context.Context, inUse func() bool) error {
 	return errors.Join(err, c.journal.close())
 }
 
-// finishCalls waits for the calls under way, and for those given up to be settled: after the farewell nobody could learn
-// what became of them. Their slots are not given back.
+// finishCalls waits for calls in progress and for cancellations. After the session's end their outcome would
+// be unknown. finishCalls keeps their slots.
 func (c *Client) finishCalls(ctx context.Context) error {
 	for range inFlight {
 		select {

@@ -10,19 +10,19 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// clusterBinding is to which cluster a mount belongs: the first that it meets, and then only one that goes on for it, because it was recovered
-// or restored from its state. All that is asked says so and is done by no other, so servers of a cluster that is over, which
-// are started again and have a majority among themselves, give nobody a lock who has been with the one that goes on.
+// clusterBinding binds a mount to the first cluster it contacts. Afterwards it accepts only a successor,
+// restored or recovered from the state of this cluster. All requests contain the cluster id, and other
+// clusters refuse them. So restarted servers of the old cluster, even with a quorum, cannot grant locks to
+// this mount.
 type clusterBinding struct {
-	onRebind func(from, to string) // is told when another cluster goes on for the mount's
+	onRebind func(from, to string) // called when a successor replaces the cluster
 	logger   *slog.Logger
 
 	mu      sync.Mutex
-	id      string // empty: it has met none yet
+	id      string // empty: no contact yet
 	foreign map[string]bool
 }
 
-// maxForeign is how many clusters are told of that are not the mount's.
 const maxForeign = 100
 
 func (b *clusterBinding) get() string {
@@ -31,22 +31,22 @@ func (b *clusterBinding) get() string {
 	return b.id
 }
 
-// is tells whether an id is the mount's cluster's, as far as both are known.
+// is reports whether id is the mount's cluster. Unknown ids match.
 func (b *clusterBinding) is(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return id == "" || b.id == "" || id == b.id
 }
 
-// sawForeign tells whether servers of other clusters have answered.
+// sawForeign reports whether servers of other clusters have replied.
 func (b *clusterBinding) sawForeign() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.foreign) > 0
 }
 
-// check is told which cluster has answered what was asked in the name of another one, or the same. The answer counts unless there is
-// an error.
+// check checks the cluster id in a reply to a request with the id asked. The reply is valid if there is no
+// error.
 func (b *clusterBinding) check(asked string, outcome clusterpb.Outcome, answered string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,7 +69,8 @@ func (b *clusterBinding) check(asked string, outcome clusterpb.Outcome, answered
 	return fmt.Errorf("the server is of cluster %q, which does not go on for this mount's, %q", answered, b.id)
 }
 
-// rebind gives up what this mount had in a cluster that is over. The one that goes on has ended its session.
+// rebind gives up the session after a successor has replaced the cluster. The successor has ended the
+// session.
 func (c *Client) rebind(from, to string) {
 	c.journal.bind(to)
 	if from != "" {
@@ -80,12 +81,12 @@ func (c *Client) rebind(from, to string) {
 	}
 }
 
-// execute asks nodes in the name of the mount's cluster, until one has done it.
+// execute sends a request with the id of the mount's cluster to nodes until one has done it.
 func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	return c.executeEach(ctx, req, func() {})
 }
 
-// executeEach is execute with something to do before each time that the request is sent.
+// executeEach is execute with a function to call before each attempt.
 func (c *Client) executeEach(ctx context.Context, req *clusterpb.ExecuteRequest, before func()) (*clusterpb.ExecuteReply, error) {
 	return rpc.Ask(ctx, c.router, func(to rpc.Node, ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 		asked := c.cluster.get()
@@ -95,15 +96,15 @@ func (c *Client) executeEach(ctx context.Context, req *clusterpb.ExecuteRequest,
 		if err == nil {
 			err = c.cluster.check(asked, reply.GetOutcome(), reply.GetCluster())
 		}
-		if err == nil && reply.GetOutcome() == clusterpb.Outcome_DONE { // whoever does not lead may be behind
+		if err == nil && reply.GetOutcome() == clusterpb.Outcome_DONE { // other nodes may be behind
 			c.lookForVoters(reply.GetVoters())
 		}
 		return reply, err
 	}, req)
 }
 
-// lookForVoters has a keepalive ask who the voters are once somebody says that they are others: before the next keepalive that is due, all
-// that are known may have been replaced.
+// lookForVoters triggers a keepalive, which fetches the voters, after a reply with a changed set of voters.
+// All known voters may be replaced before the next keepalive is due.
 func (c *Client) lookForVoters(voters uint64) {
 	known := c.voters.Load()
 	if voters != 0 && known != 0 && voters != known && c.voters.CompareAndSwap(known, voters) {

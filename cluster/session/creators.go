@@ -7,26 +7,27 @@ import (
 	"lockfs/cluster/process"
 )
 
-// creators knows which of the processes that made locks did so for themselves. A process that ends at once, as touch does, made
-// its lock for the script that it was started by. Whether it did is judged by having seen it alive some time later: when an end
-// is noticed says nothing, as this process may have been stopped in between.
+// creators records which processes create locks for themselves. A short-lived process, such as touch, creates
+// its lock for the script which started it. The test is whether the process still runs some time later. The
+// time of its reported end is no proof: this process may have been stopped in between.
 type creators struct {
 	mu     sync.Mutex
-	lasted map[process.ID]bool // false: it is too early to tell
+	lasted map[process.ID]bool // false: too early to know
 }
 
 const (
-	// creatorAge is how old a process is for sure that was not started to make a lock for another one.
+	// creatorAge is the age of a process which surely was not started to create a lock for another one.
 	creatorAge = 3 * time.Second
-	// creatorLasts is how long after it made a lock a process is looked for. It is more than what the cluster takes for "at once".
+	// creatorLasts is the delay of the check after a lock's creation. It is longer than the cluster's limit
+	// for "at once".
 	creatorLasts = 2500 * time.Millisecond
-	// creatorsWanted is for how long after the cluster has asked who makes a name everybody's makers are told at once.
+	// creatorsWanted is how long commands include the lineage of creators after a NEED_LINEAGE result.
 	creatorsWanted = 10 * time.Minute
 )
 
 func newCreators() *creators { return &creators{lasted: make(map[process.ID]bool)} }
 
-// note notes that a process may have made a lock.
+// note records a process which may have created a lock.
 func (c *creators) note(id process.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +45,7 @@ func (c *creators) note(id process.ID) {
 	})
 }
 
-// ended answers whether a process that has ended had lasted, and forgets it.
+// ended reports whether a process outlasted creatorLasts, and forgets the process.
 func (c *creators) ended(id process.ID) (lasted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,20 +16,20 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// Open opens a session through the voter of this process, which knows other nodes by their addresses. It waits for a leader
-// until ctx ends.
+// Open opens a session through the voter of this process, which knows the addresses of other nodes. It waits
+// for a leader until ctx ends.
 func Open(ctx context.Context, near Voter, peers *rpc.Peers, cfg Config) (*Client, error) {
 	return openClient(ctx, near, rpc.NewRouter(peers, near), nil, cfg)
 }
 
-// Dial opens a session through the servers with these addresses. It waits for a leader until ctx ends. A client that goes on with a session
-// (Config.Inherited) waits no longer than its OpTimeout, and is there then all the same.
+// Dial opens a session through servers with these addresses. It waits for a leader until ctx ends. With
+// Config.Inherited it waits at most OpTimeout, and returns a client even without a leader.
 func Dial(ctx context.Context, servers []string, cfg Config) (*Client, error) {
 	peers := rpc.NewPeers(cfg.Security)
 	cfg.setDefaults()
 	var client *Client
 	var err error
-	if cfg.Inherited == nil { // else the cluster may be silent, and programs wait to be told so
+	if cfg.Inherited == nil { // else the cluster may be unavailable, and programs wait for errors
 		cfg.cluster, err = checkServers(ctx, servers, peers.Nodes(servers), cfg.Versions)
 	}
 	if err == nil {
@@ -41,7 +41,6 @@ func Dial(ctx context.Context, servers []string, cfg Config) (*Client, error) {
 	return client, err
 }
 
-// noteDetour logs which way calls take.
 func (c *Client) noteDetour(leader, via string) {
 	if via == "" {
 		c.logger.Info("the leader can be reached again", "leader", leader)
@@ -94,7 +93,7 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	}
 	for _, other := range others {
 		if err == nil {
-			err = other.discard() // nothing in it is pending any more
+			err = other.discard() // no pending call is left in it
 		}
 		err = errors.Join(err, other.letGo())
 	}
@@ -119,8 +118,8 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	return c, nil
 }
 
-// Attach has a client that was dialed go on through the voter of this process, which was not there yet, as if [Open] had opened it. Calls that
-// others have not answered yet are asked again. It is to be called once.
+// Attach switches a dialed client to the voter of this process, as if [Open] had opened it. It repeats calls
+// in progress. Call it at most once, after the start of the voter.
 func (c *Client) Attach(near Voter, peers *rpc.Peers) {
 	c.before.Store(new(c.router.AnyNode()))
 	c.router.Attach(peers, near)
@@ -129,7 +128,7 @@ func (c *Client) Attach(near Voter, peers *rpc.Peers) {
 	time.AfterFunc(2*removalsRetry, c.peers.Close) // see FollowRemovals
 }
 
-// follow goes by what a voter knows; nil: there is none.
+// follow uses a voter's knowledge of the leader; nil: there is none.
 func (c *Client) follow(near Voter) {
 	if near != nil {
 		c.local.Store(&near)
@@ -137,7 +136,6 @@ func (c *Client) follow(near Voter) {
 	}
 }
 
-// resume is for a client that goes on with the session of a process before it.
 func (c *Client) resume(ctx context.Context, cfg Config, near Voter) error {
 	session, left, err := c.inherit(cfg.Inherited)
 	if err == nil {
@@ -163,8 +161,8 @@ func (c *Client) resume(ctx context.Context, cfg Config, near Voter) error {
 	return nil
 }
 
-// awaitLeft waits until nothing that a killed process had under way can be done or taken back any more: who is told that it failed may look
-// at once whether it was done.
+// awaitLeft waits until no call of a killed process can change anything. Programs whose calls failed with the
+// process may check the outcome at once.
 func (c *Client) awaitLeft(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -173,8 +171,8 @@ func (c *Client) awaitLeft(ctx context.Context) {
 	}
 }
 
-// confirm renews a session before anything is asked in it, or hears that it has ended. Should nobody answer, calls wait until
-// somebody does, and fail as when the cluster is silent.
+// confirm renews a session before its first call, or detects its end. It gives up after the timeout of a
+// call: calls then wait and fail as in an unavailable cluster.
 func (c *Client) confirm(ctx context.Context, session *clientSession) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -186,8 +184,9 @@ func (c *Client) confirm(ctx context.Context, session *clientSession) {
 	}
 }
 
-// begin settles the calls that an earlier process had under way, if there was one, for nobody was told their results, and
-// takes its session over. Only then: what the process had locked goes with that, so nothing of it may come later.
+// begin cancels the pending calls of an earlier process: no program got their results. It then takes over the
+// session. The order matters: the takeover releases the earlier process's locks, and no late call may acquire
+// any.
 func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession, error) {
 	var session *clientSession
 	var err error
@@ -215,8 +214,8 @@ func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession,
 	return session, nil
 }
 
-// openFirst opens the first session. A host that crashed and booted again soon has to wait until the session ends that it had before. A
-// session that ended before anyone heard that it had been opened was no use, and is followed by another.
+// openFirst opens the first session. After a crash and a quick boot, the host has to wait for the end of its
+// old session. If the new session ends before its first reply, openFirst opens another.
 func (c *Client) openFirst(ctx context.Context) (*clientSession, error) {
 	for warned := false; ; {
 		session, err := c.open(ctx, newSessionID(), newSequence(0))

@@ -1,62 +1,70 @@
-// Package session is what a mount holds of the cluster: a session that it keeps alive, its client, the journal of calls under way,
-// and the processes of this host that hold locks. It calls nodes (package rpc), which may be in its process ([Voter]), and knows
-// nothing else of them.
+// Package session connects a mount to the cluster. It has the session with its keepalives, the client, the
+// journal of calls in progress, and the watch over lock holders on this host. It calls nodes through package
+// rpc; a node may be in its own process ([Voter]).
 //
 // # The session
 //
-// It numbers the mount's commands and has a lease, which a keepalive renews and which counts from when that was sent, on a clock
-// that runs while the host sleeps: the mount stops relying on it before the leader can give it up. A mount that comes back too late opens another
-// session and sends what was under way once more: first in the old one, which still knows what it has
-// done, and in the new one if it was not done there.
+// A session numbers the mount's commands. Its TTL runs from the sending of the last keepalive, on a clock
+// which includes sleep. So the mount stops relying on the session before the leader can expire it. After
+// expiry the mount opens another session and repeats the calls in progress. It asks first in the old session,
+// which knows finished calls, and uses the new one for the others.
 //
-// What a call creates exclusively without its caller being told is taken back, unless others use it by then: after a timeout, when the caller is
-// killed, and when the process of the mount is. For that last case a file that is mapped into memory
-// remembers the session and its open calls (journal), and the guard process finishes answers on their way (FinishAnswers).
+// If a call creates a file exclusively and its caller gets no result, the client cancels the creation, unless
+// other programs use the file by then. This happens after a timeout, after the caller is killed, and after
+// the mount's process is killed. For the last case a file mapped into memory stores the session and its open
+// calls (journal). A guard process sends replies which the killed process had ready (FinishAnswers).
 //
-// A mount that ends says farewell, once nothing of it is under way, and whether programs are still using it: then its advisory
-// locks wait for the lock delay, as those of one that was given up on.
+// A closing mount ends its session after its last call. It reports whether programs still use it: if so, its
+// advisory locks wait for the lock delay, like those of an expired session.
 //
-// A process can also hand its session over (Client.HandOver) when nothing is under way: whoever goes on with it opens nothing,
-// so that nothing is closed. So does the successor of a killed process: it first settles the calls in the journal.
+// A process can hand its session over (Client.HandOver) when no call is in progress. The next process does
+// not open the session again, so the cluster keeps everything in it. The successor of a killed process does
+// the same after it has cancelled the calls in the journal.
 //
 // # Waits
 //
-// The client follows all of its waits by one question, which it asks the leader again and again (waitsQuestion): requests for locks (lockWaits), and
-// waits for changes of names, for events and for commands (changeWaits). The leader gives a lost answer once more, since the question says of which
-// ends the client knows. A wait takes no call, and needs little memory.
+// The client follows all its waits with one repeated question to the leader (waitsQuestion). It covers lock
+// requests (lockWaits), and waits for changes of names, events and commands (changeWaits). The question
+// contains the last known end, so the leader repeats a lost reply. A wait takes no call and little memory.
 //
-// A wait for a name begins with the state after a command. The question asks for the changes since the earliest of these commands, so it
-// makes no difference whether a change comes before the question or after. Other waits may end without a change: readers look again.
+// A wait for a name begins with the state after a command. The question asks for changes since the earliest
+// of these commands, so an early change is not lost. Other waits may end without a change: readers check
+// again.
 //
-// A request for a lock that waits is part of the cluster's state.
-// Requests go on waiting when the process ends. After HandOver the next client waits for them by their numbers ([Client.AwaitLock]). After
-// a kill the next client asks the leader which requests the session has; a program with a call that the kernel repeats waits for
-// the request that is there. A request for which no program has asked again after some seconds is interrupted.
+// A waiting lock request is part of the cluster's state and outlives the process. After HandOver the next
+// client waits for requests by number ([Client.AwaitLock]). After a kill the next client asks the leader for
+// the session's requests. The kernel repeats the interrupted calls, and a repeated call adopts the existing
+// request. The client interrupts requests without such a call after some seconds.
 //
 // # Leases
 //
-// What the leader has leased to the session (package lease) is answered by the client. One call of its own has the lease extended, and
-// brings what is to be dropped; it is made as long as somebody has a use for what is held.
+// The client answers queries from leased results (package lease). A separate call extends the lease and
+// returns revoked inodes. It repeats while the leased results are in use.
 //
 // # Holders
 //
-// A mount attaches to the content that it commits what that says about its lock, and watches the process
-// that holds it (package process). A number is a pid only if it is one of the writer's family when it is written. When the process
-// ends the mount says so, again and again until the cluster
-// knows. A new process of the mount, a new session, and from time to time every mount of a host, ask which
-// processes of this host hold locks, and watch those too. Only pids of the mount's own pid namespace and
-// boot can be judged. While a session of a host is alive, none can be opened under its name by a machine
-// that was booted another time: either it is another machine, or this one crashed, and its old session ends
-// soon. After that, the processes of the old boot are known to be gone if the machine is the same: it has an id, of the system
-// or kept by the mounts where it outlasts a boot. A clone has the id of its machine and another boot, so a boot proves nothing before the
-// machine was silent for the term of a session, also after a goodbye. If the old session is renewed while another boot waits, both
-// machines live, and the leader raises an alarm. A machine that was cloned in memory has the same boot too and cannot be told apart.
+// A mount adds the lock facts of a content to the command, and watches the holder's process (package
+// process). A number counts as a pid only if it belongs to the writer's family at the time of the write.
+// After the end of the process the mount informs the cluster, and retries until it succeeds. A new process of
+// the mount and a new session ask for the holders on this host, and watch them, too. So does every mount of
+// the host periodically.
 //
-// Where a rule makes the creator the holder, the cluster asks the mount who makes a name (NEED_LINEAGE), and for some
-// time the mount tells without being asked. It watches the maker and those in whose place it may act (makers).
+// A mount can judge only pids of its own pid namespace and boot. While a host has a live session, a machine
+// with another boot id cannot open a session under the host's name. Either it is another machine, or this one
+// crashed and its old session expires soon. After expiry, the processes of the old boot are gone if the
+// machine is the same.
+//
+// A machine has an id, of the system or stored by the mounts where it survives a boot. A clone has the same
+// id and another boot. So a boot proves nothing until the machine has been silent for a session's TTL, even
+// after a clean end. If the old session is renewed while another boot waits, both machines run, and the
+// leader raises an alarm. A machine cloned in memory has the same boot, too; lockfs cannot distinguish it.
+//
+// Some rules make the creator the holder. The cluster then asks the mount for the creator (NEED_LINEAGE), and
+// for some time the mount includes it in all commands. The mount watches the creator and its family
+// (creators).
 //
 // # Other clients
 //
-// What is no mount but takes locks for others, as package forrststore does, has a client and a session like one.
-// Nobody holds a descriptor there that could outlive the session, so its advisory locks need no delay.
+// Other programs which lock for their users, such as package forrststore, have a client and a session, too.
+// They leave no file descriptors behind, so their advisory locks need no lock delay.
 package session

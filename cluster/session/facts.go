@@ -12,8 +12,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// describe works out what a content, or the target of a symbolic link, says about its lock, as the caller who writes it means it: on
-// this host's clock, and with the pids of the caller's namespace. name is that of the file, empty if it is not known. Nil if it says nothing.
+// describe returns the lock facts of a content or of a symbolic link's target; nil: there are none. It
+// interprets them as the writer does: with this host's clock and the pids of the writer's namespace. name is
+// the file's name, empty if unknown.
 func (h *holders) describe(caller *storepb.Caller, name, content []byte) *storepb.Facts {
 	if len(content) == 0 {
 		return nil
@@ -39,12 +40,12 @@ func (h *holders) describe(caller *storepb.Caller, name, content []byte) *storep
 	return message
 }
 
-// describePlain is describe for a content that says nothing but a pid, or is of no format: then it can have evidence.
+// describePlain is describe for contents with only a pid, or without a format. These can have evidence.
 func (h *holders) describePlain(caller *storepb.Caller, name string, content []byte) *storepb.Facts {
 	var holder process.ID
 	writer := formats.Writer{
 		Hosts: []string{h.host, h.hostnameOf(caller)}, Now: time.Now(),
-		IsKin: func(pid int) bool { // a number is a pid only if it was one when it was written: of the writer, or of a relative
+		IsKin: func(pid int) bool { // pids are the writer's or a relative's at the time of the write
 			id, err := process.FindRelative(int(caller.GetPid()), pid)
 			if err == nil {
 				holder = id
@@ -64,7 +65,7 @@ func (h *holders) describePlain(caller *storepb.Caller, name string, content []b
 	return &storepb.Facts{Format: storepb.Format_NONE, Evidence: evidence}
 }
 
-// describeName tells what the words of the name say that an operation makes.
+// describeName adds the meaning of the words in a new name to an operation.
 func describeName(op *storepb.Op) {
 	says := func(name []byte) storepb.NameSays { return storepb.NameSays(formats.WordsOf(string(name))) }
 	switch op := op.GetOp().(type) {
@@ -77,13 +78,13 @@ func describeName(op *storepb.Op) {
 	}
 }
 
-// origin is that of what is written on this host now.
 func (h *holders) origin() formats.Origin {
 	return formats.Origin{Host: h.host, Hostname: h.hostname, ClockOffset: h.cluster.Offset()}
 }
 
-// refreshFacts is a change whose content was described a while ago: how wrong this host's clock is may have been measured since, as after a session
-// that ended while the host stood still. As with Offset, that counts by which the lock is stale later.
+// refreshFacts updates the facts of a change described earlier. The clock offset may have been measured
+// since, as after a session which ended while the host slept. As in Offset, the value which makes the lock
+// stale later counts.
 func (h *holders) refreshFacts(op *storepb.Op) *storepb.Op {
 	facts := op.GetSetContent().GetFacts()
 	if facts.GetFormat() == storepb.Format_NONE {
@@ -93,13 +94,12 @@ func (h *holders) refreshFacts(op *storepb.Op) *storepb.Op {
 	if says.IssuedAt <= facts.GetIssuedAt() && says.ExpiresAt <= facts.GetExpiresAt() {
 		return op
 	}
-	op = proto.CloneOf(op) // an attempt that nobody waits for may still read it
+	op = proto.CloneOf(op) // an abandoned attempt may still read it
 	facts = op.GetSetContent().GetFacts()
 	facts.IssuedAt, facts.ExpiresAt = max(says.IssuedAt, facts.GetIssuedAt()), max(says.ExpiresAt, facts.GetExpiresAt())
 	return op
 }
 
-// hostnameOf is what the caller takes for the name of this host.
 func (h *holders) hostnameOf(caller *storepb.Caller) string {
 	if name, err := process.Hostname(int(caller.GetPid())); err == nil {
 		return name

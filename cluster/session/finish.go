@@ -5,10 +5,10 @@ import (
 	"os"
 )
 
-// FinishAnswers outlives the process of a mount for a moment, as a process of its own: when ended returns, because
-// that process has, it has the answers finished that were on their way. A creation that was struck off
-// the journal is so told to its caller even if the process was killed in between. It shares the open
-// journal and the open /dev/fuse with the process; the mount's end, and a successor's start, wait for it.
+// FinishAnswers runs in a guard process beside a mount's process. ended returns when the mount's process has
+// ended. FinishAnswers then sends the replies which the process had ready. So the caller learns of a creation
+// even if the process is killed between the journal entry and the reply. The guard shares the open journal
+// and /dev/fuse with the process. The end of the mount and the start of a successor wait for it.
 func FinishAnswers(ended func() error, journalFile *os.File, finish func(answers [][]byte)) error {
 	j := &journal{file: journalFile}
 	if err := j.mapFile(); err != nil {
@@ -25,11 +25,12 @@ func FinishAnswers(ended func() error, journalFile *os.File, finish func(answers
 	return nil
 }
 
-// Answers are those that a [FinishAnswers] would have finished now. A process that leaves can do it itself once the client is closed.
+// Answers returns the replies which [FinishAnswers] would send now. A closing process can send them after
+// Close.
 func (c *Client) Answers() [][]byte {
 	answers, _ := c.journal.promises()
 	return answers
 }
 
-// SessionFile is the open journal, to be shared with a [FinishAnswers]; nil without one.
+// SessionFile returns the open journal, for sharing with [FinishAnswers]; nil: there is none.
 func (c *Client) SessionFile() *os.File { return c.journal.file }

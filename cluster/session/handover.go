@@ -12,9 +12,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// HandOver lets go of the session without ending it, and answers the session file, with which another process opens a client that goes on
-// with it (Config.Inherited): nothing that was opened or locked in it is lost. Nothing may be asked of the client meanwhile or
-// afterwards. It is done once no call is under way; if that does not come to be until ctx ends, the client goes on.
+// HandOver stops the client without ending the session, and returns the session file. Another process
+// continues the session with it (Config.Inherited), with all open files and locks. HandOver waits until no
+// call is in progress; if ctx ends before, the client continues. Make no calls during or after HandOver.
 func (c *Client) HandOver(ctx context.Context) (*os.File, error) {
 	if c.journal.file == nil {
 		return nil, errors.New("there is no session file to hand over")
@@ -34,7 +34,7 @@ func (c *Client) HandOver(ctx context.Context) (*os.File, error) {
 	c.journal.word(journalHanded).Store(1)
 	c.rest()
 	<-c.stopped
-	<-c.returned // who goes on begins without leases, and may change what this client would answer
+	<-c.returned // the next process begins without leases, and may change leased results
 	c.cancel()
 	c.settling.end()
 	err := c.holders.close()
@@ -47,7 +47,8 @@ func (c *Client) HandOver(ctx context.Context) (*os.File, error) {
 	return c.journal.file, nil
 }
 
-// inherit goes on with the session of the process before this one. If that was killed, calls of it may have been under way.
+// inherit continues the session of the previous process. If that was killed, it may have left calls in
+// progress.
 func (c *Client) inherit(journalFile *os.File) (session *clientSession, left *journalState, err error) {
 	c.journal = &journal{file: journalFile}
 	if err := c.journal.grow(); err != nil {
@@ -68,7 +69,7 @@ func (c *Client) inherit(journalFile *os.File) (session *clientSession, left *jo
 			c.slots <- slot
 		}
 	}
-	for slot := range kept { // they are used last
+	for slot := range kept { // reuse them last
 		if !pending[slot] {
 			c.slots <- slot
 		}
@@ -82,12 +83,12 @@ func (c *Client) inherit(journalFile *os.File) (session *clientSession, left *jo
 	return session, left, nil
 }
 
-// settleLeft settles the calls in progress of a killed process before anything else begins: no program was told the results. Requests for
-// locks go on waiting: a program that asks for such a lock again waits for the existing request.
+// settleLeft cancels the pending calls of a killed process before any other call: no program got their
+// results. Lock requests continue to wait. A program which repeats such a request adopts the existing one.
 func (c *Client) settleLeft(session *clientSession, left *journalState) {
 	for _, call := range left.pending {
 		in := session
-		if call.session != session.id { // one that ended before
+		if call.session != session.id { // of an earlier session
 			in = &clientSession{id: call.session, numbers: newSequence(call.seq)}
 		}
 		givenUp := c.abandoned.begin(true)
@@ -100,17 +101,17 @@ func (c *Client) settleLeft(session *clientSession, left *journalState) {
 	}
 }
 
-// leftWaitPatience is how long a request that a killed process has left waits for the program to ask again, which the kernel has it do as soon
-// as the mount is served. After that no program waits for it.
+// leftWaitPatience is how long the lock request of a killed process waits for its program. The kernel repeats
+// the program's call as soon as the mount is served again; after that no program needs the request.
 const leftWaitPatience = 5 * time.Second
 
-// findWaits has the leader tell which requests for locks a killed process has left, once no command of it can add any.
+// findWaits asks the leader for the lock requests of a killed process, when no more can be added.
 func (c *Client) findWaits(session *clientSession, before []*abandonedCall, finding *abandonedCall) {
 	for _, call := range before {
 		select {
 		case <-call.settled:
 		case <-c.ctx.Done():
-			return // the next process does it
+			return // the next process continues
 		}
 	}
 	for {
@@ -120,7 +121,7 @@ func (c *Client) findWaits(session *clientSession, before []*abandonedCall, find
 			break
 		}
 		if pause.For(c.ctx, reopenPause) != nil {
-			return // the next process does it
+			return // the next process continues
 		}
 	}
 	c.abandoned.end(finding)

@@ -13,31 +13,30 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// holders knows the processes of this host that hold locks, and tells the cluster when one has ended.
+// holders tracks the processes on this host with locks, and reports their ends to the cluster.
 //
-// A lock's process is watched from when its content is committed. What an earlier process of the mount, or
-// another mount of this host, had watched is found by asking the cluster from time to time.
+// It watches a process from the commit of its lock. It periodically asks the cluster for processes watched by
+// earlier processes of the mount or by other mounts of this host.
 type holders struct {
 	cluster   asker
-	ctx       context.Context // ends when the client is closed
+	ctx       context.Context // ends when the client closes
 	host      string
 	bootID    string
 	logger    *slog.Logger
-	namespace uint64 // of the pids that this process can judge
+	namespace uint64 // pid namespace of this process
 	hostname  string
 	watcher   *process.Watcher
 	creators  *creators
 
-	look chan struct{} // holds one: ask the cluster now
+	look chan struct{} // holds one element: ask the cluster now
 
 	mu     sync.Mutex
-	marks  map[process.ID]string // of holders that run commands
-	gone   []end                 // not told yet
-	notify chan struct{}         // holds one: there are some
+	marks  map[process.ID]string // of holders with commands
+	gone   []end                 // not reported yet
+	notify chan struct{}         // holds one element: there are ends to report
 	done   sync.WaitGroup
 }
 
-// asker is what holders need of a client.
 type asker interface {
 	Query(context.Context, *storepb.Query) (*storepb.Result, error)
 	Mutate(context.Context, *storepb.Caller, *storepb.Op) (*storepb.Result, error)
@@ -45,20 +44,17 @@ type asker interface {
 	Offset() time.Duration
 }
 
-// end is that of a process.
 type end struct {
 	of  *storepb.Process
-	at  int64 // cluster time; 0: it is not known whether it came at once
+	at  int64 // cluster time; 0: it may have ended at once
 	how process.End
 }
 
 const (
-	// holdersInterval is how often the cluster is asked for locks whose processes nobody else may be watching.
+	// holdersInterval is the time between two requests for processes without a watch.
 	holdersInterval = 15 * time.Second
-	// goneRetry is the pause after the cluster could not be told.
-	goneRetry = 200 * time.Millisecond
-	// goneBatch is how many processes one command tells of.
-	goneBatch = 1000
+	goneRetry       = 200 * time.Millisecond
+	goneBatch       = 1000
 )
 
 func newHolders(ctx context.Context, cluster asker, host, bootID string, logger *slog.Logger) (*holders, error) {
@@ -92,13 +88,13 @@ func (h *holders) run() {
 	})
 }
 
-// close is called once the client's context has ended.
+// close waits for the tasks; call it after the client's context has ended.
 func (h *holders) close() error {
 	h.done.Wait()
 	return h.watcher.Close()
 }
 
-// lookNow is for a new session: what happened while there was none was not told.
+// lookNow asks the cluster after the start of a new session: earlier ends may be unreported.
 func (h *holders) lookNow() { signal(h.look) }
 
 func signal(c chan struct{}) {
@@ -108,7 +104,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// ours answers a process that can be watched from here.
+// ours returns the id of a process which this process can watch.
 func (h *holders) ours(p *storepb.Process) (id process.ID, ok bool) {
 	if p.GetPid() == 0 || p.GetPidNamespace() != h.namespace || p.GetBootId() != h.bootID {
 		return process.ID{}, false
@@ -116,15 +112,16 @@ func (h *holders) ours(p *storepb.Process) (id process.ID, ok bool) {
 	return process.ID{PID: int(p.GetPid()), Start: p.GetStart()}, true
 }
 
-// prepare is called before a lock is committed, while its writer cannot have ended: how a process ended is known only if a
-// descriptor of it was opened before.
+// prepare opens a descriptor of a holder's process before the commit of its lock, while the writer cannot
+// end. The exit status is available only with such a descriptor.
 func (h *holders) prepare(p *storepb.Process) {
 	if id, ok := h.ours(p); ok {
-		_ = h.watcher.Prepare(id) // watch tries again
+		_ = h.watcher.Prepare(id) // watch retries
 	}
 }
 
-// watch is called once a lock has been committed. A process that ended before that is told of then.
+// watch watches the holder of a committed lock. If the process has ended before, the watcher reports this
+// now.
 func (h *holders) watch(p *storepb.Process) {
 	id, ok := h.ours(p)
 	if !ok {
@@ -143,15 +140,15 @@ func (h *holders) watchAll() {
 	query := &storepb.ListProcesses{Host: h.host}
 	result, err := h.cluster.Query(h.ctx, &storepb.Query{Query: &storepb.Query_ListProcesses{ListProcesses: query}})
 	if err != nil {
-		return // the next look
+		return // the next round retries
 	}
 	for _, p := range result.GetProcesses() {
 		h.watch(p)
 	}
 }
 
-// noteMark remembers the mark of a holder that runs a command. It returns false if the holder has ended and what it started has
-// not: then the end is reported later.
+// noteMark records the mark of a holder with a command. It returns false if the holder has ended and its
+// child processes run: awaitMarked reports the end later.
 func (h *holders) noteMark(id process.ID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -164,11 +161,11 @@ func (h *holders) noteMark(id process.ID) bool {
 	return true
 }
 
-// markInterval is how often marked processes are looked for; nothing reports their end.
+// markInterval is the time between two checks of marked processes; the kernel does not report their ends.
 const markInterval = 100 * time.Millisecond
 
-// awaitMarked reports the end of a holder, which the watcher has seen. If the holder was killed and ran a command, it does so once
-// all processes have ended that the command started: the lock stays until then.
+// awaitMarked reports the end of a holder. If the holder was killed and ran a command, the lock stays until
+// all processes of the command have ended.
 func (h *holders) awaitMarked(id process.ID, end process.End) {
 	h.mu.Lock()
 	mark := h.marks[id]
@@ -195,7 +192,6 @@ func (h *holders) awaitMarked(id process.ID, end process.End) {
 	}()
 }
 
-// ended reports the end of a process.
 func (h *holders) ended(id process.ID, how process.End) {
 	at := int64(0)
 	if h.creators.ended(id) {
@@ -207,7 +203,7 @@ func (h *holders) ended(id process.ID, how process.End) {
 	signal(h.notify)
 }
 
-// report tells the cluster of processes that have ended, until it knows.
+// report informs the cluster of ended processes, and retries until it succeeds.
 func (h *holders) report() {
 	for {
 		select {

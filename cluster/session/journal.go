@@ -15,52 +15,52 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// journal remembers, beyond a kill -9 of this process, its session and which of its calls are under way.
-// It is a file mapped into memory, so a note costs a store. It does not outlive the host: nothing that a
-// mount had open does.
+// journal stores the session and the calls in progress, and survives kill -9 of this process. It is a file
+// mapped into memory, so an entry costs a store. It is valid only within a boot, like the open files of the
+// mount.
 //
-// A call is struck off just before its result goes to the kernel. What a successor finds is therefore
-// settled safely: no program was told the result. For the moment between the two, the answer that tells
-// of a creation is left in the journal too, and a [FinishAnswers] hands it to the kernel should this process be
-// killed just then. The kernel takes an answer once, so it does no harm if it had it already.
+// The process removes a call just before it sends the result to the kernel. So a successor can safely cancel
+// all calls in the journal: no program got their results. To cover the moment in between, the journal also
+// has the reply of a creation, and [FinishAnswers] sends it after a kill. The kernel accepts a reply once, so
+// a second one is harmless.
 type journal struct {
 	file *os.File // locked by the process that uses it (see takeJournals)
 	data []byte
 
-	mu       sync.Mutex       // over answers
-	answered map[uint32]int   // thread -> slot of the last answer to it
-	threads  [inFlight]uint32 // of the answers in the slots
+	mu       sync.Mutex       // guards the maps
+	answered map[uint32]int   // thread -> slot of its last reply
+	threads  [inFlight]uint32 // of the replies in the slots
 }
 
-// inFlight bounds a client's operations that are under way or not settled yet. It is well below
+// inFlight limits a client's calls in progress, including abandoned ones. It is well below
 // namespace.MaxReplies.
 const inFlight = 1024
 
-// Layout: a header, then a slot for each call in flight: session, number (0: struck off), length of the
-// answer (0: none) and in its upper half the thread that it is for, the answer; at the end the cluster, which was not known to the first programs that wrote one.
+// Layout: a header, a slot for each call in progress, and the cluster id, which the first versions did not
+// write. A slot has the session, the number (0: free), the length of the reply (0: none) with the thread in
+// the upper half, and the reply.
 const (
 	journalMagic   = 0x316c6e726a736b6c // "lksjrnl1"
 	journalHeader  = 64
 	journalSlot    = 256
 	journalAnswer  = 24                                   // offset in a slot
-	journalCluster = journalHeader + inFlight*journalSlot // length of the id of the cluster (0: none is known), then that
+	journalCluster = journalHeader + inFlight*journalSlot // length of the cluster id (0: unknown), then the id
 	journalIDLen   = 56
-	journalHanded  = journalCluster + 8 + journalIDLen // 1: the process has handed the session over; 0: it goes on, or was killed
+	journalHanded  = journalCluster + 8 + journalIDLen // 1: handed over; 0: in use, or killed
 	journalSize    = journalHanded + 8
 	journalBootID  = 24
 	journalBootLen = 36
 )
 
-// journalState is what earlier processes left.
+// journalState is the state which an earlier process left.
 type journalState struct {
-	session ids.Session  // 0: nothing
-	cluster string       // whose session it is; empty: that is not known
-	last    ids.Sequence // number taken last in that session
+	session ids.Session  // 0: none
+	cluster string       // of the session; empty: unknown
+	last    ids.Sequence // last number of the session
 	pending []pendingCall
-	killed  bool // the process before did not hand its session over
+	killed  bool // the previous process did not hand over
 }
 
-// callNumber is what a call is called.
 type callNumber struct {
 	session ids.Session
 	seq     ids.Sequence
@@ -76,7 +76,7 @@ func (j *journal) mapFile() (err error) {
 	return err
 }
 
-// grow maps a file that may be of a program that wrote less.
+// grow maps a file, which an older version may have written with a smaller size.
 func (j *journal) grow() error {
 	written, err := j.file.Stat()
 	if err == nil && written.Size() < journalSize {
@@ -88,7 +88,8 @@ func (j *journal) grow() error {
 	return j.mapFile()
 }
 
-// size gives a file its size and space, and maps it. Without the space, a note would end the process once the disk is full.
+// size allocates and maps the file. Without the allocation, a store would kill the process when the disk is
+// full.
 func (j *journal) size() error {
 	if err := j.file.Truncate(journalSize); err != nil {
 		return err
@@ -116,7 +117,7 @@ func (j *journal) read(bootID string) *journalState {
 			call := pendingCall{callNumber{ids.Session(session.Load()), ids.Sequence(seq.Load())}, slot}
 			left.pending = append(left.pending, call)
 			if call.session == left.session {
-				left.last = max(left.last, call.seq) // the process may have been killed before it noted that the number was taken
+				left.last = max(left.last, call.seq) // a kill may come before the store of the number
 			}
 		}
 	}
@@ -136,7 +137,7 @@ func (j *journal) promised(slot int) *atomic.Uint64 {
 	return j.word(journalHeader + slot*journalSlot + 16)
 }
 
-// begin notes a call before it is sent.
+// begin records a call before it is sent.
 func (j *journal) begin(slot int, session ids.Session, seq ids.Sequence) {
 	j.promised(slot).Store(0)
 	inSession, number := j.slot(slot)
@@ -145,13 +146,13 @@ func (j *journal) begin(slot int, session ids.Session, seq ids.Sequence) {
 	j.word(16).Store(uint64(seq))
 }
 
-// end strikes a call off: its result is known, or it has been settled.
+// end removes a call with a known result, or a cancelled one.
 func (j *journal) end(slot int) {
 	_, number := j.slot(slot)
 	number.Store(0)
 }
 
-// promise leaves the answer to a thread that the kernel is about to get. One that is too long is left out.
+// promise stores the reply for a thread before the kernel gets it. It skips long replies.
 func (j *journal) promise(slot int, thread uint32, answer []byte) {
 	if len(answer) > journalSlot-journalAnswer {
 		return
@@ -165,13 +166,13 @@ func (j *journal) promise(slot int, thread uint32, answer []byte) {
 
 func (j *journal) remember(slot int, thread uint32) {
 	if j.answered == nil || len(j.answered) >= inFlight {
-		j.answered = make(map[uint32]int) // what is forgotten so is at most given once too often
+		j.answered = make(map[uint32]int) // a forgotten reply is at most sent twice
 	}
 	j.answered[thread], j.threads[slot] = slot, thread
 }
 
-// keepPromises goes on with the answers that an earlier program of this process has left: the kernel has had them, but the system call
-// of a creation may not be over. It answers in which slots they are.
+// keepPromises keeps the replies of a previous program of this process, and returns their slots. The kernel
+// has the replies, and the system call of the creation may still be in progress.
 func (j *journal) keepPromises() map[int]bool {
 	kept := make(map[int]bool)
 	for slot := range inFlight {
@@ -183,7 +184,7 @@ func (j *journal) keepPromises() map[int]bool {
 	return kept
 }
 
-// goesOn takes the answer to a thread back, which has had it.
+// goesOn removes the reply of a thread which has received it.
 func (j *journal) goesOn(thread uint32) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -192,12 +193,12 @@ func (j *journal) goesOn(thread uint32) {
 		return
 	}
 	delete(j.answered, thread)
-	if j.threads[slot] == thread { // else the slot has been used again
+	if j.threads[slot] == thread { // else another call uses the slot
 		j.promised(slot).Store(0)
 	}
 }
 
-// promises answers what was left to tell, and in which slots: their calls are to be struck off then.
+// promises returns the stored replies and their slots. The caller removes the calls afterwards.
 func (j *journal) promises() (answers [][]byte, slots []int) {
 	for slot := range inFlight {
 		length := uint64(uint32(j.promised(slot).Load()))
@@ -211,23 +212,22 @@ func (j *journal) promises() (answers [][]byte, slots []int) {
 	return answers, slots
 }
 
-// adopt notes the session that is used from now on, in which last is the number taken last.
+// adopt records a new session, with last as its last number.
 func (j *journal) adopt(session ids.Session, last ids.Sequence) {
 	j.word(8).Store(uint64(session))
 	j.word(16).Store(uint64(last))
 }
 
-// bind notes to which cluster the session does.
 func (j *journal) bind(cluster string) {
 	length := j.word(journalCluster)
-	length.Store(0) // this process may be killed in between
+	length.Store(0) // a kill may come before the end
 	if len(cluster) <= journalIDLen {
 		copy(j.data[journalCluster+8:], cluster)
 		length.Store(uint64(len(cluster)))
 	}
 }
 
-// discard removes the file: nobody is to take the session over.
+// discard removes the file, so no later process takes the session over.
 func (j *journal) discard() error {
 	if j.file == nil {
 		return nil
@@ -235,8 +235,8 @@ func (j *journal) discard() error {
 	return os.Remove(j.file.Name())
 }
 
-// close leaves the memory mapped: a call of a mount that could not be unmounted may still note its end.
-// The mapping keeps the file open, so the lock does not go by itself.
+// close keeps the memory mapped: calls of a mount which could not be unmounted may still end. The mapping
+// keeps the file open, so close also unlocks it.
 func (j *journal) close() error {
 	if j.file == nil {
 		return nil

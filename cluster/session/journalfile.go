@@ -14,16 +14,14 @@ import (
 )
 
 const (
-	// journalPatience is how long a successor waits for the guard of the process before it.
+	// journalPatience is how long a successor waits for the guard of the previous process.
 	journalPatience = 2 * time.Second
 	journalPause    = 5 * time.Millisecond
-	// mostJournals bounds the processes that use files of one path at the same time.
-	mostJournals = 64
+	mostJournals    = 64
 )
 
 var errManyJournals = errors.New("too many processes use it: end those of mounts that are not seen any more")
 
-// journalPath is the name of one of the files of a path.
 func journalPath(path string, number int) string {
 	if number == 0 {
 		return path
@@ -31,7 +29,7 @@ func journalPath(path string, number int) string {
 	return path + "." + strconv.Itoa(number)
 }
 
-// Files are the session files of a path that are there.
+// Files returns the existing session files of a path.
 func Files(path string) (there []string) {
 	for number := range mostJournals {
 		if _, err := os.Stat(journalPath(path, number)); err == nil {
@@ -41,9 +39,9 @@ func Files(path string) (there []string) {
 	return there
 }
 
-// takeJournals locks and maps all files of a path that hold a session and are used by nobody, or a new one if there is none.
-// A process may use one of them for long, although its mount is not seen any more: it was unmounted lazily, or is shown in
-// another mount namespace. The guard of one that was killed lets go soon, and is waited for.
+// takeJournals locks and maps all unused files of a path which have a session, or a new file if there is
+// none. A process may use a file long after its mount is out of sight: after a lazy unmount, or in another
+// mount namespace. The guard of a killed process unlocks its file soon; takeJournals waits for it.
 func takeJournals(path, bootID string) (journals []*journal, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -90,7 +88,7 @@ func takeJournals(path, bootID string) (journals []*journal, err error) {
 		if len(taken) == 0 {
 			j, err := lockJournal(journalPath(path, free), os.O_CREATE)
 			if errors.Is(err, syscall.EWOULDBLOCK) {
-				continue // somebody else was faster
+				continue // another process was faster
 			}
 			if err != nil {
 				return nil, err
@@ -106,7 +104,7 @@ func takeJournals(path, bootID string) (journals []*journal, err error) {
 	}
 }
 
-// lockJournal opens a file and maps it. The error is EWOULDBLOCK if another process uses it.
+// lockJournal opens and maps a file. It returns EWOULDBLOCK if another process uses the file.
 func lockJournal(path string, flags int) (*journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|flags, 0o600)
 	if err != nil {
@@ -126,7 +124,7 @@ func lockJournal(path string, flags int) (*journal, error) {
 	return j, nil
 }
 
-// isStillThere answers EWOULDBLOCK if the file was removed, or made anew, before it was locked.
+// isStillThere returns EWOULDBLOCK if the file was removed or replaced before the lock.
 func (j *journal) isStillThere() error {
 	there, err := os.Stat(j.file.Name())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -139,11 +137,10 @@ func (j *journal) isStillThere() error {
 	return errOpened
 }
 
-// letGo closes a journal that nobody has used.
 func (j *journal) letGo() error { return errors.Join(unix.Munmap(j.data), j.close()) }
 
-// openJournal answers what earlier processes on this boot left at path (see takeJournals), together with the other journals
-// that calls are pending in. An empty path is a journal in memory only.
+// openJournal returns the state of earlier processes of this boot at path (see takeJournals), and the other
+// journals with pending calls. If path is empty, the journal is in memory only.
 func openJournal(path, bootID string) (j *journal, left *journalState, others []*journal, err error) {
 	if path == "" {
 		data, err := unix.Mmap(-1, 0, journalSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
@@ -156,7 +153,7 @@ func openJournal(path, bootID string) (j *journal, left *journalState, others []
 	j, others = journals[0], journals[1:]
 	for _, each := range journals {
 		for slot := range inFlight {
-			each.promised(slot).Store(0) // they were for another mount
+			each.promised(slot).Store(0) // of another mount
 		}
 		each.word(journalHanded).Store(0)
 	}

@@ -8,7 +8,6 @@ import (
 	"lockfs/formats/pause"
 )
 
-// keepAlive renews the session until the client is about to end it.
 func (c *Client) keepAlive() {
 	defer close(c.stopped)
 	wait := firstKeepalive
@@ -29,10 +28,10 @@ func (c *Client) keepAlive() {
 	}
 }
 
-// WatchdogDeadline is by when the loop that keeps the session alive is to begin anew, whether the cluster answers or not.
+// WatchdogDeadline returns when the keepalive loop has to start its next round, with or without replies.
 func (c *Client) WatchdogDeadline() time.Time { return *c.watchdogDeadline.Load() }
 
-// reopen opens a session in place of one that was lost, and tries until it has one.
+// reopen replaces a lost session, and retries until it succeeds.
 func (c *Client) reopen() {
 	for c.alive.Err() == nil {
 		c.watchdogDeadline.Store(new(time.Now().Add(c.timeout + reopenPause)))

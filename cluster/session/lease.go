@@ -8,17 +8,16 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// clientSession is one session of a client. A client that was silent for too long loses it and opens
-// another.
+// clientSession is one session of a client. It expires without keepalives; the client then opens another.
 type clientSession struct {
 	id      ids.Session
 	numbers *sequence
 
 	mu    sync.Mutex
-	until time.Duration // CLOCK_BOOTTIME until which the cluster surely has not given it up
+	until time.Duration // CLOCK_BOOTTIME before which the session cannot expire
 }
 
-// margin is what a mount stops short of the lease's TTL, for clocks that do not run at the same speed.
+// margin is the part of the TTL which a mount does not use, to allow for clock drift.
 func margin(ttl time.Duration) time.Duration { return ttl / 10 }
 
 func (s *clientSession) extend(until time.Duration) {
@@ -27,21 +26,20 @@ func (s *clientSession) extend(until time.Duration) {
 	s.until = max(s.until, until)
 }
 
-// expiredLocally says that the cluster may have given the session up.
+// expiredLocally reports whether the session may have expired.
 func (s *clientSession) expiredLocally() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return hostinfo.BootTime() >= s.until
 }
 
-// activeSession is the session in use, and how it is replaced.
 type activeSession struct {
 	mu      sync.Mutex
-	session *clientSession // nil while there is none
+	session *clientSession // nil: none
 	changed chan struct{}  // closed at each change
 
-	confirmed uint64 // how often one was
-	hopeless  bool   // none was for the whole time of a call, and there is none since
+	confirmed uint64 // number of confirmations
+	hopeless  bool   // no confirmation during a whole call, nor since
 }
 
 func newActiveSession() *activeSession { return &activeSession{changed: make(chan struct{})} }
@@ -52,7 +50,7 @@ func (a *activeSession) get() (*clientSession, <-chan struct{}) {
 	return a.session, a.changed
 }
 
-// set answers false if old is not the session in use.
+// set replaces the session, and reports false if old is not in use.
 func (a *activeSession) set(old, session *clientSession) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -64,14 +62,13 @@ func (a *activeSession) set(old, session *clientSession) bool {
 	return true
 }
 
-// wake lets those look again who wait for a session to be confirmed.
 func (a *activeSession) wake() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.change()
 }
 
-// change is called with the mutex held.
+// change notifies the waiters. The caller holds the mutex.
 func (a *activeSession) change() {
 	if a.session != nil {
 		a.confirmed++
@@ -81,15 +78,14 @@ func (a *activeSession) change() {
 	a.changed = make(chan struct{})
 }
 
-// confirmations answers how often a session was confirmed so far.
 func (a *activeSession) confirmations() uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.confirmed
 }
 
-// markUnconfirmed is told of a call whose time is up, and how often a session had been confirmed when it began. It answers whether that
-// begins a time without hope for those who need one.
+// markUnconfirmed records a timeout. since is the number of confirmations at the begin of the call. It
+// reports whether the session becomes unconfirmed with this call.
 func (a *activeSession) markUnconfirmed(since uint64) (begins bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

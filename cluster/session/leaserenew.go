@@ -12,7 +12,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// keep keeps an answer that is leased, and sees to it that the lease is extended.
+// keep stores a leased result and starts the renewal of the lease.
 func (c *Client) keep(ticket lease.Ticket, generation uint64, result *storepb.Result, inodes []ids.Inode, lasts time.Duration) {
 	if c.leases.Keep(ticket, generation, result, inodes, lasts, hostinfo.BootTime()) {
 		select {
@@ -22,7 +22,7 @@ func (c *Client) keep(ticket lease.Ticket, generation uint64, result *storepb.Re
 	}
 }
 
-// keepLeases has the lease extended while there is one that is used, and gives the last one back at the end.
+// keepLeases renews the lease while it is in use, and releases the last one at the end.
 func (c *Client) keepLeases() {
 	defer close(c.returned)
 	for {
@@ -35,10 +35,9 @@ func (c *Client) keepLeases() {
 	}
 }
 
-// keepLease does so until nobody uses the lease any more.
 func (c *Client) keepLease() {
 	var whose lease.Holder
-	var of, dropped uint64 // the last request that was done in a generation
+	var of, dropped uint64 // last processed revocation of a generation
 	for {
 		holder, generation, isUsed := c.leases.Lease(hostinfo.BootTime())
 		if !isUsed || c.alive.Err() != nil {
@@ -62,7 +61,7 @@ func (c *Client) keepLease() {
 		switch {
 		case c.alive.Err() != nil:
 		case err != nil:
-			c.leases.Clear() // it is over, or will be soon
+			c.leases.Clear() // the lease has ended, or ends soon
 			return
 		case !reply.GetKnown():
 			c.leases.Invalidate(holder, generation)
@@ -84,8 +83,8 @@ func inodesOf(numbers []uint64) []ids.Inode {
 	return inodes
 }
 
-// releaseLease tells the leader that nothing is held any more, so that no change waits for this mount. If it does not come to know, one
-// may wait until the lease is over, or until this mount wants another one.
+// releaseLease releases the lease, so no change waits for this mount. If the message is lost, changes may
+// wait until the lease expires or this mount requests another one.
 func (c *Client) releaseLease() {
 	holder, generation := c.leases.Clear()
 	if generation == 0 {

@@ -8,8 +8,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// lineage is a caller's process with its ancestors, and how many of them are its family: those in whose place it may make
-// something. It is never empty: a caller that cannot be seen descends from nobody.
+// lineage returns the caller's process with its ancestors, and the number of them in its family. The caller
+// may create names on behalf of its family. The list is never empty: an invisible caller has an empty
+// process.
 func (h *holders) lineage(caller *storepb.Caller) (line []*storepb.Process, family int) {
 	relatives, _ := process.Ancestors(int(caller.GetPid()))
 	for i, relative := range relatives {
@@ -26,14 +27,14 @@ func (h *holders) lineage(caller *storepb.Caller) (line []*storepb.Process, fami
 	return line, family
 }
 
-// describeOrigin tells of a process from where it can be judged, too.
+// describeOrigin returns the message of a process with the namespaces from which it is visible.
 func (h *holders) describeOrigin(id process.ID) *storepb.Process {
 	message := h.message(id)
 	message.SeenFrom, _ = process.Namespaces(id.PID)
 	return message
 }
 
-// attachNamespace says from where a caller judges, for what a guard may refuse him.
+// attachNamespace adds the caller's pid namespace to operations which a guard may refuse.
 func (h *holders) attachNamespace(caller *storepb.Caller, op *storepb.Op) {
 	switch op.GetOp().(type) {
 	case *storepb.Op_Unlink, *storepb.Op_Rename, *storepb.Op_SetContent:
@@ -41,10 +42,11 @@ func (h *holders) attachNamespace(caller *storepb.Caller, op *storepb.Op) {
 	}
 }
 
-// attachLineage tells who makes a name, and in whose place it may be made.
+// attachLineage adds the creator of a name and the family on whose behalf it acts.
 func (h *holders) attachLineage(caller *storepb.Caller) {
 	line, family := h.lineage(caller)
-	// Those that it acts for end with the nearest that was not started to make a lock for another one, such as a script.
+	// The family ends with the nearest old process, such as a script: it was not started to create a lock for
+	// another.
 	for i, relative := range line[:family] {
 		if id, ok := h.ours(relative); ok && hostinfo.BootTime()-startOf(id) > creatorAge {
 			family = i + 1
@@ -54,8 +56,8 @@ func (h *holders) attachLineage(caller *storepb.Caller) {
 	caller.Lineage, caller.Family = line, uint32(family)
 }
 
-// isRelative reports whether a caller is one of the processes, or an ancestor or a descendant of one. Processes that have ended, or cannot be
-// seen from here, have no kin here.
+// isRelative reports whether a caller is one of the processes, or their ancestor or descendant. Ended or
+// invisible processes have no relatives.
 func (h *holders) isRelative(caller *storepb.Caller, of []*storepb.Process) bool {
 	for _, p := range of {
 		if id, ok := h.ours(p); ok && process.IsRelative(int(caller.GetPid()), id) {
@@ -65,13 +67,11 @@ func (h *holders) isRelative(caller *storepb.Caller, of []*storepb.Process) bool
 	return false
 }
 
-// startOf is when a process was started, on CLOCK_BOOTTIME.
 func startOf(id process.ID) time.Duration {
-	const tick = time.Second / 100 // USER_HZ, the same on all machines that Go runs on
+	const tick = time.Second / 100 // USER_HZ is the same on all platforms of Go
 	return time.Duration(id.Start) * tick
 }
 
-// watchCreator is called once a name has been made by a caller that was introduced.
 func (h *holders) watchCreator(caller *storepb.Caller) {
 	for _, p := range caller.GetLineage()[:min(int(caller.GetFamily()), len(caller.GetLineage()))] {
 		h.watch(p)

@@ -10,22 +10,22 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// maxWaitQuestions is how many waits may be asked about at once that the subscription could not tell the outcome of.
+// maxWaitQuestions limits the concurrent queries for waits without a known outcome in waitsQuestion.
 const maxWaitQuestions = 64
 
-// lockWaits are the requests for locks that this client waits for. A request is added before it is sent, so no end comes too early.
+// lockWaits are the lock requests for which this client waits. The client adds a request before it sends it,
+// so no end is lost.
 type lockWaits struct {
 	mu       sync.Mutex
 	all      map[callNumber]*lockWait
-	last     uint64 // number of the wait that was added last
-	whole    bool   // the next question is for all that wait
+	last     uint64 // number of the newest wait
+	whole    bool   // the next question asks for all waiting requests
 	question *waitsQuestion
-	left     map[lockWanted][]*storepb.AwaitLock // requests of a process that was killed
+	left     map[lockWanted][]*storepb.AwaitLock // requests of a killed process
 	mayLeave atomic.Bool                         // there may be such requests
-	asking   chan struct{}                       // has an element for each wait that is asked about
+	asking   chan struct{}                       // one element for each current query
 }
 
-// lockWanted is the lock that a request asks for.
 type lockWanted struct {
 	session    ids.Session
 	ino        ids.Inode
@@ -35,18 +35,18 @@ type lockWanted struct {
 	start, end uint64
 }
 
-// lockWait is one of them.
 type lockWait struct {
-	number  uint64        // in the order in which they were added
-	news    chan struct{} // holds one: the request may have ended
-	granted atomic.Bool   // its owner has the lock
+	number  uint64        // in order of addition
+	news    chan struct{} // holds one element: the request may have ended
+	granted atomic.Bool   // the owner has the lock
 }
 
 func newLockWaits(question *waitsQuestion) *lockWaits {
 	return &lockWaits{all: make(map[callNumber]*lockWait), question: question, asking: make(chan struct{}, maxWaitQuestions)}
 }
 
-// add returns the wait for a request. If that is not known yet it may have ended before: isOld says so, and all waits are asked for.
+// add returns the wait for a request. isOld means a new wait may have ended already: the client then asks for
+// all waits.
 func (l *lockWaits) add(request callNumber, isOld bool) *lockWait {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,14 +64,13 @@ func (l *lockWaits) add(request callNumber, isOld bool) *lockWait {
 	return w
 }
 
-// end is for a request that is not waited for any more.
 func (l *lockWaits) end(request callNumber) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.all, request)
 }
 
-// leave notes the requests that a process has left which was killed.
+// leave records the requests of a killed process.
 func (l *lockWaits) leave(requests []*storepb.AwaitLock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +87,7 @@ func wantedBy(r *storepb.AwaitLock) lockWanted {
 	}
 }
 
-// adopt returns a left request for the lock in op, and notes it as waited for; nil: there is none.
+// adopt returns a request of a killed process for the lock in op, and adds a wait for it; nil: there is none.
 func (l *lockWaits) adopt(op *storepb.TakeLock, session ids.Session) *storepb.AwaitLock {
 	wanted := &storepb.AwaitLock{
 		Session: uint64(session), Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(), Type: op.GetType(), Start: op.GetStart(), End: op.GetEnd(),
@@ -110,7 +109,7 @@ func (l *lockWaits) adopt(op *storepb.TakeLock, session ids.Session) *storepb.Aw
 	return left[0]
 }
 
-// abandon returns the requests that were left and not adopted: no program waits for them any more.
+// abandon returns the left requests which no program has adopted.
 func (l *lockWaits) abandon() (requests []*storepb.AwaitLock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +127,8 @@ func (l *lockWaits) areNone() bool {
 	return len(l.all) == 0
 }
 
-// ask returns after which command the next question asks for ends, 0 for all that wait, and the newest wait that the answer covers.
+// ask returns the command after which the next question asks for ends, and the newest wait it covers. Command
+// 0 means all waiting requests.
 func (l *lockWaits) ask(after ids.Index) (ids.Index, uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,14 +138,13 @@ func (l *lockWaits) ask(after ids.Index) (ids.Index, uint64) {
 	return after, l.last
 }
 
-// wantsWhole reports whether the next question is for all that wait.
 func (l *lockWaits) wantsWhole() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.whole
 }
 
-// endOthers has the waits of other sessions looked at: they ended with these.
+// endOthers wakes the waits of other sessions: they have ended with these.
 func (l *lockWaits) endOthers(session ids.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +155,7 @@ func (l *lockWaits) endOthers(session ids.Session) {
 	}
 }
 
-// tell passes on the leader's answer to a question about waits up to a number.
+// tell processes the leader's reply to a question about waits up to newest.
 func (l *lockWaits) tell(session ids.Session, newest uint64, reply *clusterpb.EndedWaitsReply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +183,7 @@ func (l *lockWaits) tell(session ids.Session, newest uint64, reply *clusterpb.En
 	}
 }
 
-// again has a question for all that wait asked once more that was not answered.
+// again repeats an unanswered question for all waiting requests.
 func (l *lockWaits) again(after ids.Index) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"lockfs/cluster/process"
 )
 
-// machineID tells machines apart that have the same name. Where the system has no id, the mounts keep one, which has to
-// outlast a boot; without any it is empty, which is the same machine as every other such one.
+// machineID distinguishes machines with the same name. If the system has no id, the mounts store one where it
+// survives a boot. Without any id it is empty, and equal on all such machines.
 func machineID(cfg Config) string {
 	id, err := process.MachineID()
 	if err == nil {
@@ -34,7 +34,7 @@ func machineID(cfg Config) string {
 	return ""
 }
 
-// makeMachineID keeps a new id: of several mounts that do so at once, the first to link its file wins.
+// makeMachineID stores a new id. Of several concurrent mounts, the first to link its file wins.
 func makeMachineID(path string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err

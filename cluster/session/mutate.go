@@ -13,20 +13,20 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// errForgotten tells of a mount that was away for too long.
+// errForgotten means: the mount was away for too long.
 var errForgotten = errors.New("the cluster does not know any more what became of the call: its session ended too long ago")
 
-// Mutate commits one change and returns its result once a majority has it on disk. An error wraps
-// context.DeadlineExceeded: no majority answered in time, or none has answered any call for that long. What the operation
-// created exclusively is then taken back as soon as one does, unless others use it, or never comes to be.
+// Mutate commits one change and returns its result when a quorum has it on disk. An error wraps
+// context.DeadlineExceeded if no quorum answers in time, or none has answered any call for that long. The
+// client then cancels the operation: an exclusive creation is removed unless other programs use it.
 func (c *Client) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error) {
 	return c.Create(ctx, caller, op, nil)
 }
 
-// Create is Mutate for what makes a name. answer renders what will tell the kernel of success, for a
-// [FinishAnswers] to do it should this process be killed first; it may be nil, and may answer nil.
+// Create is Mutate for operations which create a name. answer renders the kernel's reply for success, so
+// [FinishAnswers] can send it if this process is killed first. answer may be nil, and may return nil.
 //
-// Content goes with what it says about its lock, and a holder that it names is watched from then on.
+// Create adds the lock facts of a content, and watches its holder.
 func (c *Client) Create(
 	asked context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (*storepb.Result, error) {
@@ -37,7 +37,7 @@ func (c *Client) Create(
 	defer cancel()
 	write, names := op.GetSetContent(), makesName(op)
 	if write != nil {
-		if _, err := c.awaitActive(ctx); err != nil { // before a keepalive was answered it is not known how wrong the clock is
+		if _, err := c.awaitActive(ctx); err != nil { // the clock offset is unknown before the first keepalive
 			result, _, err := notAsked(err)
 			return result, err
 		}
@@ -70,7 +70,6 @@ func (c *Client) Create(
 	return result, nil
 }
 
-// factsIn are the facts that a change brings.
 func factsIn(op *storepb.Op) *storepb.Facts {
 	if write := op.GetSetContent(); write != nil {
 		return write.GetFacts()
@@ -82,12 +81,12 @@ func makesName(op *storepb.Op) bool {
 	return op.GetCreate() != nil || op.GetLink() != nil || op.GetRename() != nil
 }
 
-// GoesOn says that a thread has been told of what it created.
+// GoesOn records: a thread has received the reply to its creation.
 func (c *Client) GoesOn(thread uint32) { c.journal.goesOn(thread) }
 
-// createIn does a command in a session, 0 for whichever is in use, and answers the number under which it was done, too. It begins once what was given up before is settled. An error comes
-// with the code CANCELLED if the cluster was never asked (see notAsked). If only one session will do and it has ended, the result
-// is SESSION_LOST.
+// createIn executes a command in a session (0: the session in use), and returns the command's number. It
+// first waits for the cancellation of abandoned calls. The code CANCELLED with an error means the cluster did
+// not get the command (see notAsked). The result is SESSION_LOST if the given session has ended.
 func (c *Client) createIn(
 	ctx context.Context, only ids.Session, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (result *storepb.Result, seq ids.Sequence, err error) {
@@ -125,10 +124,10 @@ func (c *Client) createIn(
 			Session: uint64(session.id), Seq: uint64(seq), Acked: uint64(acked), Caller: caller, Op: op,
 		})
 		if err == nil && session.expiredLocally() {
-			_, err = c.awaitActive(ctx) // this host slept: look around before answering
+			_, err = c.awaitActive(ctx) // this host slept: check the session first
 		}
 		if err == nil {
-			err = ctx.Err() // nobody waits for the answer any more
+			err = ctx.Err() // the caller does not wait any more
 		}
 		if err != nil {
 			changes, _ := predict(op)
@@ -140,7 +139,7 @@ func (c *Client) createIn(
 		if result.GetCode() == storepb.Code_SESSION_UNKNOWN {
 			session.numbers.done(seq)
 			c.waits.end(callNumber{session.id, seq})
-			c.lose(session) // the command was not done and never will be: do it in another session
+			c.lose(session) // the command is not done in this session, now or later: use another session
 			continue
 		}
 		if code := result.GetCode(); code == storepb.Code_SESSION_FORGOTTEN || code == storepb.Code_TOO_MANY_REQUESTS {
@@ -149,7 +148,7 @@ func (c *Client) createIn(
 			c.waits.end(callNumber{session.id, seq})
 			c.slots <- slot
 			if code == storepb.Code_TOO_MANY_REQUESTS {
-				return notAsked(errNoRoom) // which is the same: it was not done, and never will be
+				return notAsked(errNoRoom) // equivalent: not done, now or later
 			}
 			c.lose(session)
 			return nil, 0, errForgotten
@@ -159,15 +158,15 @@ func (c *Client) createIn(
 			c.journal.promise(slot, caller.GetPid(), answer(result))
 		}
 		c.journal.end(slot)
-		// Only now may the cluster forget how to take it back: while the journal has the call, a successor
-		// would want to.
+		// Acknowledge the number only now: the cluster then forgets how to cancel the call, and a successor
+		// would cancel a call in the journal.
 		session.numbers.done(seq)
 		c.slots <- slot
 		return result, seq, nil
 	}
 }
 
-// errNoRoom is what calls are told that the cluster refuses, should there be no room for their replies ([namespace.MaxReplies]) all the same.
+// errNoRoom means: the cluster has no room for more replies ([namespace.MaxReplies]). It is not expected.
 var errNoRoom = errors.New("the cluster keeps too many replies of this mount that are not acknowledged yet")
 
 func (c *Client) takeSlot(ctx context.Context) (slot int, err error) {
@@ -186,7 +185,7 @@ func (c *Client) takeSlot(ctx context.Context) (slot int, err error) {
 	}
 }
 
-// notAsked is what there is instead of the result of a command that was not sent: it was not done, and never will be.
+// notAsked is the result of a command which was not sent: it is not done, now or later.
 func notAsked(err error) (*storepb.Result, ids.Sequence, error) {
 	return &storepb.Result{Code: storepb.Code_CANCELLED}, 0, err
 }
@@ -203,8 +202,8 @@ func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Resul
 	return reply.GetResult(), err
 }
 
-// cancelUntilDone goes on until the cluster has recorded that a number is void, and only then acknowledges it. If the mount ends before, the next
-// process does it.
+// cancelUntilDone retries until the cluster has recorded the cancellation of a number, and then acknowledges
+// it. If the mount ends before, the next process continues.
 func (c *Client) cancelUntilDone(session *clientSession, seq ids.Sequence, slot int, call *abandonedCall) {
 	for err := c.cancelCall(c.ctx, callNumber{session.id, seq}); err != nil; err = c.cancelCall(c.ctx, callNumber{session.id, seq}) {
 		if pause.For(c.ctx, reopenPause) != nil {
@@ -218,7 +217,7 @@ func (c *Client) cancelUntilDone(session *clientSession, seq ids.Sequence, slot 
 	c.slots <- slot
 }
 
-// cancelCall makes a call leave nothing behind whose result nobody was told.
+// cancelCall undoes a call whose result no program got.
 func (c *Client) cancelCall(ctx context.Context, call callNumber) error {
 	op := &storepb.Op{Op: &storepb.Op_Cancel{Cancel: &storepb.Cancel{Seq: uint64(call.seq)}}}
 	result, err := c.send(ctx, &storepb.Command{Session: uint64(call.session), Op: op})

@@ -15,7 +15,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// open opens or takes over a session. The error is a *rpc.RefusedError if the cluster says no.
+// open opens or takes over a session. The error is a *rpc.RefusedError if the cluster refuses.
 func (c *Client) open(ctx context.Context, id ids.Session, numbers *sequence) (*clientSession, error) {
 	if err := c.propose(ctx, id, false); err != nil {
 		return nil, fmt.Errorf("open a session: %w", err)
@@ -26,8 +26,8 @@ func (c *Client) open(ctx context.Context, id ids.Session, numbers *sequence) (*
 	return s, nil
 }
 
-// propose has the cluster open a session, or give it to this process, or only know that this program goes on with it. The error is a
-// *rpc.RefusedError if the cluster says no.
+// propose opens a session, or takes it over. With goesOn it only records this program's versions. The error
+// is a *rpc.RefusedError if the cluster refuses.
 func (c *Client) propose(ctx context.Context, id ids.Session, goesOn bool) error {
 	op := &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{
 		Host: c.host, BootId: c.bootID, Started: int64(c.started), NoLockDelay: c.noDelay, Machine: c.machine, PidNamespace: c.holders.namespace,
@@ -40,7 +40,7 @@ func (c *Client) propose(ctx context.Context, id ids.Session, goesOn bool) error
 	return err
 }
 
-// tellVersions has the cluster know which versions the program knows that goes on with a session: a raise waits for it.
+// tellVersions records the versions of a program with an inherited session: a version upgrade waits for it.
 func (c *Client) tellVersions(id ids.Session) {
 	for {
 		err := c.propose(c.ctx, id, true)
@@ -49,7 +49,7 @@ func (c *Client) tellVersions(id ids.Session) {
 		case err == nil:
 			return
 		case errors.As(err, &refused) && refused.Code() == storepb.Code_SESSION_UNKNOWN:
-			return // the next one is opened with them
+			return // the next session has them
 		case errors.As(err, &refused):
 			c.logger.Error("the cluster does not know this program's versions", "session", id, "error", err)
 			return
@@ -59,7 +59,6 @@ func (c *Client) tellVersions(id ids.Session) {
 	}
 }
 
-// newSessionID draws an id that no other session has; 0 means no session.
 func newSessionID() ids.Session {
 	var random [8]byte
 	for {
@@ -70,7 +69,7 @@ func newSessionID() ids.Session {
 	}
 }
 
-// readBootID answers this boot's id; hosts that cannot tell have no sessions to take over.
+// readBootID returns the boot id; empty: unknown, and sessions cannot be taken over.
 func readBootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

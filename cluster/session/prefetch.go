@@ -15,8 +15,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// executeLeasing has the leader do a command, and answer with it what this mount will ask next, with a lease. What the command changes
-// this mount drops before, as far as it can foresee it, so that the leader need not ask for that.
+// executeLeasing executes a command. The leader adds leased answers to the queries which usually follow. The
+// mount first drops the leased results which the command probably changes, so the leader need not revoke
+// them.
 func (c *Client) executeLeasing(ctx context.Context, request *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	changes, next := predict(request.GetCommand().GetOp())
 	if len(changes) == 0 || !c.givesLeases.Load() {
@@ -28,7 +29,7 @@ func (c *Client) executeLeasing(ctx context.Context, request *clusterpb.ExecuteR
 		request.GivenUp = append(request.GivenUp, uint64(ino))
 	}
 	var holder lease.Holder
-	var ticket lease.Ticket // of the attempt that is answered: what an earlier one was promised is given up with it
+	var ticket lease.Ticket // of the last attempt: it retires the tickets of earlier ones
 	reply, err := c.executeEach(ctx, request, func() {
 		var again []string
 		holder = c.holder()
@@ -43,7 +44,7 @@ func (c *Client) executeLeasing(ctx context.Context, request *clusterpb.ExecuteR
 	return reply, err
 }
 
-// addQuestions adds questions to those that go with a command, as many as there is room for.
+// addQuestions adds questions to a command, up to the limit.
 func addQuestions(next []*storepb.Query, questions []string) []*storepb.Query {
 	var known []string
 	for _, query := range next {
@@ -58,7 +59,6 @@ func addQuestions(next []*storepb.Query, questions []string) []*storepb.Query {
 	return next
 }
 
-// storePrefetched keeps what a leader has answered with a command.
 func (c *Client) storePrefetched(ticket lease.Ticket, next []*storepb.Query, reply *clusterpb.ExecuteReply) {
 	for i, answer := range reply.GetAlso() {
 		if i >= len(next) || answer.GetLease() == 0 {
@@ -71,9 +71,9 @@ func (c *Client) storePrefetched(ticket lease.Ticket, next []*storepb.Query, rep
 	}
 }
 
-// isUnpredicted tells of operations that change inodes which the mount does not know: of those whose names they take away, where it is not
-// known what the caller's kernel has found there, or not any more. (Root may take a name away that has become another inode's since: what is told
-// of that through a descriptor is not held back.)
+// isUnpredicted reports whether an operation may change inodes unknown to the mount. This is a removal of a
+// name without the inode which the caller's kernel has looked up. Root's removals may still hit a newer
+// inode: answers through open descriptors are not held back for this.
 func isUnpredicted(op *storepb.Op) bool {
 	switch op := op.GetOp().(type) {
 	case *storepb.Op_Unlink:
@@ -84,12 +84,13 @@ func isUnpredicted(op *storepb.Op) bool {
 	return false
 }
 
-// isUnknown tells that of an inode that was judged.
+// isUnknown reports whether the expected inode is missing.
 func isUnknown(judged *uint64) bool { return judged == nil || ids.Inode(*judged) == ids.UnknownInode }
 
-// predict tells which inodes an operation changes, as far as the mount can, and what the kernel asks after it: to judge who may use the
-// directory, to find the name, and for what is there. Inode 0 is the one of the result (lease.ForCreated). None: nothing is known. What is
-// missing here costs a round trip or two: the leader sees to it that nobody answers from what a command has changed.
+// predict returns the inodes which an operation changes, as far as known, and the queries which the kernel
+// sends next. The kernel checks the directory's permissions, looks up the name, and reads attributes. Inode 0
+// is the result's (lease.ForCreated). Missing entries only cost round trips: the leader revokes all leases of
+// changed inodes.
 func predict(op *storepb.Op) (changes []ids.Inode, next []*storepb.Query) {
 	switch op := op.GetOp().(type) {
 	case *storepb.Op_Create:
@@ -127,7 +128,7 @@ func predict(op *storepb.Op) (changes []ids.Inode, next []*storepb.Query) {
 	return slices.DeleteFunc(changes, func(ino ids.Inode) bool { return ino == 0 }), next
 }
 
-// lookupQueries is what the kernel asks of a name before each call that uses it.
+// lookupQueries returns the kernel's queries before each call with a name.
 func lookupQueries(parent uint64, name []byte) []*storepb.Query {
 	return []*storepb.Query{getAttr(parent), lookupOf(parent, name)}
 }

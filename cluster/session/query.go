@@ -17,14 +17,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Query answers from the state as it is after everything that was acknowledged before, and nothing that a call which was given up
-// before may still change (see unsettled). An error wraps
-// context.DeadlineExceeded (see Create), or why ctx has ended. The result may be shared: nobody changes it.
+// Query answers from a state which includes all acknowledged changes, and which no abandoned call can change
+// (see pendingCalls). An error wraps context.DeadlineExceeded (see Create), or is the error of ctx. The
+// result may be shared: do not change it.
 func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
-	before := c.abandoned.list() // one of them may come between the answer and the look at it
+	before := c.abandoned.list() // a call may be settled between the answer and the check
 	if len(before) > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = c.withTimeout(ctx, commandRequest) // of all that is asked for it
+		ctx, cancel = c.withTimeout(ctx, commandRequest) // for all attempts together
 		defer cancel()
 	}
 	result, err := c.ask(ctx, query)
@@ -34,7 +34,7 @@ func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Resu
 	return result, err
 }
 
-// askAgain asks once a call is settled that may have changed what was answered.
+// askAgain repeats a query after the end of a call which may have changed the answer.
 func (c *Client) askAgain(ctx context.Context, query *storepb.Query, call *abandonedCall) (result *storepb.Result, err error) {
 	for call != nil {
 		if err := c.awaitCancelled(ctx, call); err != nil {
@@ -49,14 +49,14 @@ func (c *Client) askAgain(ctx context.Context, query *storepb.Query, call *aband
 	return result, nil
 }
 
-// mayChange answers one of the calls that may still change what a query was answered; nil: there is none. What is told of the cluster
-// as a whole counts for nothing here, and of an inode that a call would change only if the mount could foresee it.
+// mayChange returns an abandoned call which may change the answer to a query; nil: there is none. Answers
+// about the whole cluster never count. If a call has predicted inodes, only these count.
 func mayChange(calls []*abandonedCall, query *storepb.Query, result *storepb.Result) *abandonedCall {
 	if len(calls) == 0 {
 		return nil
 	}
 	told, keyed := namespace.Keys(query, result)
-	if lock := query.GetGetLock(); lock != nil { // which is not leased, for there is more to it than its inode
+	if lock := query.GetGetLock(); lock != nil { // not leased: it depends on more than its inode
 		told, keyed = inodesOf([]uint64{lock.GetParent(), lock.GetIno(), result.GetAttr().GetIno()}), true
 		for _, name := range result.GetObservations() {
 			told = append(told, ids.Inode(name.GetParent()))
@@ -73,7 +73,7 @@ func mayChange(calls []*abandonedCall, query *storepb.Query, result *storepb.Res
 	return nil
 }
 
-// newest is a query that only the state as it is now can answer.
+// newest returns a query for the latest state only.
 func newest(query *storepb.Query) *storepb.Query {
 	query = proto.CloneOf(query)
 	query.Since = 0
@@ -109,7 +109,7 @@ func (c *Client) ask(ctx context.Context, query *storepb.Query) (*storepb.Result
 			return result, nil
 		}
 	}
-	if query.GetAwaitLock() == nil { // whose caller waits anyway, and asks again
+	if query.GetAwaitLock() == nil { // its caller waits anyway, and retries
 		if err := c.checkAvailable(anyRequest); err != nil {
 			return nil, err
 		}
@@ -117,15 +117,16 @@ func (c *Client) ask(ctx context.Context, query *storepb.Query) (*storepb.Result
 	ctx, cancel := c.withTimeout(ctx, anyRequest)
 	defer cancel()
 	result, err := c.queryLeasing(ctx, question, query)
-	if err == nil && query.GetSince() == 0 && query.GetAwaitLock() == nil { // which one node may answer by itself
+	if err == nil && query.GetSince() == 0 && query.GetAwaitLock() == nil { // a single node may answer these
 		c.recordReply(anyRequest)
 	}
 	return result, err
 }
 
-// queryProbing answers a query whose confirmation is up to this client if a voter to probe is known, to the leader if not.
+// queryProbing lets this client confirm the answer with a probe of a voter. Without a known voter, the leader
+// confirms it.
 func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
-	if req.GetQuery().GetSince() != 0 { // mostly answered without a majority's word
+	if req.GetQuery().GetSince() != 0 { // usually answered without a quorum
 		return c.execute(ctx, req)
 	}
 	node, id, instance := c.voterProbe.get(c.ctx, c.router.Entries)
@@ -146,7 +147,7 @@ func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest
 	req.Probed, req.ProbedInstance = id, instance
 	reply, err := c.execute(ctx, req)
 	if err == nil && reply.GetTerm() == 0 {
-		c.voterProbe.forget(node) // the leader has asked for more
+		c.voterProbe.forget(node) // the leader has asked other voters, too
 	}
 	if err != nil || reply.GetTerm() == 0 {
 		return reply, err
@@ -163,7 +164,7 @@ func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest
 	return c.execute(ctx, req)
 }
 
-// query asks. wants is who wants a lease on the answer, if anybody does.
+// query sends a query. wants requests a lease on the answer.
 func (c *Client) query(ctx context.Context, query *storepb.Query, wants lease.Request) (*clusterpb.ExecuteReply, error) {
 	request := &clusterpb.ExecuteRequest{
 		Request: &clusterpb.ExecuteRequest_Query{Query: query},
@@ -177,7 +178,7 @@ func (c *Client) query(ctx context.Context, query *storepb.Query, wants lease.Re
 	return c.queryProbing(ctx, request)
 }
 
-// question is what a query asks, for one whose answer may be leased (package lease); empty: it is none, or nobody gives leases.
+// question returns the key of a query whose answer may be leased (package lease); empty: not leasable.
 func (c *Client) question(query *storepb.Query) string {
 	switch query.GetQuery().(type) {
 	case *storepb.Query_Lookup, *storepb.Query_GetAttr, *storepb.Query_Read, *storepb.Query_ReadDir:
@@ -190,7 +191,7 @@ func (c *Client) question(query *storepb.Query) string {
 	return questionOf(query)
 }
 
-// questionOf is what a query asks, whatever that is; empty: it cannot be written down.
+// questionOf returns the key of any query; empty: it cannot be encoded.
 func questionOf(query *storepb.Query) string {
 	since := query.Since
 	query.Since = 0
@@ -202,7 +203,6 @@ func questionOf(query *storepb.Query) string {
 	return string(question)
 }
 
-// holder is who holds what is leased to this client in the session in use.
 func (c *Client) holder() lease.Holder {
 	session := c.lastSession()
 	if session == 0 {
@@ -211,8 +211,8 @@ func (c *Client) holder() lease.Holder {
 	return lease.Holder{Session: session, Client: c.number}
 }
 
-// queryLeasing asks, and keeps the answer if that is leased. An answer that is kept says of no command that it was applied: others may
-// have been since.
+// queryLeasing sends a query, and stores a leased answer. The stored answer has no command index, as others
+// may have been applied since.
 func (c *Client) queryLeasing(ctx context.Context, question string, query *storepb.Query) (*storepb.Result, error) {
 	if question == "" {
 		reply, err := c.query(ctx, query, lease.Request{})

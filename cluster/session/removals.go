@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// removalsPause is between two questions to another process, so that many mounts cost little.
+	// removalsPause is the pause between two requests to a node, to limit the load of many mounts.
 	removalsPause = 100 * time.Millisecond
-	// removalsRetry is the pause after a node that did not answer.
 	removalsRetry = time.Second
 )
 
-// FollowRemovals tells of what others have removed, and calls of this mount that were given up, soon after, until ctx ends or the client is closed. When
-// the node that is asked fails, or too much happens at once, some are never told of: removed is then called with a removal of no
-// inode, as it is in the beginning. removed may be called by several at once, and be told of one twice.
+// FollowRemovals calls removed after removals by other mounts, and by abandoned calls of this one. It returns
+// when ctx ends or the client closes. Removals can be lost if the node fails or too many come at once.
+// FollowRemovals then calls removed with no inode, as it also does at the start. Calls may be concurrent, and
+// duplicates are possible.
 func (c *Client) FollowRemovals(ctx context.Context, removed func(namespace.Removal)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -32,22 +32,23 @@ func (c *Client) FollowRemovals(ctx context.Context, removed func(namespace.Remo
 	asking.Go(func() { c.followRemovals(before, c.anyNodeBefore, func() {}, removed) })
 	select {
 	case <-c.settled:
-		// Who is asked now tells first where it is. What was removed before that it never tells; the other one does, if it is not far behind.
+		// The new node starts with its current position. The old node still reports earlier removals, unless
+		// it is far behind.
 		c.followRemovals(ctx, c.router.AnyNode, func() { time.AfterFunc(removalsRetry, end) }, removed)
 	case <-ctx.Done():
 	}
 }
 
-// anyNodeBefore is whom to ask until the client settles, and for a moment afterwards.
+// anyNodeBefore returns the node to ask before Attach, and shortly afterwards.
 func (c *Client) anyNodeBefore() rpc.Node {
 	entrance := c.router.AnyNode()
-	if before := c.before.Load(); before != nil { // which is kept before there is another entrance
+	if before := c.before.Load(); before != nil { // set before the entrance changes
 		return *before
 	}
 	return entrance
 }
 
-// followRemovals asks one entrance. It says when that has told for the first time where it is.
+// followRemovals asks one node. It calls begun after the node has first returned its position.
 func (c *Client) followRemovals(ctx context.Context, entrance func() rpc.Node, begun func(), removed func(namespace.Removal)) {
 	position, missed := new(clusterpb.RemovalsRequest), false
 	for ctx.Err() == nil {
@@ -65,7 +66,7 @@ func (c *Client) followRemovals(ctx context.Context, entrance func() rpc.Node, b
 					Session: ids.Session(r.GetSession()), Parent: ids.Inode(r.GetParent()), Name: string(r.GetName()), Ino: ids.Inode(r.GetIno()),
 				}
 				if gone.Session != c.lastSession() || c.abandoned.lately() {
-					c.leases.Drop(gone.Parent, gone.Ino) // who is told of it and looks finds nothing
+					c.leases.Drop(gone.Parent, gone.Ino) // a caller which looks now finds no name
 					removed(gone)
 				}
 			}

@@ -10,17 +10,17 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// firstKeepalive comes before anything is known of the TTL.
+// firstKeepalive is the interval of keepalives before the TTL is known.
 const firstKeepalive = 100 * time.Millisecond
 
-// attemptsInTTL is how many attempts of keepalives there is time for in the TTL of a session.
+// attemptsInTTL is the number of keepalive attempts within the TTL.
 const attemptsInTTL = 6
 
-// renew sends a keepalive and answers when the next one is due. ctx ends when none is to be sent any more.
+// renew sends a keepalive and returns the time until the next one. ctx ends with the keepalives.
 func (c *Client) renew(ctx context.Context, s *clientSession) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
 	defer cancel()
-	if ttl := time.Duration(c.ttl.Load()); ttl != 0 { // an attempt that is lost leaves time for others, on other ways
+	if ttl := time.Duration(c.ttl.Load()); ttl != 0 { // a lost attempt leaves time for others, on other routes
 		ctx = rpc.WithAttemptTime(ctx, ttl/attemptsInTTL)
 	}
 	var sent time.Duration
@@ -74,7 +74,7 @@ func (c *Client) renew(ctx context.Context, s *clientSession) time.Duration {
 	return ttl / 3
 }
 
-// lose gives a session up that the cluster has ended.
+// lose gives up a session which the cluster has ended.
 func (c *Client) lose(s *clientSession) {
 	if c.active.set(s, nil) {
 		c.logger.Warn("the cluster ended this mount's session; opening another", "session", s.id)

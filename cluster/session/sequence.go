@@ -10,36 +10,37 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// sequence hands out a session's command numbers, and knows up to which one every reply has come.
+// sequence issues the command numbers of a session, and tracks the number up to which all replies have
+// arrived.
 type sequence struct {
 	mu    sync.Mutex
-	begun ids.Sequence // the last number of earlier processes, most of which none has had
+	begun ids.Sequence // last number of earlier processes; most below it are unused
 	last  ids.Sequence
-	open  map[ids.Sequence]struct{} // handed out, not done
-	low   ids.Sequence              // every number up to this one is done
+	open  map[ids.Sequence]struct{} // issued, not done
+	low   ids.Sequence              // all numbers up to this one are done
 
-	raised chan struct{} // closed when low is raised, if anybody waits for that
+	raised chan struct{} // closed when low rises; nil: no waiter
 }
 
-// maxAhead is how many numbers are handed out beyond one that is not done. All of that time the cluster keeps the replies to them, of which
-// it keeps so many ([namespace.MaxReplies]) that there is room for what is under way, here and in earlier processes.
+// maxAhead limits the numbers beyond the first open one. The cluster keeps the replies to all of them, at
+// most [namespace.MaxReplies]. The limit leaves room for the calls of this and of earlier processes.
 const maxAhead = namespace.MaxReplies - 2*inFlight
 
-// newSequence goes on after last; all up to that are done.
+// newSequence continues after last. All numbers up to last are done.
 func newSequence(last ids.Sequence) *sequence {
 	return &sequence{begun: last, last: last, low: last, open: make(map[ids.Sequence]struct{})}
 }
 
-// sequenceAfter goes on with a session that earlier processes had, as a journal says, in a process that was started then, on the host's
-// CLOCK_BOOTTIME. A journal may be on a disk that has failed meanwhile, and then say what was so some time ago: a number that was taken again
-// would be answered what the command was answered that had it first. So numbers go on from the nanosecond of the start: earlier processes
-// have taken fewer than one in each.
+// sequenceAfter continues the sequence of a session from an earlier process. last comes from the journal,
+// started is the start of this process on CLOCK_BOOTTIME. After a disk failure the journal may be out of
+// date. A reused number would get the reply to another command. So numbers continue at least from the
+// nanosecond of the start: earlier processes have used fewer than one per nanosecond.
 func sequenceAfter(last ids.Sequence, started time.Duration) *sequence {
 	return newSequence(max(last, ids.Sequence(started)))
 }
 
-// take answers the next number and up to which one the replies are not needed any more. note is told the
-// number before anybody else can take one.
+// take returns the next number, and the number up to which replies are acknowledged. It calls note before
+// other callers can take a number.
 func (s *sequence) take(note func(seq ids.Sequence)) (seq, acked ids.Sequence) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +50,7 @@ func (s *sequence) take(note func(seq ids.Sequence)) (seq, acked ids.Sequence) {
 	return s.last, s.low
 }
 
-// await waits until the cluster has room for another reply. The error is that of ctx.
+// await waits until the cluster has room for another reply. It returns the error of ctx.
 func (s *sequence) await(ctx context.Context) error {
 	for {
 		s.mu.Lock()
@@ -70,7 +71,7 @@ func (s *sequence) await(ctx context.Context) error {
 	}
 }
 
-// reopen is for a number that was handed out by an earlier process, and is not done.
+// reopen marks a number of an earlier process as open.
 func (s *sequence) reopen(seq ids.Sequence) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +79,7 @@ func (s *sequence) reopen(seq ids.Sequence) {
 	s.low = min(s.low, seq-1)
 }
 
-// done says that the reply to a number has come, or will never be asked for again.
+// done records: the reply to a number has arrived, or is not needed.
 func (s *sequence) done(seq ids.Sequence) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,20 +11,21 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// serversTimeout is how long servers have to say to which cluster they belong, and at which version it runs.
+// serversTimeout is the time servers have to report their cluster and its version.
 const serversTimeout = time.Second
 
-// checkServers asks all servers that a mount is given, before anything of an earlier process is settled or taken over. It returns the id of
-// their cluster, which is empty if none answers. The error is an rpc.SeveralClustersError, codec.ErrNewer or codec.ErrOlder.
+// checkServers asks all configured servers before the client cancels calls or takes over a session. It
+// returns the cluster id, or an empty one without replies. The error is an rpc.SeveralClustersError,
+// codec.ErrNewer or codec.ErrOlder.
 //
-// A server that does not answer in time may belong to another cluster, or be behind: the mount does not follow it to another cluster
-// later ([clusterBinding]), and the session is refused then.
+// A slow server may belong to another cluster or have an old version. The mount does not follow it to another
+// cluster later ([clusterBinding]); the session is refused then.
 func checkServers(ctx context.Context, servers []string, nodes []rpc.Node, known version.Range) (cluster string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, serversTimeout)
 	defer cancel()
 	type answer struct {
 		server string
-		status *clusterpb.StatusReply // nil: there was none
+		status *clusterpb.StatusReply // nil: no reply
 	}
 	answers := make(chan answer, len(nodes))
 	for i, node := range nodes {

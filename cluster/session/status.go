@@ -2,7 +2,7 @@ package session
 
 import "lockfs/raftstore/storepb"
 
-// Status is what this mount knows of itself.
+// Status returns this mount's view of itself.
 func (c *Client) Status() *storepb.MountStatus {
 	status := &storepb.MountStatus{Host: c.host, ClockOffset: c.offset.Load(), ClusterTime: c.likelyTime()}
 	status.Session = uint64(c.lastSession())

@@ -2,14 +2,14 @@ package session
 
 import "sync"
 
-// tasks are what goes on in the background until it is done or the client ends.
 type tasks struct {
 	mu      sync.Mutex
 	running sync.WaitGroup
 	over    bool
 }
 
-// begin runs one, unless they have ended: calls that were under way may fail after that, and the next process settles them.
+// begin starts a task unless the client has ended: late calls may still fail, and the next process cancels
+// them.
 func (t *tasks) begin(task func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -18,7 +18,7 @@ func (t *tasks) begin(task func()) {
 	}
 }
 
-// end waits for those that there are.
+// end waits for the running tasks, and prevents new ones.
 func (t *tasks) end() {
 	t.mu.Lock()
 	t.over = true

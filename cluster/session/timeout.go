@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// timeoutSteps is in how many steps the time of a call is counted.
 const timeoutSteps = 8
 
 var errNotInTime = fmt.Errorf("the cluster has not answered in time: %w", context.DeadlineExceeded)
 
-// runtimeTimeout is a context that ends once a call has waited long enough. What counts is the time in which this process ran: one
-// that was stopped, or whose host slept, has asked nobody meanwhile, and loses a step at most.
+// runtimeTimeout is a context with a timeout in running time of this process. A stopped process or a sleeping
+// host has sent no requests meanwhile, and loses one step at most.
 type runtimeTimeout struct {
 	context.Context
-	asked     context.Context // what it was made from
+	asked     context.Context // the parent
 	end       context.CancelCauseFunc
 	onTimeout func()
 	step      time.Duration
@@ -26,7 +25,7 @@ type runtimeTimeout struct {
 	timer *time.Timer
 }
 
-// withRuntimeTimeout is like context.WithTimeout. over is called before the context ends because its time is up.
+// withRuntimeTimeout is like context.WithTimeout. It calls over before the context ends by timeout.
 func withRuntimeTimeout(asked context.Context, limit time.Duration, over func()) (context.Context, context.CancelFunc) {
 	p := &runtimeTimeout{asked: asked, onTimeout: over, step: limit / timeoutSteps, left: timeoutSteps}
 	p.Context, p.end = context.WithCancelCause(asked)
@@ -57,13 +56,13 @@ func (t *runtimeTimeout) cancel() {
 	t.end(context.Canceled)
 }
 
-// Err wraps context.DeadlineExceeded if the time was up.
+// Err wraps context.DeadlineExceeded after the timeout.
 func (t *runtimeTimeout) Err() error {
-	if err := t.asked.Err(); err != nil { // which may look anew
+	if err := t.asked.Err(); err != nil { // the parent may compute its error
 		return err
 	}
 	return context.Cause(t.Context)
 }
 
-// reopenPause is for a cluster that says no: it will for a while.
+// reopenPause is the pause after a refusal, which usually lasts.
 const reopenPause = time.Second

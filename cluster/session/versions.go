@@ -6,11 +6,11 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// RunsAt is the version of the cluster, as far as was heard.
+// RunsAt returns the last known version of the cluster.
 func (c *Client) RunsAt() uint32 { return max(c.runsAt.Load(), version.Oldest) }
 
-// notYet is the answer to what a later version has added than that at which the cluster runs, as far as was heard: nobody is asked,
-// who may not know it. It is nil for all else.
+// notYet returns UNSUPPORTED for requests newer than the last known cluster version, without asking servers:
+// they may not know the request. It returns nil for all others.
 func (c *Client) notYet(request codec.Request) *storepb.Result {
 	at := c.RunsAt()
 	if at >= c.versions.Newest {

@@ -9,21 +9,21 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// voterProbe is one that a client without a node probes while the leader works out an answer: asked by the leader,
-// it would be heard after that. Their words are enough if both were in the leader's term after the query was asked (see the
-// package documentation); which of them was heard first does not matter. The leader judges whether the two are a majority.
+// voterProbe is a voter which a client without a local node probes while the leader prepares an answer. This
+// is faster than a probe by the leader. Both replies confirm the answer if both nodes were in the leader's
+// term after the query was sent; their order does not matter. The leader checks whether both are a quorum.
 type voterProbe struct {
 	mu     sync.Mutex
-	node   rpc.Node // nil: none is known
+	node   rpc.Node // nil: unknown
 	id     string
 	of     uint64 // its instance
 	looked time.Time
 }
 
-// voterSearchInterval is the least time between two searches for such a voter.
 const voterSearchInterval = time.Second
 
-// get answers nil while none is known; then one is looked for now and then, among the servers and while ctx lasts.
+// get returns the known voter. Without one it returns nil, and periodically starts a search among the servers
+// until ctx ends.
 func (p *voterProbe) get(ctx context.Context, servers func() []rpc.Node) (node rpc.Node, id string, instance uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,7 +34,7 @@ func (p *voterProbe) get(ctx context.Context, servers func() []rpc.Node) (node r
 	return p.node, p.id, p.of
 }
 
-// look takes the first server that answers and does not lead.
+// look takes the first server which replies and does not lead.
 func (p *voterProbe) look(ctx context.Context, servers []rpc.Node) {
 	ctx, cancel := context.WithTimeout(ctx, rpc.ProbeTimeout)
 	defer cancel()
@@ -54,7 +54,7 @@ func (p *voterProbe) look(ctx context.Context, servers []rpc.Node) {
 	<-ctx.Done()
 }
 
-// forget gives up a voter that was no help.
+// forget drops a voter after a failed probe.
 func (p *voterProbe) forget(node rpc.Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

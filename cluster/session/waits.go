@@ -13,14 +13,13 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// questionPause is between two questions that are asked because waits were added: many may be added one after the other, and the answer for all
-// waits of a session may be long.
+// questionPause is the pause between two questions because of added waits. Waits may come in bursts, and the
+// reply for all waits of a session may be long.
 const questionPause = 50 * time.Millisecond
 
-// errOutdated says that a question was put aside for a newer one.
+// errOutdated means: a newer question replaces this one.
 var errOutdated = errors.New("the question is out of date")
 
-// followWaits asks for the ends of waits while there are some.
 func (c *Client) followWaits() {
 	for {
 		select {
@@ -30,7 +29,7 @@ func (c *Client) followWaits() {
 		}
 		failing := failures{what: "waits", logger: c.logger}
 		var of ids.Session
-		var told ids.Index // up to which command the leader has told of ends
+		var told ids.Index // last command which the reports cover
 		for c.alive.Err() == nil && !(c.waits.areNone() && c.changes.areNone()) {
 			session := c.lastSession()
 			c.waits.endOthers(session)
@@ -67,8 +66,8 @@ func (c *Client) followWaits() {
 	}
 }
 
-// askWaits asks the leader once. A question that the leader keeps and that becomes out of date is left to itself, and its answer dropped; the
-// leader ends it when the next question comes.
+// askWaits asks the leader once. It abandons an outdated question, which the leader ends when the next one
+// comes.
 func (c *Client) askWaits(req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error) {
 	type answer struct {
 		reply *clusterpb.EndedWaitsReply
@@ -84,7 +83,7 @@ func (c *Client) askWaits(req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWai
 	earliest := time.After(questionPause)
 	outdated := c.waitsQuestion.outdated
 	if req.GetAfter() == 0 {
-		outdated = nil // the leader answers at once
+		outdated = nil // the leader replies at once
 	}
 	select {
 	case a := <-answered:
@@ -99,19 +98,19 @@ func (c *Client) askWaits(req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWai
 	}
 }
 
-// NameChanged returns a channel that is closed once a name may be another lock than in the state after a command, or none any more, or stale. end
-// ends the wait.
+// NameChanged returns a channel, closed when the lock of a name may have changed since a command, ended or
+// become stale. end ends the wait.
 func (c *Client) NameChanged(name *storepb.Observation, since ids.Index) (changed <-chan struct{}, end func()) {
 	return c.changes.addName(namespace.KeyOfName(ids.Inode(name.GetParent()), name.GetName()), since)
 }
 
-// EventsAfter returns a channel that is closed once there may be an event after a number. end ends the wait.
+// EventsAfter returns a channel, closed when there may be an event after a number. end ends the wait.
 func (c *Client) EventsAfter(number uint64) (there <-chan struct{}, end func()) {
 	return c.changes.addEvent(number)
 }
 
-// StateAfter returns the last command of which this client knows, and a channel that is closed once it knows of a command after index, which it
-// is told of once a second. end ends the wait.
+// StateAfter returns the last known command, and a channel, closed when the client knows a command after
+// index. The channel closes at most once a second. end ends the wait.
 func (c *Client) StateAfter(index ids.Index) (known ids.Index, changed <-chan struct{}, end func()) {
 	return c.changes.addState(index)
 }
