@@ -1,4 +1,4 @@
-// Package durable writes small files so that they are there after a power cut, as a whole.
+// Package durable replaces small files atomically and durably: a power cut leaves the old or the new file.
 package durable
 
 import (
@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unfinished ends the name of a file that is being written.
+// Unfinished is the suffix of a file during the write.
 const Unfinished = ".tmp"
 
-// Replace puts a content in place of a file, or makes it. Only its owner may read it, whoever could read what was there. The directory may
-// keep a file of that name with ".tmp" behind it when that is cut short.
+// Replace creates or replaces a file. The new file is readable by its owner only, with any previous mode. A
+// crash may leave a file with the suffix [Unfinished].
 func Replace(path string, content []byte) error {
 	return ReplaceWith(path, func(file *os.File) error {
 		_, err := file.Write(content)
@@ -22,7 +22,7 @@ func Replace(path string, content []byte) error {
 	})
 }
 
-// ReplaceForAll is Replace for a file that all users may read.
+// ReplaceForAll is Replace for a file readable by all users.
 func ReplaceForAll(path string, content []byte) error {
 	return ReplaceWith(path, func(file *os.File) error {
 		_, err := file.Write(content)
@@ -30,8 +30,9 @@ func ReplaceForAll(path string, content []byte) error {
 	})
 }
 
-// ReplaceWith is Replace with a content that write writes to an empty file, which it may also read. If write fails, the file at path stays as it
-// is. Nothing that another user puts into the directory is followed or written to: neither a link nor a file under the temporary name.
+// ReplaceWith is Replace with a function which writes the contents to an empty file, and may read it. If
+// write fails, the file at path does not change. ReplaceWith follows no links in the directory, and does not
+// write to files of other users under the temporary name.
 func ReplaceWith(path string, write func(*os.File) error) error {
 	temp := path + Unfinished
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -52,8 +53,8 @@ func ReplaceWith(path string, write func(*os.File) error) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// Sync has a file that may have been left by a process that was killed, or by a sync that failed, be read as the disk has it: what was
-// written and not synced is on the disk when it returns, or, where that could not be done, is no longer taken from memory.
+// Sync makes sure later reads return the contents on disk. A killed process or a failed sync may have left
+// unsynced pages: Sync writes them, or drops them from the page cache.
 func Sync(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -62,7 +63,7 @@ func Sync(path string) error {
 	return errors.Join(file.Sync(), unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED), file.Close())
 }
 
-// SyncDir makes durable which names a directory has.
+// SyncDir makes the entries of a directory durable.
 func SyncDir(dir string) error {
 	file, err := os.Open(dir)
 	if err != nil {
