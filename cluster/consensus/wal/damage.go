@@ -2,14 +2,14 @@ package wal
 
 import "fmt"
 
-// Damage says that a file is not what was once written to it.
+// Damage is the error for a file with other contents than were written.
 type Damage struct {
 	Path string
 	Err  error
 }
 
-// Error says what is wrong.
+// Error returns the path and the cause.
 func (d *Damage) Error() string { return fmt.Sprintf("%s: %v", d.Path, d.Err) }
 
-// Unwrap is what is wrong.
+// Unwrap returns the cause.
 func (d *Damage) Unwrap() error { return d.Err }

@@ -1,17 +1,18 @@
-// Package wal keeps raft's log in a directory with hashicorp/raft-wal, and opens it only once it is proved that
-// nothing of it is missing.
+// Package wal stores raft's log in a directory with hashicorp/raft-wal. It opens a log only after a check for
+// missing entries.
 //
-// raft-wal appends batches of entries to segment files, each with one write and one fsync; a checksum ends each batch. It
-// is made to survive a power cut, after which the last batch may be there in part: when it opens a log, whatever it
-// cannot read is such a batch to it, and is forgotten, with all that comes after. An entry that was acknowledged must not go
-// that way because a disk has lost a bit. So every batch is checked here before, and what cannot be read is either
+// raft-wal appends batches of entries to segment files, each with one write and one fsync. A checksum ends
+// each batch. After a power cut the last batch may be incomplete. raft-wal takes any unreadable batch for an
+// incomplete one, and drops it with everything after it. A single damaged bit on a disk must not delete
+// acknowledged entries this way. So this package checks every batch before. An unreadable batch is one of the
+// following:
 //
-//   - torn: it is the last batch, and what is there of it are whole sectors, the others having never been written. That
-//     write was under way when the machine stopped, so nobody was told that the entries are safe. Where the batch ends is
-//     what its frames declare; behind that, or behind the sector that has none of the next frame, may be no other batch.
-//   - damaged: anything else. Then [Open] fails with a [Damage].
+//   - torn: it is the last batch, and consists of whole sectors, some of them unwritten. The machine stopped
+//     during the write, so the entries were not acknowledged. The frames of the batch declare its end. No
+//     other batch may follow this end, or follow the missing sector with the header of the next frame.
+//   - damaged: anything else. Then [Open] returns a [Damage].
 //
-// Where the log ends is also noted when it is closed. So a log that was closed and has lost its end is always found out.
-// After a crash, a last batch that was damaged can be taken for torn if the damage, or the entries, are sectors of zeros, or
-// if an entry ends in zeros from the damage on.
+// Close records the end of the log, so the next Open always detects a lost end. After a crash, a damaged last
+// batch can look torn if the damage, or the entries, are sectors of zeros. The same applies to an entry with
+// only zeros from the damage on.
 package wal

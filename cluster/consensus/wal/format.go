@@ -8,29 +8,30 @@ import (
 	"lockfs/raftstore/checksum"
 )
 
-// The format of a segment file (raft-wal, segment/format.go): a header, then frames that each take up whole words. A
-// batch is entries, perhaps an index of all entries, and a commit with the checksum of all since the last one.
+// Format of a segment file (raft-wal, segment/format.go): a header, then frames, each a multiple of a word. A
+// batch has entries, optionally an index of all entries, and a commit with the checksum of everything since
+// the last commit.
 const (
 	headerSize = 32
-	versionAt  = 7 // in the header, after the magic number; this is version 0
+	versionAt  = 7 // offset in the header, after the magic number; this is version 0
 	wordSize   = 8
 	magic      = 0x58eb6b0d
 )
 
-// batches is what the sound batches of a segment hold.
+// batches describes the valid batches of a segment.
 type batches struct {
-	end        int    // of the last one
-	entries    []int  // where the frames of the entries in them begin
-	indexStart uint64 // where the index begins in the last one; 0: there is none
+	end        int    // of the last batch
+	entries    []int  // offsets of the frames of their entries
+	indexStart uint64 // offset of the index in the last batch; 0: none
 }
 
-// count is the number of entries.
+// count returns the number of entries.
 func (b batches) count() uint64 { return uint64(len(b.entries)) }
 
-// readBatches goes through the batches of a segment as far as they are sound.
+// readBatches reads a segment up to the first invalid batch.
 func readBatches(content []byte) batches {
 	var sound, read batches
-	batch := 0 // where it begins
+	batch := 0 // its begin
 	for at := headerSize; at+wordSize <= len(content); {
 		length := binary.LittleEndian.Uint32(content[at+4:])
 		next := at + wordSize
@@ -60,7 +61,7 @@ func readBatches(content []byte) batches {
 
 func padded(length uint32) int { return (int(length) + wordSize - 1) / wordSize * wordSize }
 
-// used is the size of a content without the zeros at its end, in whole words.
+// used returns the size without the zeros at the end, in whole words.
 func used(content []byte) int {
 	size := len(content)
 	for size > 0 && content[size-1] == 0 {

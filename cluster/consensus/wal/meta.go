@@ -18,7 +18,7 @@ import (
 
 const metaFile = "segments"
 
-// meta says which segments make up the log. It is replaced as a whole, durably, at each change.
+// meta lists the segments of the log. Each change replaces the file atomically and durably.
 type meta struct {
 	dir     string
 	data    metaData
@@ -29,18 +29,18 @@ var _ types.MetaStore = (*meta)(nil)
 
 type metaData struct {
 	types.PersistentState
-	// Closed is set while the log is not open: End is the index of its last entry then, 0 if it is empty.
+	// Closed is set while the log is not open. End is then the index of the last entry, 0 if the log is
+	// empty.
 	Closed bool
 	End    uint64
 }
 
-// sealed is what the file holds.
 type sealed struct {
-	Checksum uint32          `json:"checksum"` // CRC-32C of State as it stands in the file
+	Checksum uint32          `json:"checksum"` // CRC-32C of the bytes of State
 	State    json.RawMessage `json:"state"`
 }
 
-// loadMeta answers fs.ErrNotExist where there is no log yet.
+// loadMeta returns fs.ErrNotExist if there is no log.
 func loadMeta(dir string) (*meta, error) {
 	m := &meta{dir: dir}
 	path := filepath.Join(dir, metaFile)
@@ -75,8 +75,8 @@ func (m *meta) save() error {
 	return m.persist(func() error { return durable.Replace(filepath.Join(m.dir, metaFile), content) })
 }
 
-// open notes that the log is open, and a segment that was filled when the process ended before it could be noted: raft-wal
-// adds nothing to such a segment, and begins no other.
+// open records the log as open. It also seals a full segment if the process ended before it could: raft-wal
+// neither appends to such a segment nor begins another.
 func (m *meta) open(end tail) error {
 	if !m.data.Closed && end.indexStart == 0 {
 		return nil
@@ -95,7 +95,7 @@ func (m *meta) open(end tail) error {
 	return m.save()
 }
 
-// Load is part of types.MetaStore.
+// Load implements types.MetaStore.
 func (m *meta) Load(dir string) (types.PersistentState, error) {
 	if dir != m.dir {
 		return types.PersistentState{}, fmt.Errorf("%s was opened, not %s", m.dir, dir)
@@ -103,17 +103,17 @@ func (m *meta) Load(dir string) (types.PersistentState, error) {
 	return m.data.PersistentState, nil
 }
 
-// CommitState is part of types.MetaStore.
+// CommitState implements types.MetaStore.
 func (m *meta) CommitState(state types.PersistentState) error {
 	m.data = metaData{PersistentState: state}
 	return m.save()
 }
 
-// GetStable is part of types.MetaStore. Votes are kept elsewhere.
+// GetStable implements types.MetaStore. Votes are stored elsewhere.
 func (m *meta) GetStable([]byte) ([]byte, error) { return nil, fs.ErrInvalid }
 
-// SetStable is part of types.MetaStore.
+// SetStable implements types.MetaStore.
 func (m *meta) SetStable([]byte, []byte) error { return fs.ErrInvalid }
 
-// Close is part of types.MetaStore.
+// Close implements types.MetaStore.
 func (m *meta) Close() error { return nil }

@@ -18,7 +18,7 @@ import (
 	"lockfs/cluster/durable"
 )
 
-// segmentSize is small enough to be read through at each start, and large enough for some ten thousand entries.
+// segmentSize is small enough for a full read at each start, and has room for some ten thousand entries.
 const segmentSize = 4 << 20
 
 // Log is raft's log on disk.
@@ -26,15 +26,15 @@ type Log struct {
 	*raftwal.WAL
 	meta *meta
 
-	mu     sync.Mutex // held while something is written
-	failed error      // of the first write that was not done, or not in full
+	mu     sync.Mutex // held during writes
+	failed error      // error of the first failed or incomplete write
 }
 
-// Open opens the log in a directory, or begins one there if it is not used yet. The error is a [Damage] if something that
-// was written is missing.
+// Open opens the log in a directory, or creates one if the directory is unused. It returns a [Damage] if
+// written data is missing.
 //
-// All that has to get to the disk for the log to go on is written by persist, which may repeat it: each write by itself, since what they are
-// part of cannot be repeated. After one that failed even so the log only is to be closed.
+// The log does all essential writes through persist, which may retry them one by one; raft-wal's larger
+// operations cannot be retried. After a write has failed even so, only Close is useful.
 func Open(dir string, used bool, logger hclog.Logger, persist Persist) (*Log, error) {
 	return open(dir, used, segmentSize, logger, segmentFiles{walfs.New(), persist})
 }
@@ -64,34 +64,36 @@ func open(dir string, used bool, segmentSize int, logger hclog.Logger, files seg
 	return &Log{WAL: log, meta: m}, nil
 }
 
-// StoreLog is part of raft.LogStore.
+// StoreLog implements raft.LogStore.
 func (l *Log) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.Log{entry}) }
 
-// StoreLogs is part of raft.LogStore.
+// StoreLogs implements raft.LogStore.
 func (l *Log) StoreLogs(entries []*raft.Log) error {
 	return l.write(func() error { return l.WAL.StoreLogs(entries) })
 }
 
-// DeleteRange is part of raft.LogStore.
+// DeleteRange implements raft.LogStore.
 func (l *Log) DeleteRange(first, last uint64) error {
 	return l.write(func() error { return l.WAL.DeleteRange(first, last) })
 }
 
-// write refuses everything once something has failed. Nobody knows then what the files hold, and raft-wal goes on with what it has in
-// memory: with a segment that is no longer listed, in front of the rest of a larger batch, or as if a segment had its index. All of that
-// would be acknowledged, and be missing or damage when the log is opened again, which is what finds out where it ends.
+// write refuses all writes after a failed one. The contents of the files are then unknown, and raft-wal
+// continues with its memory. It could use a segment missing in the list, the rest of a larger batch, or a
+// segment without its index. All of this would be acknowledged, and then be missing or damaged at the next
+// Open, which determines the real end.
 func (l *Log) write(do func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed != nil {
-		// It does not wrap what failed: who waits for space and tries again would do so for ever.
+		// The error does not wrap the cause: a caller which waits for space would retry forever.
 		return fmt.Errorf("a write of the log has failed before (%s): start this server again", l.failed.Error())
 	}
 	l.failed = do()
 	return l.failed
 }
 
-// Close notes where the log ends, unless something failed: what that left is judged like that of a process that was killed.
+// Close records the end of the log. After a failed write it does not, and the next Open checks the log as
+// after a kill.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +105,7 @@ func (l *Log) Close() error {
 	return l.meta.save()
 }
 
-// checkSegments checks all that there should be, wipes what is torn, and notes that the log is open.
+// checkSegments checks all segments, wipes a torn batch, and records the log as open.
 func checkSegments(m *meta) error {
 	var end tail
 	for _, info := range m.data.Segments {
@@ -126,7 +128,7 @@ func checkSegments(m *meta) error {
 	return m.open(end)
 }
 
-// checkSegment answers what a segment holds. Nothing was being written to a log that was closed.
+// checkSegment checks a segment. In a closed log it accepts no torn batch.
 func checkSegment(m *meta, info types.SegmentInfo) (tail, error) {
 	path := filepath.Join(m.dir, segment.FileName(info))
 	isSealed := !info.SealTime.IsZero()
@@ -142,13 +144,13 @@ func checkSegment(m *meta, info types.SegmentInfo) (tail, error) {
 	case errors.Is(err, fs.ErrNotExist) && isSealed:
 		return tail{}, &Damage{path, errors.New("it is missing")}
 	case errors.Is(err, fs.ErrNotExist):
-		return tail{}, nil // it is made once it has been noted, and has nothing until its directory has been synced
+		return tail{}, nil // the file is created after its entry, and empty until the sync of the directory
 	case err != nil:
 		return tail{}, err
 	case isSealed:
 		return tail{last: info.MaxIndex}, wrong(path, checkSealed(content, info))
 	case len(content) < int(info.SizeLimit) && used(content) == 0:
-		return tail{}, os.Remove(path) // it was being made
+		return tail{}, os.Remove(path) // its creation was incomplete
 	}
 	has, err := checkTail(content, info)
 	switch {
@@ -162,7 +164,7 @@ func checkSegment(m *meta, info types.SegmentInfo) (tail, error) {
 	return has, wipe(path, has.torn)
 }
 
-// wrong says of a segment what its content is not; that is damage unless the content is sound.
+// wrong wraps the error of a segment in a [Damage] unless the contents are sound.
 func wrong(path string, err error) error {
 	switch {
 	case err == nil:

@@ -11,20 +11,21 @@ import (
 	"lockfs/cluster/durable"
 )
 
-// Persist does a write, and answers its error. It may do it again, as on a disk that was full.
+// Persist executes a write and returns its error. It may retry the write, as on a full disk.
 type Persist func(write func() error) error
 
-// Once writes once.
+// Once executes a write once.
 func Once(write func() error) error { return write() }
 
-// segmentFiles are those of the log. raft-wal is of no use any more if it cannot begin the next segment when one is full, or if it cannot
-// write that a segment has ended, which it takes for written from then on. So it does not learn of a write that is done again.
+// segmentFiles creates and opens the segment files of the log. raft-wal becomes unusable if it cannot begin
+// the next segment. It also takes the end of a segment for written after a failure. So persist hides retries
+// from raft-wal.
 type segmentFiles struct {
 	types.VFS
 	persist Persist
 }
 
-// Create is part of types.VFS.
+// Create implements types.VFS.
 func (f segmentFiles) Create(dir, name string, size uint64) (types.WritableFile, error) {
 	var made types.WritableFile
 	err := f.persist(func() error {
@@ -40,7 +41,8 @@ func (f segmentFiles) Create(dir, name string, size uint64) (types.WritableFile,
 	return &segmentFile{WritableFile: made, dir: dir, persist: f.persist}, nil
 }
 
-// OpenWriter is part of types.VFS. The process before may have been killed before it synced the file's name.
+// OpenWriter implements types.VFS. It syncs the directory: the previous process may have been killed before
+// it did.
 func (f segmentFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
 	if err := durable.SyncDir(dir); err != nil {
 		return nil, err
@@ -52,17 +54,17 @@ func (f segmentFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
 	return &segmentFile{WritableFile: file, dir: dir, persist: f.persist}, nil
 }
 
-// segmentFile is that to which batches are added, each with one write and one fsync.
+// segmentFile is the segment for new batches, each with one write and one fsync.
 type segmentFile struct {
 	types.WritableFile
 	dir     string
 	persist Persist
 
-	batch []byte // that was written last; raft-wal leaves it as it is until it is synced
+	batch []byte // last written batch; raft-wal does not change it before the sync
 	at    int64
 }
 
-// WriteAt is part of types.WritableFile.
+// WriteAt implements types.WritableFile.
 func (f *segmentFile) WriteAt(batch []byte, at int64) (written int, err error) {
 	f.batch, f.at = batch, at
 	err = f.persist(func() (err error) {
@@ -72,8 +74,8 @@ func (f *segmentFile) WriteAt(batch []byte, at int64) (written int, err error) {
 	return written, err
 }
 
-// Sync is part of types.WritableFile. After a sync that failed the next one may succeed without what the first one did not get to the disk,
-// be it the batch or the name of the file. So the batch is written once more, and the directory synced.
+// Sync implements types.WritableFile. After a failed sync the next one may succeed without the lost data: the
+// batch or the file's name. So a retry writes the batch again and also syncs the directory.
 func (f *segmentFile) Sync() error {
 	isFirst := true
 	return f.persist(func() error {
@@ -91,7 +93,6 @@ func (f *segmentFile) Sync() error {
 	})
 }
 
-// removeIfThere removes a file that could not be made in its size.
 func removeIfThere(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -8,13 +8,13 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// What can be wrong with a segment that is sound.
+// Errors of sound segments.
 var (
 	errNewer     = errors.New("a newer version wrote it: update this node")
 	errMisplaced = errors.New("it is another segment than the one that belongs there: put that one back")
 )
 
-// checkHeader tells whether a segment is the one that is expected in its place.
+// checkHeader checks for the expected segment.
 func checkHeader(content []byte, info types.SegmentInfo) error {
 	word := binary.LittleEndian.Uint64
 	switch {
@@ -28,7 +28,7 @@ func checkHeader(content []byte, info types.SegmentInfo) error {
 	return nil
 }
 
-// checkSealed checks a segment to which nothing is added any more.
+// checkSealed checks a segment closed for appends.
 func checkSealed(content []byte, info types.SegmentInfo) error {
 	sound := readBatches(content)
 	if sound.end > 0 {
@@ -46,14 +46,14 @@ func checkSealed(content []byte, info types.SegmentInfo) error {
 	return nil
 }
 
-// tail is what the segment holds to which entries are added.
+// tail describes the segment open for appends.
 type tail struct {
-	last       uint64 // entry; 0: none
-	indexStart uint64 // 0: it has not been sealed
-	torn       span   // what is there of a batch that was being written, and is to be wiped
+	last       uint64 // index of the last entry; 0: none
+	indexStart uint64 // 0: not sealed
+	torn       span   // the incomplete last batch, to be wiped
 }
 
-// checkTail checks the segment to which entries are added.
+// checkTail checks the segment open for appends.
 func checkTail(content []byte, info types.SegmentInfo) (tail, error) {
 	if len(content) < int(info.SizeLimit) {
 		return tail{}, fmt.Errorf("it has %d bytes, and was made with %d", len(content), info.SizeLimit)

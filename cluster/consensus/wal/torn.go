@@ -9,17 +9,17 @@ import (
 	"lockfs/raftstore/checksum"
 )
 
-// sectorSize is the least that a disk writes as a whole.
+// sectorSize is the smallest atomic write of a disk.
 const sectorSize = 512
 
-// span is part of a file.
+// span is a range of bytes.
 type span struct{ from, to int }
 
 func (s span) empty() bool { return s.from >= s.to }
 
-// checkTorn tells whether what is there behind the sound batches can be one batch that the machine stopped in, so that some
-// of its sectors were never written, and are zeros. It is followed by the lengths that its frames declare, up to its end or
-// to a frame whose header is zeros: the sector of that one is missing. The error says why it is something else.
+// checkTorn returns nil if the bytes after the valid batches can be one torn batch, with unwritten sectors of
+// zeros. It follows the lengths declared by the frames, to the end of the batch or to a frame with a header
+// of zeros: this header's sector is missing. Otherwise the error has the reason.
 func checkTorn(content []byte, rest span, sound batches, base uint64) error {
 	batch := tear{content: content, rest: rest, entries: sound.count(), index: base + sound.count()}
 	whole, err := batch.follow()
@@ -38,16 +38,16 @@ func checkTorn(content []byte, rest span, sound batches, base uint64) error {
 	return nil
 }
 
-// tear is a batch that is not sound.
+// tear is an invalid batch.
 type tear struct {
 	content []byte
-	rest    span   // from where it begins to what is last in use
+	rest    span   // from its begin to the last used byte
 	entries uint64 // of the segment, up to at
 	index   uint64 // of the next entry
-	at      int    // up to where it has been followed
+	at      int    // current position
 }
 
-// follow goes from frame to frame. whole says that it came to the end of the batch.
+// follow steps from frame to frame. It reports whether it has reached the end of the batch.
 func (t *tear) follow() (whole bool, err error) {
 	for t.at = max(t.rest.from, headerSize); t.at+wordSize <= len(t.content); {
 		length := binary.LittleEndian.Uint32(t.content[t.at+4:])
@@ -76,18 +76,18 @@ func (t *tear) follow() (whole bool, err error) {
 	return false, nil
 }
 
-// maxFieldsBefore is the most that the fields before an entry's data take up: index, term, type and the data's length.
+// maxFieldsBefore is the largest size of the fields before an entry's data: index, term, type and the length.
 const maxFieldsBefore = 4 * binary.MaxVarintLen64
 
-// isEntry tells whether the entry at t.at is the next one, and has the length that its header declares, as far as that can be
-// seen. What is said twice (raft-wal, codec.go) tells a length that is damaged from an entry of which the end is missing.
+// isEntry reports whether the entry at t.at can be the next one, with the length in its header. The length is
+// stored twice (raft-wal, codec.go). This distinguishes a damaged length from an entry with a missing end.
 func (t *tear) isEntry(length uint32) bool {
 	if length > segment.MaxEntrySize {
 		return false
 	}
 	from := t.at + wordSize
 	if sector := (from + sectorSize - 1) / sectorSize * sectorSize; sector < from+maxFieldsBefore && t.isMissing(sector) {
-		return true // some of the fields are missing
+		return true // some fields are missing
 	}
 	fields := t.content[min(from, len(t.content)):min(from+maxFieldsBefore, len(t.content))]
 	var values [4]uint64
@@ -104,8 +104,8 @@ func (t *tear) isEntry(length uint32) bool {
 	return index == t.index && t.isBehind(from+before+data, int(length)-before-data)
 }
 
-// isBehind tells whether what is behind an entry's data can have a size: no extensions, and a time of 15 bytes (its version
-// is 1), or 16 (version 2) in a time zone that is not of whole minutes.
+// isBehind reports whether size fits the fields after an entry's data: no extensions, and a time of 15 bytes
+// (version 1). It has 16 bytes (version 2) in a time zone with a fraction of a minute.
 func (t *tear) isBehind(at, size int) bool {
 	if at+1 >= len(t.content) || t.isMissing(at+1) {
 		return size == 16 || size == 17
@@ -113,7 +113,8 @@ func (t *tear) isBehind(at, size int) bool {
 	return size == 15+int(t.content[at+1])
 }
 
-// isMissing tells whether the sector of a place, or what is the batch's of it, is zeros. Behind the end of the file are zeros.
+// isMissing reports whether the batch's part of the sector at an offset is zeros. Bytes after the end of the
+// file count as zeros.
 func (t *tear) isMissing(at int) bool {
 	from := max(at/sectorSize*sectorSize, t.rest.from)
 	to := min((at/sectorSize+1)*sectorSize, len(t.content))
@@ -129,7 +130,7 @@ func (t *tear) missesSector() bool {
 	return false
 }
 
-// hasSoundBatch tells whether a whole batch follows: it was written when the one before it was on disk.
+// hasSoundBatch reports whether a complete batch follows: its write began after the sync of the one before.
 func (t *tear) hasSoundBatch() bool {
 	for at := t.rest.from + wordSize; at < t.rest.to; at += wordSize {
 		if isSoundBatch(t.content[at:t.rest.to]) {
@@ -139,7 +140,7 @@ func (t *tear) hasSoundBatch() bool {
 	return false
 }
 
-// isSoundBatch tells whether a content begins with a batch.
+// isSoundBatch reports whether the content begins with a valid batch.
 func isSoundBatch(content []byte) bool {
 	for at := 0; at+wordSize <= len(content); {
 		length := binary.LittleEndian.Uint32(content[at+4:])

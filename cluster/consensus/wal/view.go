@@ -14,19 +14,19 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// View is a log that is only looked at. It may be open elsewhere meanwhile: a batch that is not complete is not there yet.
+// View is a read-only view of a log. The log may be open elsewhere; an incomplete batch is not visible.
 type View struct {
 	dir      string
 	segments []types.SegmentInfo
-	First    uint64 // index of the first entry; 0: there is none
+	First    uint64 // index of the first entry; 0: the log is empty
 	Last     uint64
-	Unread   string // where something stands behind the last entry that is no whole batch; empty: nothing
+	Unread   string // position of an incomplete batch after the last entry; empty: none
 }
 
-// viewTries is how often a log is looked at that changes meanwhile.
+// viewTries limits the attempts to view a changing log.
 const viewTries = 10
 
-// OpenView looks at the log in a directory and changes nothing. It checks no more than what it looks at.
+// OpenView opens a view of the log in a directory, without changes to it. It checks only the parts it reads.
 func OpenView(dir string) (*View, error) {
 	for try := 1; ; try++ {
 		view, err := openView(dir)
@@ -54,7 +54,7 @@ func openView(dir string) (*View, error) {
 		if used(content[sound.end:]) > 0 {
 			v.Unread = fmt.Sprintf("%s from byte %d on", filepath.Join(dir, segment.FileName(v.segments[newest])), sound.end)
 		}
-	case !errors.Is(err, fs.ErrNotExist): // it is about to be made
+	case !errors.Is(err, fs.ErrNotExist): // a missing segment is about to be created
 		return nil, err
 	}
 	if v.Last >= v.segments[0].MinIndex {
@@ -78,7 +78,8 @@ func (v *View) read(info types.SegmentInfo) ([]byte, batches, error) {
 	return content, sound, err
 }
 
-// Entry answers one of the entries from First to Last. Its error is a [Damage] if it is not there any more.
+// Entry returns the entry with an index from First to Last. It returns a [Damage] if the entry has
+// disappeared.
 func (v *View) Entry(index uint64) (*raft.Log, error) {
 	if index < v.First || index > v.Last || v.First == 0 {
 		return nil, fmt.Errorf("there is no entry %d in the log: it has those from %d to %d", index, v.First, v.Last)
