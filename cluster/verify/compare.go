@@ -9,18 +9,19 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// union is what several logs have together.
+// union is the combination of several logs.
 type union struct {
-	events   []*storepb.Event // by number
+	events   []*storepb.Event // in order of their numbers
 	problems []*Problem
 	gaps     []gap
-	common   uint64 // events that more than one log has
+	common   uint64 // events in more than one log
 }
 
-// gap is events that are in no log.
+// gap is a range of events missing in all logs.
 type gap struct{ first, last uint64 }
 
-// compare finds what differs between logs. The one that counts for an event is the one that most have, and of as many that of the sounder log.
+// compare merges logs and returns their differences. For each event, the version in most logs wins; with
+// equal counts, the log with fewer problems wins.
 func compare(logs []*log) *union {
 	sorted := slices.Clone(logs)
 	slices.SortStableFunc(sorted, func(a, b *log) int {
@@ -46,7 +47,7 @@ func compare(logs []*log) *union {
 			case !has:
 				chosen[number] = one
 			case other.sound && one.sound && same(other, one):
-				one.event = other.event // memory
+				one.event = other.event // to save memory
 			case !other.sound && one.sound || votes(logs, one) > votes(logs, other) && one.sound:
 				chosen[number] = one
 			}
@@ -63,7 +64,6 @@ func compare(logs []*log) *union {
 
 func same(a, b *line) bool { return bytes.Equal(a.event.GetHash(), b.event.GetHash()) }
 
-// votes is how many logs have an event as it is in a line.
 func votes(logs []*log, one *line) (count int) {
 	for _, l := range logs {
 		if other, has := l.byNumber[one.event.GetNumber()]; has && other.sound && same(one, other) {
@@ -73,7 +73,8 @@ func votes(logs []*log, one *line) (count int) {
 	return count
 }
 
-// stranger says of which cluster a log is, if it is a whole one of its own that has nothing in common with the others.
+// stranger returns why a log belongs to another cluster, or an empty string. Such a log names another
+// cluster, or is without problems and differs from the others in every event.
 func stranger(l *log, logs []*log, known map[*log]bool) string {
 	common, agreed := 0, 0
 	for _, other := range logs {
@@ -98,7 +99,6 @@ func stranger(l *log, logs []*log, known map[*log]bool) string {
 	return ""
 }
 
-// differences tells once of events in a row that are others in a log.
 func differences(l *log, chosen map[uint64]*line) (problems []*Problem) {
 	var last *Problem
 	end := uint64(0)
@@ -120,7 +120,7 @@ func differences(l *log, chosen map[uint64]*line) (problems []*Problem) {
 	return problems
 }
 
-// collect puts together what counts, and finds what is in no log.
+// collect combines the chosen events, and finds the gaps.
 func (u *union) collect(chosen map[uint64]*line, logs []*log) {
 	for _, one := range chosen {
 		u.events = append(u.events, one.event)

@@ -1,13 +1,17 @@
-// Package verify reads audit logs of the servers of a cluster, and says whether they are whole, say the same, and can have been.
+// Package verify checks audit logs from the servers of a cluster. It checks each log, compares the logs, and
+// reports impossible histories.
 //
 // # Logs
 //
-// A log is a file audit.jsonl with those that were rotated before it, or what `lockfs events --json` printed for root. Each line is checked by
-// itself (its hash is of what it says, and it is exactly what lockfs writes) and against the line before (package eventchain). What is found is
-// a [Problem]: changed, removed, moved and repeated lines, lines that are none, and those of another cluster. A log may begin anywhere, as old
-// files are removed, and end anywhere, as what follows may not be written yet; both is said, since what was cut off at an end cannot be told
-// from that by the log alone. Where another server's log goes on, it is seen how much that is.
+// A log is a file audit.jsonl with its rotated files, or the output of `lockfs events --json` for root.
+// Package verify checks each line by itself: the hash matches the contents, and the line is exactly as lockfs
+// writes it. It also checks each line against the previous one (package eventchain).
 //
-// Several logs are compared by their hashes, event by event. What one lacks is taken from the others, and the events of all are judged
-// by package lockhistory.
+// A finding is a [Problem]: a changed, removed, moved or repeated line, an invalid line, or one from another
+// cluster. A log may begin anywhere, as old files are removed. It may end anywhere, as the next events may be
+// unwritten yet. The answer reports both, since the log alone cannot show whether an end was cut off. If
+// another server's log continues, the answer reports how many events are missing.
+//
+// Several logs are compared by their hashes, event by event. The other logs fill the gaps of one. Package
+// lockhistory checks the combined events.
 package verify

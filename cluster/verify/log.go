@@ -18,25 +18,23 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// log is what was read of one.
 type log struct {
 	name     string
 	lines    []*line
 	problems []*Problem
-	torn     bool // it ends with a part of a line
+	torn     bool // the last line is incomplete
 
 	byNumber map[uint64]*line
 }
 
-// line is one that is an event.
 type line struct {
 	file  string
-	at    int // from 1
+	at    int // line number, from 1
 	event *storepb.Event
-	sound bool // it says what its hash is of
+	sound bool // its hash matches the contents
 }
 
-// source is the files of a log, the oldest first.
+// source is the files of a log, oldest first.
 type source struct {
 	name  string
 	files []string
@@ -44,7 +42,8 @@ type source struct {
 
 var rotated = regexp.MustCompile(`^(.*)\.(\d+)$`)
 
-// sourcesOf finds the files of logs: a directory stands for the audit.jsonl in it, and any file for those that were rotated before it.
+// sourcesOf finds the files of logs. A directory means its audit.jsonl, and each file includes its rotated
+// files.
 func sourcesOf(paths []string) (sources []source, err error) {
 	for _, path := range paths {
 		if path == "-" {
@@ -74,7 +73,8 @@ func sourcesOf(paths []string) (sources []source, err error) {
 	return sources, nil
 }
 
-// withRotated is a file, if it is there, after those that were rotated, the highest number first.
+// withRotated returns the rotated files of a log, highest number first, and then the file itself if it
+// exists.
 func withRotated(path string) ([]string, error) {
 	all, err := filepath.Glob(globEscaped(path) + ".*")
 	if err != nil {
@@ -107,7 +107,6 @@ var globSpecial = regexp.MustCompile(`[\[\]*?\\]`)
 
 func globEscaped(path string) string { return globSpecial.ReplaceAllString(path, `\$0`) }
 
-// read reads a source.
 func (s source) read(stdin io.Reader) (*log, error) {
 	l := &log{name: s.name, byNumber: make(map[uint64]*line)}
 	for _, path := range s.files {
@@ -171,7 +170,7 @@ func (l *log) readLine(path string, at int, text []byte) {
 	l.lines = append(l.lines, one)
 }
 
-// checkOrder looks at what each line says of the one before, and leaves the lines in the order of their numbers.
+// checkOrder checks each line against the previous one, and sorts the lines by number.
 func (l *log) checkOrder() {
 	highest := (*line)(nil)
 	for _, one := range l.lines {
@@ -208,7 +207,7 @@ func (l *log) checkOrder() {
 	}
 }
 
-// hasSome reports whether a log is one of those with the events of administrators or of refusals only.
+// hasSome reports whether a log has only the events of administrators or only refusals.
 func (l *log) hasSome() bool {
 	name := filepath.Base(l.name)
 	return name == "audit-admin.jsonl" || name == "audit-refusals.jsonl"
@@ -220,12 +219,10 @@ func (l *log) problem(kind Kind, at *line, format string, args ...any) {
 	})
 }
 
-// begins tells whether a chain begins with an event.
 func begins(e *storepb.Event) bool {
 	return len(e.GetBefore()) == 0 && (e.GetNumber() == 1 || e.GetEvent() == "cluster_begun")
 }
 
-// numbers names some events.
 func numbers(first, last uint64) string {
 	if first == last {
 		return fmt.Sprintf("event %d is", first)
@@ -233,7 +230,7 @@ func numbers(first, last uint64) string {
 	return fmt.Sprintf("events %d to %d are", first, last)
 }
 
-// cluster is the id that the log names last; empty: none.
+// cluster returns the last cluster id in the log; empty: none.
 func (l *log) cluster() (id string) {
 	for _, one := range l.lines {
 		if one.event.GetEvent() == "cluster_begun" {

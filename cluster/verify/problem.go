@@ -1,21 +1,21 @@
 package verify
 
-// Kind is what is wrong with a log.
+// Kind is the kind of a problem.
 type Kind string
 
-// The kinds of problems.
+// Kinds of problems.
 const (
-	Garbled   Kind = "garbled"   // a line that is no event
-	Changed   Kind = "changed"   // an event that is not what was written
-	Missing   Kind = "missing"   // events between two that are there
+	Garbled   Kind = "garbled"   // a line without a valid event
+	Changed   Kind = "changed"   // an event with other contents than written
+	Missing   Kind = "missing"   // missing events between two lines
 	Moved     Kind = "moved"     // an event after a later one
-	Repeated  Kind = "repeated"  // an event that is there twice
-	Unchained Kind = "unchained" // an event that does not follow the one before it
-	Differs   Kind = "differs"   // events that another log has otherwise
+	Repeated  Kind = "repeated"  // a duplicate event
+	Unchained Kind = "unchained" // an event with a wrong hash of the previous one
+	Differs   Kind = "differs"   // events unlike those in other logs
 	Stranger  Kind = "stranger"  // a log of another cluster
 )
 
-// Problem is something wrong with a log.
+// Problem is a problem with a log.
 type Problem struct {
 	Kind   Kind   `json:"kind"`
 	Log    string `json:"log"`

@@ -11,72 +11,72 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Question is what is to be verified.
+// Question specifies a verification.
 type Question struct {
-	Files        []string  // logs; "-" is standard input, a directory the audit.jsonl in it
+	Files        []string  // logs; "-" means standard input, a directory means its audit.jsonl
 	Stdin        io.Reader // for "-"
-	Path         string    // of the lock that is asked about; empty: all
-	Since, Until time.Time // in cluster time; zero: all
+	Path         string    // of one lock; empty: all
+	Since, Until time.Time // cluster time; zero: unlimited
 }
 
-// Answer is what was found.
+// Answer is the result of a verification.
 type Answer struct {
 	Logs           []*LogAnswer     `json:"logs"`
 	Events         int              `json:"events"`
-	Compared       uint64           `json:"compared"` // events that more than one log has
-	Locks          int              `json:"locks"`    // paths of which events tell
+	Compared       uint64           `json:"compared"` // events in more than one log
+	Locks          int              `json:"locks"`    // paths in events
 	First          uint64           `json:"first,omitempty"`
 	Last           uint64           `json:"last,omitempty"`
-	Begin          time.Time        `json:"begin,omitzero"` // of the first event, or of the chain
+	Begin          time.Time        `json:"begin,omitzero"` // time of the first event, or of the chain's begin
 	End            time.Time        `json:"end,omitzero"`
-	Whole          bool             `json:"whole"` // the events are all that there ever were, up to the last
+	Whole          bool             `json:"whole"` // the events are complete from the first to the last
 	Path           string           `json:"lock_path,omitempty"`
 	Since          time.Time        `json:"since,omitzero"`
 	Until          time.Time        `json:"until,omitzero"`
 	Problems       []*Problem       `json:"problems,omitempty"`
 	Contradictions []*Contradiction `json:"contradictions,omitempty"`
-	Uncovered      []string         `json:"uncovered,omitempty"` // what was asked about and is in no log
+	Uncovered      []string         `json:"uncovered,omitempty"` // requested, but not in any log
 	Notes          []string         `json:"notes,omitempty"`
 	Remarks        []*Remark        `json:"remarks,omitempty"`
-	Holds          []*Hold          `json:"holds,omitempty"` // of the lock that is asked about
+	Holds          []*Hold          `json:"holds,omitempty"` // of the requested lock
 }
 
-// LogAnswer is a log that was read.
+// LogAnswer describes a log.
 type LogAnswer struct {
 	Name    string   `json:"name"`
 	Files   []string `json:"files"`
 	Events  int      `json:"events"`
 	First   uint64   `json:"first,omitempty"`
 	Last    uint64   `json:"last,omitempty"`
-	Hash    string   `json:"hash,omitempty"` // of the last
+	Hash    string   `json:"hash,omitempty"` // of the last event
 	Cluster string   `json:"cluster,omitempty"`
 }
 
-// Contradiction is what cannot have been.
+// Contradiction is an impossible sequence of events.
 type Contradiction struct {
 	Path  string  `json:"lock_path"`
 	Why   string  `json:"why"`
 	Piece []*Step `json:"piece"`
 }
 
-// Step is an event.
+// Step is an event of a contradiction.
 type Step struct {
 	At    time.Time       `json:"at"`
 	Text  string          `json:"text"`
 	Event *lockjson.Event `json:"event,omitempty"`
 }
 
-// Hold is for how long somebody had a lock.
+// Hold is a period with one holder of a lock.
 type Hold struct {
 	Path   string    `json:"lock_path"`
 	Token  uint64    `json:"token"`
 	Holder string    `json:"holder"`
-	From   time.Time `json:"from,omitzero"`  // missing: since before the first event
-	Until  time.Time `json:"until,omitzero"` // missing: after the last
+	From   time.Time `json:"from,omitzero"`  // missing: before the first event
+	Until  time.Time `json:"until,omitzero"` // missing: after the last event
 	End    string    `json:"end"`
 }
 
-// Remark is what can have been, and is worth a look.
+// Remark is a possible but unusual event.
 type Remark struct {
 	Number uint64    `json:"number"`
 	At     time.Time `json:"at"`
@@ -84,13 +84,13 @@ type Remark struct {
 	Text   string    `json:"text"`
 }
 
-// Sound tells that nothing is wrong with the logs, and nothing in them.
+// Sound reports whether there are no problems and no contradictions.
 func (a *Answer) Sound() bool { return len(a.Problems) == 0 && len(a.Contradictions) == 0 }
 
-// Proven tells that all that was asked about is in the logs besides.
+// Proven reports whether the answer is sound and the logs cover the whole question.
 func (a *Answer) Proven() bool { return a.Sound() && len(a.Uncovered) == 0 }
 
-// Ask reads and judges. The error is that something cannot be read.
+// Ask reads the logs and checks them. It returns an error if a log cannot be read.
 func (q *Question) Ask() (*Answer, error) {
 	sources, err := sourcesOf(q.Files)
 	if err != nil {
@@ -142,7 +142,7 @@ func (l *log) answer(files []string) *LogAnswer {
 	return answer
 }
 
-// cover says what the logs are of, and what of that which was asked about they are not.
+// cover adds the range of the logs to the answer, and the parts of the question outside it.
 func (a *Answer) cover(q *Question, logs []*log, all *union) {
 	for _, l := range logs {
 		a.noteEnds(l, all.events)
@@ -176,7 +176,7 @@ func (a *Answer) cover(q *Question, logs []*log, all *union) {
 	}
 }
 
-// noteEnds tells of an end that may have been cut off.
+// noteEnds adds notes about ends which may have been cut off.
 func (a *Answer) noteEnds(l *log, events []*storepb.Event) {
 	if l.torn {
 		a.Notes = append(a.Notes, l.name+" ends with a part of a line: it is being written, or was cut off there")
@@ -195,7 +195,7 @@ func (a *Answer) noteEnds(l *log, events []*storepb.Event) {
 	}
 }
 
-// asksAbout tells whether a contradiction is about what was asked. One that began before may go on.
+// asksAbout reports whether a contradiction concerns the question. One which began earlier may continue.
 func (q *Question) asksAbout(c *lockhistory.Contradiction) bool {
 	if q.Path != "" && q.Path != c.Path {
 		return false
