@@ -1,6 +1,6 @@
-// Package process identifies the processes of this host, so that a lock can be tied to the one that holds
-// it: which one a thread belongs to, which one a pid in a file means, who its ancestors are, and when it
-// ends. All of it is said in the pid namespace of this process, and /proc has to be that namespace's.
+// Package process identifies the processes of this host, to tie a lock to its holder. It returns the process
+// of a thread, the process of a pid in a file, its ancestors, and its end. All pids are in the pid namespace
+// of this process, and /proc has to belong to that namespace.
 //
-// What was read of a process is remembered for as long as a pidfd says that it lives (records).
+// The package caches facts about a process while its pidfd reports it alive (procTable).
 package process

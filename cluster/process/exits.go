@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exits listens to the kernel's process connector, which reports exit statuses where pidfds do not,
-// before Linux 6.15. It serves root in the initial namespaces only (CAP_NET_ADMIN; user, pid and network
-// namespace), so mostly not in containers.
+// exits listens to the kernel's process connector. Before Linux 6.15, it reports exit statuses which pidfds
+// lack. It serves root in the initial namespaces only (CAP_NET_ADMIN; user, pid and network namespace), so
+// mostly not in containers.
 //
-// The kernel queues the message right after the process's pidfd becomes readable, so the watcher waits
-// for it.
+// The kernel queues the message right after the process's pidfd becomes readable, so the watcher waits for
+// it.
 type exits struct {
 	socket int
 
@@ -213,8 +213,8 @@ func (x *exits) forgetExits() {
 	}
 }
 
-// note records the end of a thread. A signal that ends one thread ends the process. A thread that exits
-// with its process has the process's status.
+// note records the end of a thread. A signal to end one thread ends the process. A thread which exits with
+// its process has the process's status.
 func (x *exits) note(message []byte) {
 	what, event := eventIn(message)
 	const process, status = eventHeader + 4, eventHeader + 8

@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// MachineID returns 32 hexadecimal digits that identify this machine across renames and boots. It is a
-// hash of the id that machine-id(5) wants to be confidential. It returns an error if the machine has no
-// id. Copies of a machine's disk have the same id.
+// MachineID returns 32 hexadecimal digits which identify this machine across renames and boots. It is a hash
+// of the machine-id(5), which has to stay confidential. It returns an error if the machine has no id. Copies
+// of a machine's disk have the same id.
 func MachineID() (string, error) { return machineID("/etc/machine-id") }
 
 func machineID(path string) (string, error) {

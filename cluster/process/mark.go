@@ -14,14 +14,13 @@ import (
 // environment.
 const MarkVariable = "LOCKFS_RUN"
 
-// MarksVariable has the same mark, in the environment of the process that holds the lock and starts the
-// command.
+// MarksVariable has the same mark, in the environment of the lock's holder, which starts the command.
 const MarksVariable = "LOCKFS_RUNS"
 
-// leastMark is the least length of a mark, so that it cannot be guessed.
+// leastMark is the least length of a mark: it has to be unguessable.
 const leastMark = 32
 
-// MarkOf returns the mark that a process gives its children; empty: none, or unreadable.
+// MarkOf returns the mark for a process's children; empty: none, or unreadable.
 func MarkOf(pid int) string {
 	for _, variable := range environ(pid) {
 		if mark, is := strings.CutPrefix(string(variable), MarksVariable+"="); is && len(mark) >= leastMark {

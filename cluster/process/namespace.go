@@ -69,9 +69,9 @@ func readNamespaces(thread int) ([]uint64, error) {
 	return nil, err
 }
 
-// Find returns the process that a thread means by a pid in its own pid namespace. It is ErrUnknown for an
-// ended process, a zombie, or the id of a thread, and if the calling thread (0) or its namespace cannot
-// be read.
+// Find returns the process for a pid in a thread's own pid namespace. It returns ErrUnknown for an ended
+// process, a zombie, or the id of a thread. It also returns ErrUnknown if the calling thread (0) or its
+// namespace cannot be read.
 func Find(caller, pid int) (ID, error) { return find(caller, pid, candidates) }
 
 // find searches the candidates, if the caller's namespace is not ours.
@@ -90,7 +90,7 @@ func find(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID, erro
 	return s.ID, err
 }
 
-// readDepth returns in how many pid namespaces a thread has a pid, from ours on; 1: only in ours.
+// readDepth returns the number of pid namespaces in which a thread has a pid, from ours on; 1: only ours.
 func readDepth(thread int) (int, error) {
 	pids, err := readPIDs(thread)
 	return len(pids), err
@@ -134,7 +134,7 @@ func findNested(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID
 			return ID{}, err
 		}
 		defer func() { _ = unix.Close(pidfd) }()
-		// again, now that the process is known to live
+		// again, now with a live process
 		if !isCalled(candidate, pid, namespace.inode) {
 			return ID{}, errEnded
 		}

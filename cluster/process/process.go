@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Alive reports whether a process has not ended. It is true if that cannot be found out.
+// Alive reports whether a process has not ended. It returns true if it cannot find out.
 func Alive(id ID) bool {
 	pidfd, err := id.open()
 	if err != nil {

@@ -8,46 +8,44 @@ import (
 )
 
 const (
-	maxEntries = 128 // are kept, with a descriptor for each
+	maxEntries = 128 // limit of cached processes, with a descriptor each
 	maxThreads = 1024
 )
 
-// procTable spare reading the files of a process again, which costs ten times what it costs to see that
-// they would say the same: a process that makes a lock asks dozens of times a second, and its family each
-// time.
+// procTable caches facts from the files of processes. A check of the cache costs a tenth of reading the
+// files. A process with many locks needs them dozens of times a second, with its family each time.
 //
-// What a process is (its start, its pid namespace) stays the same for as long as it lives, which its
-// pidfd tells: a pid that has come back is another process's, and the pidfd of the one before has fired
-// by then. Its process group is asked for each time. Its parent changes only when that one ends, so it is
-// right as long as the parent's own record is (see stat.readParent). Whatever is not certain is read
-// again.
+// The start and the pid namespace of a process never change while its pidfd reports it alive. If its pid is
+// reused, the pidfd has fired before. The process group is read each time. The parent changes only when the
+// parent ends, so the cache checks the parent's entry as well (see stat.readParent). Anything uncertain is
+// read again.
 type procTable struct {
 	room int
 
 	mu sync.Mutex
 	of map[int]*procEntry // by pid
-	// threads are those that are no main threads, with what their processes were.
+	// threads maps threads other than main threads to their processes.
 	threads map[int]int
-	times   uint64 // something was asked
+	times   uint64 // number of lookups
 }
 
 func newProcTable(room int) *procTable {
 	return &procTable{room: room, of: make(map[int]*procEntry), threads: make(map[int]int)}
 }
 
-// procEntry is of a process that was alive when it was made.
+// procEntry describes a process which was alive at the time of the read.
 type procEntry struct {
 	stat
 	pidfd int
-	asked uint64 // when it was for the last time, in procTable.times
+	asked uint64 // last lookup, as in procTable.times
 
 	namespace  atomic.Pointer[uint64]
 	namespaces atomic.Pointer[[]uint64]
 	depth      atomic.Pointer[int]
 }
 
-// find answers what is known of the process that has a pid now. Its errors are those of identify: a
-// process that has ended has none, waited for or not.
+// find returns the entry for a pid. Its errors are those of identify: an ended process has no entry, even as
+// a zombie.
 func (t *procTable) find(pid int) (*procEntry, stat, error) {
 	if known, s, ok := t.recall(pid); ok {
 		return known, s, nil
@@ -61,7 +59,7 @@ func (t *procTable) find(pid int) (*procEntry, stat, error) {
 	return made, s, nil
 }
 
-// recall looks whether the process lives of which there is a record, and what can have changed of it.
+// recall returns the cached entry of a live process, with its variable facts read again.
 func (t *procTable) recall(pid int) (*procEntry, stat, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +68,7 @@ func (t *procTable) recall(pid int) (*procEntry, stat, bool) {
 		return nil, stat{}, false
 	}
 	group, err := unix.Getpgid(pid)
-	if err != nil || checkRunning(known.pidfd) != nil { // only now it is certain whose group that is
+	if err != nil || checkRunning(known.pidfd) != nil { // only now the group surely belongs to this process
 		t.drop(known)
 		return nil, stat{}, false
 	}
@@ -79,8 +77,7 @@ func (t *procTable) recall(pid int) (*procEntry, stat, bool) {
 	return known, known.stat, true
 }
 
-// keep makes room for a record if need be: in place of those of processes that have ended, or else of the
-// one that was asked for longest ago.
+// keep adds an entry. If necessary it drops ended processes, or else the least recently used entry.
 func (t *procTable) keep(made *procEntry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,7 +102,7 @@ func (t *procTable) keep(made *procEntry) {
 	t.of[made.PID] = made
 }
 
-// forget is for a process of which something else is true than was read.
+// forget drops an entry with outdated facts.
 func (t *procTable) forget(pid int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,20 +111,20 @@ func (t *procTable) forget(pid int) {
 	}
 }
 
-// drop is called with the mutex held.
+// drop removes an entry. The caller holds the mutex.
 func (t *procTable) drop(one *procEntry) {
 	delete(t.of, one.PID)
 	_ = unix.Close(one.pidfd)
 }
 
-// lives tells whether the process of a record has not ended, as far as there still is that record.
+// lives reports whether the process of a cached entry is alive.
 func (t *procTable) lives(one *procEntry) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.of[one.PID] == one && checkRunning(one.pidfd) == nil
 }
 
-// processOf answers which process a thread was found to belong to, if it still does.
+// processOf returns the cached process of a thread, if the thread still belongs to it.
 func (t *procTable) processOf(thread int) (process int, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 )
 
 // FindRelative is [Find], limited to the calling thread's process, its ancestors and descendants; else it
-// returns ErrUnknown. Any other number that happens to be a pid is no evidence of a process. Neither is
-// 1, except for the caller itself: it is everyone's ancestor.
+// returns ErrUnknown. Another number which happens to be a pid is no evidence of a process. Neither is 1,
+// except for the caller itself: it is everyone's ancestor.
 func FindRelative(caller, pid int) (ID, error) {
 	id, err := find(caller, pid, relatives)
 	if err != nil {

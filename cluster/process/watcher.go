@@ -14,9 +14,9 @@ import (
 
 // Watcher reports when and how processes end. It holds a descriptor for each, and one waiting thread.
 //
-// The status is known only to a watcher that opened a descriptor before the process was gone. From Linux
-// 6.15 on a pidfd has it, as soon as the parent has waited. Before, /proc shows it until the parent
-// waits, and the process connector reports it (exits). A later watcher reports an unknown status.
+// A watcher knows the status only if it opened a descriptor before the process was gone. From Linux 6.15 on a
+// pidfd has it, as soon as the parent has waited. Before, /proc shows it until the parent waits, and the
+// process connector reports it (exits). A later watcher reports an unknown status.
 type Watcher struct {
 	gone  func(ID, End)
 	epoll int
@@ -45,27 +45,26 @@ type watched struct {
 	id       ID
 	fd       int
 	isPidfd  bool // else it had ended, and fd is a readable eventfd
-	end      End  // of one that had ended
+	end      End  // of an ended process
 	reported bool // else only remembered
 }
 
-// delayed is a process whose end is reported later.
+// delayed is a process with a delayed report.
 type delayed struct {
 	fd       int32
 	deadline time.Time
 }
 
 const (
-	// untilWaited is awaitWait. Parents that wait do so at once; one that never does must not delay
-	// staleness.
+	// untilWaited is awaitWait. Parents usually wait at once; one which never waits must not delay staleness.
 	untilWaited = 5 * time.Second
-	// untilOthers is othersFirst. A mount that saw the end reports it at once.
+	// untilOthers is othersFirst. A mount which saw the end reports it at once.
 	untilOthers = time.Second
 	// untilExit is how long the connector's message may follow the pidfd: the kernel sends it right after.
 	untilExit = 100 * time.Millisecond
 )
 
-// NewWatcher returns a watcher that calls gone once for each ended process, from one goroutine.
+// NewWatcher returns a watcher which calls gone once for each ended process, from one goroutine.
 func NewWatcher(gone func(ID, End)) (*Watcher, error) {
 	if _, err := Namespace(); err != nil {
 		return nil, err
@@ -205,7 +204,7 @@ func (w *Watcher) takeLate() (late []delayed) {
 	return late
 }
 
-// ended handles the end of a descriptor's process. waited means that its parent has waited.
+// ended handles the end of a descriptor's process. waited means: its parent has waited.
 func (w *Watcher) ended(fd int32, waited bool) {
 	end, delay := w.look(fd), time.Duration(0)
 	change := unix.EPOLL_CTL_MOD
@@ -286,7 +285,7 @@ func (w *Watcher) report(fd int32, end End) {
 	}
 }
 
-// Close stops it. Afterwards gone is not called; so gone itself must not close.
+// Close stops the watcher. It does not call gone afterwards; gone itself must not call Close.
 func (w *Watcher) Close() error {
 	w.mu.Lock()
 	closed, begun := w.closed, w.begun
@@ -310,7 +309,7 @@ func (w *Watcher) Close() error {
 	return errors.Join(unix.Close(w.stop), unix.Close(w.epoll))
 }
 
-// recentEnds remembers the last ends, for locks committed afterwards.
+// recentEnds stores the last ends, for locks committed afterwards.
 type recentEnds struct {
 	ends  map[ID]End
 	order []ID // a ring
