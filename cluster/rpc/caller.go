@@ -47,13 +47,13 @@ type Caller struct {
 	Host    string     // of the certificate; empty: none
 	Key     [32]byte   // hash of the certificate's key
 	Address netip.Addr // of the caller; zero: on this host
-	// Forwarder is the server that forwarded the call, by name or address; empty: a direct call. The
-	// other fields are from that server.
+	// Forwarder is the server which forwarded the call, by name or address; empty: a direct call. The other
+	// fields come from this server.
 	Forwarder string
 	UID       uint32 // of RoleUser, like the next two
 	GID       uint32
 	Groups    []uint32 // supplementary; nil: none or unknown
-	// Administrator means that the process on the unix socket could administer this host
+	// Administrator means: the process on the unix socket could administer this host
 	// (hostinfo.IsAdministrator).
 	Administrator bool
 }

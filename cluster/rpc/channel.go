@@ -124,8 +124,8 @@ func (c *Channel) connect(ctx context.Context) (*clientConn, error) {
 	}
 }
 
-// dial continues after the caller has given up. Otherwise a server under many connections would never
-// finish one.
+// dial continues after the caller has given up. Otherwise a server under many connections would never finish
+// one.
 func (c *Channel) dial(d *dialing) {
 	ctx, cancel := context.WithTimeout(c.open, connectTime+handshakeTime)
 	defer cancel()

@@ -24,7 +24,7 @@ const silenceTimeout = 1500 * time.Millisecond
 // idleTimes are times without data from the server.
 type idleTimes struct {
 	quiet  time.Duration // with pending calls: then ping the server
-	unused time.Duration // without calls: then close, well before the server does, so that no call fails
+	unused time.Duration // without calls: then close, well before the server does, so no call fails
 }
 
 var standardIdleTimes = idleTimes{quiet: 10 * time.Second, unused: time.Minute}
@@ -93,7 +93,7 @@ func (c *clientConn) fail(err error) error {
 	return c.err
 }
 
-// explainClose adds to the error of a connection that closed without any reply.
+// explainClose adds to the error of a connection which closed without any reply.
 func explainClose(err error) error {
 	for _, end := range []error{io.EOF, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, end) {

@@ -31,8 +31,8 @@ func (c *Clusters) Add(server string, status *clusterpb.StatusReply) {
 // ByID returns the servers of each cluster.
 func (c *Clusters) ByID() map[string][]string { return c.servers }
 
-// Only returns the id of the servers' common cluster; empty: unknown. Servers of a cluster that another
-// one here has replaced do not count. The error is a [SeveralClustersError].
+// Only returns the id of the servers' common cluster; empty: unknown. It ignores servers of a cluster
+// replaced by another one here. The error is a [SeveralClustersError].
 func (c *Clusters) Only() (id string, err error) {
 	var live []string
 	for id := range c.servers {

@@ -9,8 +9,8 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// Pauses before a router retries the direct way to a server. The first retry is immediate, because the
-// server may only have been slow. If calls fail again after a successful retry, the pauses grow.
+// Pauses before a router retries the direct way to a server. The first retry is immediate, because the server
+// may only have been slow. If calls fail again after a successful retry, the pauses grow.
 const (
 	firstRetry   = time.Second
 	longestRetry = 30 * time.Second
@@ -23,13 +23,13 @@ type detours struct {
 	report  func(leader, via string)
 	via     Node             // forwards; nil: none
 	leader  Node             // target of via
-	left    int              // servers that stopped forwarding, since one did
-	outages map[Node]*outage // of servers that are, or were, unreachable
+	left    int              // servers which stopped forwarding, since one did
+	outages map[Node]*outage // of servers which are, or were, unreachable
 }
 
-// outage is a time in which a server is unreachable.
+// outage is a period without contact to a server.
 type outage struct {
-	over     time.Time // its end; zero: it goes on
+	over     time.Time // its end; zero: not over
 	pause    time.Duration
 	retry    time.Time // time of the next direct attempt
 	retrying bool
@@ -74,7 +74,7 @@ func (d *detours) reached(node Node) {
 	}
 }
 
-// leave gives up a server that does not forward.
+// leave gives up a server which does not forward.
 func (d *detours) leave(via Node) {
 	if d.via == via {
 		d.via = nil
@@ -99,7 +99,7 @@ func (d *detours) to(leader Node, servers func() []Node) Node {
 	return d.via
 }
 
-// forwarders returns the servers that may forward to a leader.
+// forwarders returns the servers which may forward to a leader.
 func (d *detours) forwarders(leader Node, servers []Node) []Node {
 	return slices.DeleteFunc(servers, func(node Node) bool { return node == leader || d.isOut(node) })
 }

@@ -14,11 +14,11 @@ type (
 	detourKey         struct{} // of requests to send: a *clusterpb.Detour without the request
 )
 
-// Unreachable returns the leader's address that the caller cannot reach: the request is to be forwarded.
-// Empty: it is not.
+// Unreachable returns the address of the leader if the caller cannot reach it: this node then forwards the
+// request. Empty: it does not.
 func Unreachable(ctx context.Context) string { return receivedDetour(ctx).GetUnreachable() }
 
-// ClusterOf returns the id of the cluster that may do a detoured request; empty: any.
+// ClusterOf returns the id of the cluster permitted to do a detoured request; empty: any.
 func ClusterOf(ctx context.Context) string { return receivedDetour(ctx).GetCluster() }
 
 // withReceivedDetour marks a request as received by a detour.

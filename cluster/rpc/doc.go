@@ -1,57 +1,55 @@
-// Package rpc is how nodes, mounts and commands call each other: one transport for all calls, with as few
-// steps as there can be. A call is one write and one read on each side, and there is no goroutine between
-// the reader of a connection and who waits for the answer: programs wait for most calls with every system
-// call that they do. Between two processes of one machine a call takes 130 us with gRPC, 70 us with ttrpc
-// and 20 to 60 us so, most of which is waking each other up.
+// Package rpc is the transport for all calls between nodes, mounts and commands, optimized for latency. A
+// call is one write and one read on each side. No goroutine runs between the reader of a connection and the
+// waiting caller: programs wait for most calls in every system call. Between two processes of one machine a
+// call takes 130 us with gRPC, 70 us with ttrpc, and 20 to 60 us with this package. Most of this time is for
+// wakeups.
 //
-// [Node] is what can be asked. A node answers it itself to who is in its process, and with a [Server] to
-// others; [Peers] has a [Client] for each of those. A [Router] finds the one that leads.
+// [Node] has the methods. A node implements it for callers in its process, and with a [Server] for others;
+// [Peers] has a [Client] for each of those. A [Router] finds the leader.
 //
 // # One port
 //
-// All that hosts say to each other comes to one TCP address, a [Port]. With [Security] connections are
-// mutual TLS, and their ALPN protocol says what they are for: raft's messages, calls ([NewServer]), or to
-// be let in ([NewJoinServer]), which needs no certificate. Without, they begin with [RaftPreface] or
-// [Preface], and whoever reaches the port is trusted. On a host itself calls come to unix sockets
-// ([NewSocketServer]), where the kernel tells who has connected. [CallerOf] tells a node who makes a
-// call. Where the certificates come from and what somebody may do is not known here.
+// All traffic between hosts goes to one TCP address, a [Port]. With [Security] connections are mutual TLS,
+// and the ALPN protocol selects the purpose: raft, calls ([NewServer]), or enrollment without a certificate
+// ([NewJoinServer]). Without Security they begin with [RaftPreface] or [Preface], and the port trusts every
+// peer. Calls within a host use unix sockets ([NewSocketServer]), and the kernel identifies the caller.
+// [CallerOf] returns the caller of a call. Other packages issue certificates and check permissions.
 //
 // # Frames
 //
-// A connection begins with [Preface] from the side that calls. From then on both sides send frames:
+// The calling side begins a connection with [Preface]. Then both sides send frames:
 //
-//	length   4 bytes, big endian: of what follows
-//	number   8 bytes, of the call, which its answer repeats
-//	kind     1 byte: the method; in an answer 0, or a [Refusal]; with number 0, a Refusal of all that the connection may ask
-//	wait     4 bytes: for how many milliseconds the caller waits for the answer, 0: it does not say; in an answer 0
-//	message  protobuf; of a refusal nothing, or of a [RefusedError] its result
+//	length   4 bytes, big endian: of the rest
+//	number   8 bytes, of the call; the reply repeats it
+//	kind     1 byte: the method; in a reply 0, or a [Refusal] (number 0: of all calls of a connection)
+//	wait     4 bytes: how many milliseconds the caller waits for the reply, 0: unknown; in a reply 0
+//	message  protobuf; in a refusal empty, or the result of a [RefusedError]
 //
-// If the kind of a request has its highest bit set (and is no ping, 255), the message is a
-// clusterpb.Detour: the request of a caller that cannot reach the leader, on its way to a server that
-// forwards it ([Unreachable]), or from that to the leader ([Forwarder]). A message cannot be both, so no
-// request is forwarded twice.
+// If the kind of a request has its highest bit set (and is not ping, 255), the message is a clusterpb.Detour.
+// It is the request of a caller without a way to the leader, sent to a server which forwards it
+// ([Unreachable]). Or it is on the way from this server to the leader ([Forwarder]). A message cannot be
+// both, so a request is forwarded at most once.
 //
-// Answers come in any order. What takes news to answer is a call that waits.
+// Replies come in any order. A request for news is a call which waits.
 //
-// # What is bounded
+// # Limits
 //
-// A call ends at both ends when the caller's time is up, at the server also when its connection is lost.
-// That a caller gives up sooner is not told.
+// A call ends on both sides when the caller's time is up, and on the server also when its connection is lost.
+// The server does not learn of an earlier cancellation.
 //
-// A frame is at most [MaxRequest] or [MaxAnswer] long, takes memory as it comes and not as it is
-// announced, and has to come to its end soon once it has begun. The requests that are being done and the
-// answers that are on their way are counted, for each connection, each host and in all (limits): while
-// they are too many, nothing more is read, and answers wait. A host is a certificate's, a user of a
-// socket, or an address. Requests that are not small are counted by themselves until they have come.
-// Forwarded requests have connections and limits of their own. There is room left for keepalives, which
-// have a connection of their own, and probes. Who does not take an answer is hung up on. Whoever comes
-// when there are too many connections is told so, and a Router asks again later; all other refusals end
-// what it was asked.
+// A frame has at most [MaxRequest] or [MaxAnswer] bytes, takes memory as it arrives, and has to be complete
+// soon after its begin. The server counts the requests in progress and unsent replies: for each connection,
+// for each host, and in all (limits). Beyond the limits it reads nothing more, and replies wait. A host is
+// the host of a certificate, a user of a socket, or an address. Incomplete large requests have a separate
+// limit.
 //
-// Connections of which it is not known yet what they are for are few, in all and for each address; where
-// there are too many, those go that have taken the longest.
+// Forwarded requests have separate connections and limits. Keepalives with their own connection, and probes,
+// always have room. The server closes a connection if its peer does not read a reply. It refuses connections
+// beyond the limit, and a Router tries again later; all other refusals are final.
 //
-// A connection without calls is closed by the side that calls, later by the other one. While calls wait,
-// the caller asks now and then whether the other side is there: a host or process that has stopped is
-// noticed in seconds.
+// Connections before the end of their handshake are limited, in all and for each address. Beyond the limit
+// the server closes the oldest.
+//
+// The calling side closes a connection without calls, and later the other side does. While calls wait, the
+// caller sends pings: it detects a stopped host or process within seconds.
 package rpc

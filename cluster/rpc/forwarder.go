@@ -11,8 +11,8 @@ import (
 	"lockfs/raftstore/budget"
 )
 
-// Forwarder forwards requests to the leader. Its connections and limits are separate: forwarded requests
-// take no quota from this server's own, and no host takes quota from others.
+// Forwarder forwards requests to the leader. Its connections and limits are separate: forwarded requests take
+// no quota from this server's own, and no host takes quota from others.
 type Forwarder struct {
 	peers   *Peers
 	quota   *quota

@@ -49,7 +49,7 @@ const detourFlag byte = 0x80
 // atOnce is the memory allocated for a message before it arrives.
 const atOnce = 64 << 10
 
-// errFrame reports data that is no frame.
+// errFrame means: the data is not a frame.
 var errFrame = errors.New("not a frame")
 
 // head is a frame without its message.
@@ -90,13 +90,13 @@ func (h head) put(buffer []byte) []byte {
 	return buffer
 }
 
-// milliseconds rounds up, so that a remaining wait is never 0.
+// milliseconds rounds up, so a remaining wait is never 0.
 func milliseconds(wait time.Duration) uint32 {
 	up := (max(wait, 0) + time.Millisecond - 1) / time.Millisecond
 	return uint32(min(up, math.MaxUint32))
 }
 
-// readHead reads the head of the next frame, whose message has at most limit bytes.
+// readHead reads the head of the next frame, with a message of at most limit bytes.
 func readHead(from *bufio.Reader, limit int) (head, error) {
 	var start [startSize]byte
 	if _, err := io.ReadFull(from, start[:]); err != nil {

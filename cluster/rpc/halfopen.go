@@ -14,8 +14,8 @@ import (
 // graceTime is how long a handshake may take in any case.
 const graceTime = 250 * time.Millisecond
 
-// halfOpen counts connections before their handshake is complete. If there are too many, the oldest one
-// after its grace time is evicted; without such a one, the new connection is refused.
+// halfOpen counts connections before their handshake is complete. If there are too many, the oldest one after
+// its grace time is evicted. If all are younger, the new connection is refused.
 type halfOpen struct {
 	max, maxPerAddress int
 	grace              time.Duration
@@ -104,8 +104,8 @@ func (h *halfOpen) close() {
 	}
 }
 
-// maxHandshake limits the bytes of a handshake. TLS would keep 256 KiB of certificates for each; ours
-// have less than 1 KiB, and rarely more than three.
+// maxHandshake limits the bytes of a handshake. TLS would keep 256 KiB of certificates for each; ours have
+// less than 1 KiB, and rarely more than three.
 const maxHandshake = 32 << 10
 
 var errHandshakeSize = errors.New("it sends too much before it is known who it is")

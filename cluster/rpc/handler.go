@@ -9,7 +9,7 @@ import (
 )
 
 // Handler handles requests of one method. [CallerOf] returns the caller. The handler owns the request's
-// bytes. Its error is a [RefusedError], or means that the request cannot be decoded.
+// bytes. Its error is a [RefusedError], or means: the request cannot be decoded.
 type Handler struct {
 	Do func(ctx context.Context, request []byte) (proto.Message, error)
 	// Keep, if set, replaces Do. It calls answer once, now or later. Neither waits.

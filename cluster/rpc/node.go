@@ -7,8 +7,8 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// Node has the methods of a node, local or remote (see clusterpb/cluster.proto). A remote node's error
-// means that there is no reply.
+// Node has the methods of a node, local or remote (see clusterpb/cluster.proto). An error of a remote node
+// means: there is no reply.
 type Node interface {
 	Execute(context.Context, *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error)
 	KeepAlive(context.Context, *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error)
@@ -28,13 +28,13 @@ type Node interface {
 	Enroller
 }
 
-// Answer is a reply that says whether the node did the request.
+// Answer is a reply with the outcome of a request.
 type Answer interface {
 	GetOutcome() clusterpb.Outcome
 	GetLeaderAddress() string
 }
 
-// LeaseKeeper is a node that keeps lease requests of many mounts.
+// LeaseKeeper is a node which keeps lease requests of many mounts.
 type LeaseKeeper interface {
 	Node
 	// KeepLease is Lease for a server. It calls answer once, now or later. Neither waits. ctx ends when
@@ -51,8 +51,7 @@ type Enroller interface {
 // RemovalsWait is how long a node keeps a request for removals.
 const RemovalsWait = 30 * time.Second
 
-// ReleaseWait is how long a non-blocking request waits, in all, while the holder's mount is asked for a
-// release in progress.
+// ReleaseWait is the longest wait of a non-blocking request for a release in progress on the holder's mount.
 const ReleaseWait = 50 * time.Millisecond
 
 // Timeouts of probes.

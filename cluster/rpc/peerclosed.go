@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// whileConnected returns a context that ends when the peer closes the connection. Nothing may read from
-// it until stop has returned.
+// whileConnected returns a context which ends when the peer closes the connection. Do not read from it until
+// stop has returned.
 func whileConnected(ctx context.Context, conn net.Conn) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancel(ctx)
 	raw := rawOf(conn)

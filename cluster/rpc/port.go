@@ -13,8 +13,8 @@ import (
 // handshakeTime limits the handshake of a connection.
 const handshakeTime = 5 * time.Second
 
-// Port is one TCP address for all traffic between hosts. It passes each connection to a server by its
-// ALPN protocol, or without TLS by its first bytes. Slow handshakes do not delay others.
+// Port is one TCP address for all traffic between hosts. It passes each connection to a server by its ALPN
+// protocol, or without TLS by its first bytes. Slow handshakes do not delay others.
 type Port struct {
 	listener net.Listener
 	security *Security
@@ -137,7 +137,7 @@ func (p *Port) greet(pending *pending) {
 		to.deliver(conn, p.times.handshake)
 		return
 	case !p.security.isPlain() && !errors.Is(err, errNothing):
-		drainClose(pending.Conn) // so that it can read the alert
+		drainClose(pending.Conn) // lets the peer read the alert
 	}
 	_ = pending.Close()
 }
@@ -178,7 +178,7 @@ func (p *Port) identify(conn net.Conn) (net.Conn, *connListener, error) {
 	return nil, nil, fmt.Errorf("%s asks for protocol %q", caller, state.NegotiatedProtocol)
 }
 
-// answerPlain refuses a peer that did not begin a TLS handshake.
+// answerPlain refuses a peer without a TLS handshake.
 func answerPlain(err error) error {
 	header := tls.RecordHeaderError{}
 	switch {
@@ -229,7 +229,7 @@ func (p *Port) keep(conn net.Conn, caller Caller) net.Conn {
 	return kept
 }
 
-// raftConn is a connection that its port can close.
+// raftConn is a connection which its port can close.
 type raftConn struct {
 	net.Conn
 	port *Port
@@ -250,7 +250,7 @@ func (p *Port) forget(conn *raftConn) {
 	delete(p.rafts, conn)
 }
 
-// turnAway refuses a peer with a TLS alert, if that is possible at once.
+// turnAway refuses a peer with a TLS alert, if possible without waiting.
 func (p *Port) turnAway(conn net.Conn) {
 	if !p.security.isPlain() {
 		_ = conn.SetWriteDeadline(time.Now().Add(time.Millisecond))
@@ -281,8 +281,8 @@ func refuseConnection(conn net.Conn, why Refusal) {
 	drainClose(conn)
 }
 
-// drainClose reads from the peer for a while: a connection closed with unread data is reset, and the
-// refusal would be lost.
+// drainClose reads from the peer for a while: a connection closed with unread data is reset, and the refusal
+// would be lost.
 func drainClose(conn net.Conn) {
 	_ = conn.SetReadDeadline(time.Now().Add(drainTime))
 	buffer := make([]byte, 4<<10)

@@ -27,9 +27,8 @@ type limits struct {
 	bytesPerConnection int
 }
 
-// standardLimits allow 10,000 mounts with two connections each, hundreds of containers behind one
-// address, and 4096 calls on a connection. Only many hosts with incomplete requests can delay the
-// requests of others.
+// standardLimits allow 10,000 mounts with two connections each, hundreds of containers behind one address,
+// and 4096 calls on a connection. Only many hosts with incomplete requests can delay the requests of others.
 var standardLimits = limits{
 	what:        "connections to the port",
 	request:     MaxRequest,
@@ -47,8 +46,8 @@ var socketLimits = limits{
 	bytes: 96 << 20, bytesPerHost: 12 << 20, bytesPerConnection: 12 << 20,
 }
 
-// joinLimits are for unknown callers. To fill all connections takes as many handshakes in each
-// joinSettled, which costs the server's time anyway.
+// joinLimits are for unknown callers. To fill all connections takes as many handshakes in each joinSettled,
+// which costs the server's time anyway.
 var joinLimits = limits{
 	what:        "connections of joining hosts",
 	request:     16 << 10,
@@ -57,11 +56,11 @@ var joinLimits = limits{
 	bytes: 8 << 20, bytesPerHost: 1 << 20, bytesPerConnection: 128 << 10,
 }
 
-// callCost is the overhead of a call: a goroutine and its memory. A kept call needs that while it is
-// answered.
+// callCost is the overhead of a call: a goroutine and its memory. A kept call needs it for the time of its
+// reply.
 const callCost = 4 << 10
 
-// burst is by what factor replies and urgent requests may exceed a limit. Other requests stay below the
+// burst is the factor by which replies and urgent requests may exceed a limit. Other requests stay below the
 // limit, so even the largest reply gets room sooner or later.
 const burst = 2
 
@@ -140,8 +139,8 @@ func newQuota(l limits) *quota {
 	return r
 }
 
-// connect returns the buckets of a new connection, or an error if there are too many. One that replaces
-// another always fits.
+// connect returns the buckets of a new connection, or an error if there are too many. A replacement always
+// fits.
 func (q *quota) connect(caller Caller, standing budget.Standing) (buckets, error) {
 	if err := q.connections.Take(caller.User(), 1, standing); err != nil {
 		return buckets{}, err
@@ -173,7 +172,7 @@ func (q *quota) disconnect(caller Caller, standing budget.Standing) {
 	}
 }
 
-// tryAcquire acquires quota for a request if there is some; an urgent one may exceed the limits.
+// tryAcquire acquires quota for a request if available; an urgent one may exceed the limits.
 func (q *quota) tryAcquire(a *bucket, bytes int, urgent bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -235,8 +234,8 @@ func (q *quota) close() {
 // filesReserve is the number of files kept for the log, snapshots and mount.
 const filesReserve = 256
 
-// Shares of the remaining files, in sixteenths, for each kind of connection. (Go raises the soft limit to
-// the hard limit at the start.)
+// Shares of the remaining files, in sixteenths, for each kind of connection. (Go raises the soft limit to the
+// hard limit at the start.)
 const (
 	filesOfCalls    = 12
 	filesOfHalfOpen = 2

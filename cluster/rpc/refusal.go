@@ -7,11 +7,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// ErrUnreachable is wrapped by the error of a call without a connection, or whose connection was lost
-// before the reply.
+// ErrUnreachable is wrapped by errors of calls without a connection, or with a connection lost before the
+// reply.
 var ErrUnreachable = errors.New("it is not reached")
 
-// Refusal is the error of a call that the server has not done. The numbers are those on the wire.
+// Refusal is the error of a call which the server has not done. The numbers are those on the wire.
 type Refusal byte
 
 // The refusals.
@@ -23,7 +23,7 @@ const (
 	NeedsTLS   Refusal = 5 // the server takes no plain connections
 	NoTLS      Refusal = 6 // the server takes plain connections only
 
-	refused Refusal = 7 // a [RefusedError], whose result follows
+	refused Refusal = 7 // a [RefusedError]; its result follows
 
 	NotForwarded  Refusal = 8 // the server cannot reach the leader either, or lost it after the request
 	MayNotForward Refusal = 9 // the forwarding server is no voter

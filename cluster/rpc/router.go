@@ -25,14 +25,14 @@ const (
 // while.
 const maxRedirects = 2
 
-// Router finds and follows the leader. If the leader is unreachable, another server forwards the calls,
-// and the router keeps trying the direct way.
+// Router finds and follows the leader. If the leader is unreachable, another server forwards the calls, and
+// the router keeps trying the direct way.
 type Router struct {
 	mu       sync.Mutex
 	peers    *Peers
 	roam     bool   // entry follows the membership
 	entry    []Node // nodes to ask for the leader, in turn
-	leader   Node   // nil: not known
+	leader   Node   // nil: unknown
 	turn     int
 	attempts map[*attempt]struct{} // under way
 	members  []Node                // present members, as far as known
@@ -57,8 +57,8 @@ func NewRouter(peers *Peers, entry ...Node) *Router {
 	return r
 }
 
-// ReportDetours sets a callback for each server, via, that starts to forward to a leader; no via: the
-// leader is reachable again. Call it before the router is used. report must not wait.
+// ReportDetours sets a callback for each server, via, which starts to forward to a leader; no via: the leader
+// is reachable again. Call it before the router is used. report must not wait.
 func (r *Router) ReportDetours(report func(leader, via string)) { r.detours.report = report }
 
 // NewRoamingRouter uses the present members as entries, once it knows them.
@@ -142,8 +142,8 @@ func (r *Router) begin(ctx context.Context) (context.Context, *attempt) {
 	return ctx, a
 }
 
-// A Guide is a node of this process that knows the other servers' addresses. Servers of another cluster
-// at these addresses must do nothing.
+// A Guide is a node of this process with the addresses of the other servers. Servers of another cluster at
+// these addresses must do nothing.
 type Guide interface {
 	Node
 	Servers() []string
@@ -187,10 +187,10 @@ func (r *Router) servers() (all []Node) {
 	return all
 }
 
-// maxNamed limits the remembered servers that were named as the leader.
+// maxNamed limits the remembered servers named as the leader.
 const maxNamed = 8
 
-// noteNamed records a server that was named as the leader.
+// noteNamed records a server named as the leader.
 func (r *Router) noteNamed(leader Node) {
 	if !slices.Contains(r.named, leader) {
 		r.named = append(r.named, leader)
@@ -220,9 +220,9 @@ func (r *Router) end(a *attempt) (moved bool) {
 	return a.moved
 }
 
-// SetLeader sets the leader found by the node of this process, the only entry; no address: that node
-// itself. It cancels attempts at other nodes, which may be stopped or cut off and never answer. As
-// always, their outcome is unknown, and the router repeats them.
+// SetLeader sets the leader found by the node of this process, the only entry; no address: this node itself.
+// It cancels attempts at other nodes, which may be stopped or cut off and never answer. As always, their
+// outcome is unknown, and the router repeats them.
 func (r *Router) SetLeader(address string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -240,8 +240,7 @@ func (r *Router) SetLeader(address string) {
 	}
 }
 
-// AnyNode returns a node for requests that any node can answer: the one of this process, or else the
-// present leader.
+// AnyNode returns a node for requests of any kind: the one of this process, or else the present leader.
 func (r *Router) AnyNode() Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -275,8 +274,8 @@ func (r *Router) forget(node Node) {
 	}
 }
 
-// learn takes the leader's address from a reply of another node. redirected means that there is a better
-// node to ask.
+// learn takes the leader's address from a reply of another node. redirected means: there is a better node to
+// ask.
 func (r *Router) learn(a *attempt, reply Answer) (redirected bool, err error) {
 	node := a.node
 	if reply.GetOutcome() != clusterpb.Outcome_NOT_LEADER {

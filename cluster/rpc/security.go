@@ -23,8 +23,8 @@ const (
 // RaftPreface begins a connection of raft without TLS.
 const RaftPreface = "LOCKFSR\n"
 
-// Security secures the connections between hosts and identifies their peers. Without it (nil) connections
-// are plain and peers unknown. Unix sockets do not use it. It is safe for concurrent use.
+// Security secures the connections between hosts and identifies their peers. Without it (nil) connections are
+// plain and peers unknown. Unix sockets do not use it. It is safe for concurrent use.
 type Security struct {
 	// Server is a port's configuration. It supports the three protocols, and refuses unwanted peers.
 	Server *tls.Config
@@ -44,9 +44,9 @@ type Security struct {
 // isPlain reports whether connections are not encrypted.
 func (s *Security) isPlain() bool { return s == nil || s.Client == nil }
 
-// noteRefusal looks for the other side's word, in TLS, at the end of a connection: with TLS 1.3 that
-// comes after the handshake. What comes sooner says nothing of the certificate, which has not been seen
-// then: there is no room, for example.
+// noteRefusal looks for a TLS alert of the other side at the end of a connection: with TLS 1.3 it follows the
+// handshake. An earlier alert is not about the certificate, which the other side has not seen yet: it may
+// have no room, for example.
 func (s *Security) noteRefusal(err error) {
 	var operation *net.OpError
 	if s != nil && s.OnRejected != nil && errors.As(err, &operation) && operation.Op == "remote error" {
@@ -57,7 +57,7 @@ func (s *Security) noteRefusal(err error) {
 // unixPrefix begins the address of a unix socket.
 const unixPrefix = "unix:"
 
-// IsSocket reports whether an address is that of a unix socket.
+// IsSocket reports whether an address is a unix socket.
 func IsSocket(address string) bool { return strings.HasPrefix(address, unixPrefix) }
 
 // Dial connects to HOST:PORT for a protocol, or to unix:PATH for ProtocolRPC, until ctx ends. s may be
@@ -135,12 +135,12 @@ func limitUnacknowledged(_ context.Context, _, _ string, conn syscall.RawConn) e
 	return errors.Join(controlled, err)
 }
 
-// connectTime limits one attempt, so that a host that comes back is found soon.
+// connectTime limits one attempt, to find a returning host soon.
 const connectTime = time.Second
 
 // Network replaces TCP between hosts in a simulation.
 type Network interface {
-	// Listen listens at HOST:PORT. Accepted connections have remote addresses of that form.
+	// Listen listens at HOST:PORT. Accepted connections have remote addresses of this form.
 	Listen(address string) (net.Listener, error)
 	// Dial connects to an address; without a listener the error is syscall.ECONNREFUSED.
 	Dial(ctx context.Context, address string) (net.Conn, error)

@@ -15,7 +15,7 @@ import (
 type Server struct {
 	service
 	onFull   func(Caller)
-	draining atomic.Int32 // connections that are being refused
+	draining atomic.Int32 // refused connections before their close
 
 	settled time.Duration // age after which a connection may be replaced; 0: never
 
@@ -30,7 +30,7 @@ type connInfo struct {
 	since time.Time
 }
 
-// NewServer serves a node. malformed is called for each invalid request, crowded for each connection
+// NewServer serves a node. It calls malformed for each invalid request, and crowded for each connection
 // refused for lack of room.
 func NewServer(node Node, malformed func(), crowded func(Caller)) *Server {
 	return newServer(handlersOf(node), withinFiles(standardLimits, filesOfCalls), standardTimes, malformed, crowded)
@@ -41,8 +41,8 @@ func NewSocketServer(node Node, malformed func(), crowded func(Caller)) *Server 
 	return newServer(handlersOf(node), withinFiles(socketLimits, filesOfSockets), standardTimes, malformed, crowded)
 }
 
-// NewJoinServer serves hosts without a certificate: it proves that it is a server, and enrolls them. A
-// new connection may replace an old one: otherwise strangers could occupy all of them.
+// NewJoinServer serves hosts without a certificate: it proves its membership and enrolls them. A new
+// connection may replace an old one: otherwise strangers could occupy all of them.
 func NewJoinServer(e Enroller, malformed func(), crowded func(Caller)) *Server {
 	handlers := map[byte]Handler{enrollMethod: {Do: handle(e.Enroll)}, proveServerMethod: {Do: handle(e.ProveServer)}}
 	s := newServer(handlers, withinFiles(joinLimits, filesOfJoiners), joinTimes, malformed, crowded)
@@ -99,7 +99,7 @@ func isPassing(err error) bool {
 	return false
 }
 
-// Budgets returns the budgets that the server counts for its callers.
+// Budgets returns the budgets of the server's callers.
 func (s *Server) Budgets() []*budget.Pool { return []*budget.Pool{s.quota.connections} }
 
 // Close closes all connections.
@@ -148,8 +148,8 @@ func (s *Server) serve(conn net.Conn) {
 	}
 }
 
-// makeRoom closes the oldest connection: of the same peer if that has too many. It returns false if none
-// is old enough.
+// makeRoom closes the oldest connection: of the same peer if it has too many. It returns false if none is old
+// enough.
 func (s *Server) makeRoom(from peer) bool {
 	if s.settled == 0 {
 		return false
@@ -179,7 +179,7 @@ func (s *Server) makeRoom(from peer) bool {
 	return true
 }
 
-// rejectFull tells some peers the reason; that takes a connection and a moment, too.
+// rejectFull sends the reason to some peers; this takes a connection and a moment, too.
 func (s *Server) rejectFull(conn net.Conn) {
 	if s.draining.Add(1) <= maxDraining {
 		refuseConnection(conn, Crowded)

@@ -17,7 +17,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// longestCall limits a call whose caller gives no limit, or a longer one.
+// longestCall limits calls without a limit of the caller, or with a longer one.
 const longestCall = time.Minute
 
 // times limit the waits for the peer.
@@ -58,7 +58,7 @@ func newServerConn(s *service, conn net.Conn, caller Caller, a buckets) *serverC
 }
 
 // serve does calls until the peer closes the connection, violates the protocol or is silent for too long.
-// Then it waits for the calls under way.
+// Then it waits for the calls in progress.
 func (c *serverConn) serve() {
 	defer c.calls.Wait()
 	ctx, cancel := context.WithCancel(WithCaller(context.Background(), c.caller))
@@ -109,7 +109,7 @@ func (c *serverConn) begin(ctx context.Context, h head, request []byte) {
 	}
 }
 
-// unwrap returns the request of a detour, with a context that has its original caller.
+// unwrap returns the request of a detour, with a context for its original caller.
 func (c *serverConn) unwrap(ctx context.Context, message []byte) (context.Context, []byte, error) {
 	detour := new(clusterpb.Detour)
 	if err := proto.Unmarshal(message, detour); err != nil {
@@ -181,8 +181,8 @@ func (c *serverConn) next(ctx context.Context) (head, []byte, error) {
 	return h, request, nil
 }
 
-// receive reads the rest of a request. Only a request beyond the connection's buffer needs quota for
-// that, so incomplete requests cannot block small ones of others.
+// receive reads the rest of a request. Only a request beyond the connection's buffer needs quota for this, so
+// incomplete requests cannot block small ones of others.
 func (c *serverConn) receive(ctx context.Context, h head) ([]byte, error) {
 	if h.length > c.from.Size() {
 		if !c.take(ctx, c.coming, h.length, false) {
@@ -218,8 +218,8 @@ func (c *serverConn) expect(bytes int) {
 
 func cost(request head) int { return callCost + request.length }
 
-// do does a call and replies. A call that is not quick lasts as long as its caller waits, and gets no
-// reply if that ended before there was quota for it.
+// do does a call and replies. A call without Quick lasts as long as its caller waits. It gets no reply if
+// this ends before there is quota for it.
 func (c *serverConn) do(ctx context.Context, handler Handler, h head, request []byte) {
 	wanted := ctx
 	if !handler.Quick {
@@ -307,7 +307,7 @@ func (c *serverConn) decline(wanted context.Context, h head, why *storepb.Result
 	c.finish(wanted, h, answer)
 }
 
-// finish sends a reply. It closes the connection if the peer does not take it; the reader notices.
+// finish sends a reply. It closes the connection if the peer does not read it; the reader notices.
 func (c *serverConn) finish(wanted context.Context, h head, answer []byte) {
 	defer c.quota.release(c.bucket, cost(h))
 	if c.send(wanted, answer) != nil {
@@ -315,7 +315,7 @@ func (c *serverConn) finish(wanted context.Context, h head, answer []byte) {
 	}
 }
 
-// send skips a reply that has become useless while it waited for its turn.
+// send skips a reply which has become useless while it waited for its turn.
 func (c *serverConn) send(wanted context.Context, answer []byte) error {
 	if !c.writing.TryLock() {
 		c.writing.Lock()

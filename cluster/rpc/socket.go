@@ -18,8 +18,8 @@ import (
 // staleTime limits the wait for a process to accept a connection.
 const staleTime = time.Second
 
-// ListenSocket listens on a unix socket, open to all local users that reach it. It replaces the socket of
-// a dead process. It returns an error if another process listens there.
+// ListenSocket listens on a unix socket, open to all local users with access to its path. It replaces the
+// socket of a dead process. It returns an error if another process listens there.
 func ListenSocket(path string) (net.Listener, error) {
 	if conn, err := net.DialTimeout("unix", path, staleTime); err == nil {
 		_ = conn.Close()
@@ -53,7 +53,7 @@ func removeSocket(path string) error {
 	return nil
 }
 
-// UserAt returns the user of the process that connected to a unix socket, at that time.
+// UserAt returns the user of the process which connected to a unix socket, at this time.
 func UserAt(conn *net.UnixConn) (Caller, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -72,7 +72,7 @@ func UserAt(conn *net.UnixConn) (Caller, error) {
 	return caller, errors.Join(controlled, err)
 }
 
-// maxGroups is the most a process can have (NGROUPS_MAX).
+// maxGroups is the limit for a process (NGROUPS_MAX).
 const maxGroups = 64 << 10
 
 // peerGroups asks the kernel for the groups at the time of the connection: in /proc, the process could be

@@ -10,7 +10,7 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// vetting returns nil for a connection that needs none.
+// vetting returns nil for a connection without a check.
 func (s *Security) vetting(conn net.Conn) Vetting {
 	secure, is := conn.(*tls.Conn)
 	if !is || s == nil || s.Vet == nil {
@@ -20,7 +20,7 @@ func (s *Security) vetting(conn net.Conn) Vetting {
 	return s.Vet(&state)
 }
 
-// refused closes the connection to a server that must not get calls.
+// refused closes the connection to a server which must not get calls.
 func (c *clientConn) refused() error {
 	if c.vetting == nil {
 		return nil

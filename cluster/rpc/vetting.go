@@ -9,10 +9,10 @@ import (
 
 // Vetting decides about one server for the life of a connection. It is safe for concurrent use.
 type Vetting interface {
-	// Refused returns an error for a server that must not get calls. It is called before and after each
+	// Refused returns an error for a server which must not get calls. Clients call it before and after each
 	// call.
 	Refused() error
-	// Prove makes the server prove its membership, unless it is known. It is called before each call
+	// Prove makes the server prove its membership, unless it is known. Clients call it before each call
 	// without [Unproven].
 	Prove(ctx context.Context, ask func(context.Context, *clusterpb.ProveServerRequest) (*clusterpb.ProveServerReply, error)) error
 }
@@ -22,8 +22,8 @@ var ErrUnproven = errors.New("the server does not prove that it is one of the cl
 
 type unprovenKey struct{}
 
-// Unproven allows calls to servers without a proof of membership, which takes a leader. It is for
-// commands whose users judge the answers.
+// Unproven allows calls to servers without a proof of membership, which takes a leader. It is for commands
+// with users to judge the answers.
 func Unproven(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unprovenKey{}, true)
 }
