@@ -18,8 +18,8 @@ const (
 	backdate = time.Hour
 )
 
-// A CA's certificate is valid at any time: wrong clocks must not matter, even those of hosts that begin
-// in 1970. A rotation ends it.
+// A CA's certificate is valid at any time: wrong clocks must not matter, even on hosts which begin in 1970. A
+// rotation ends it.
 var (
 	always  = time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC)
 	forever = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) // RFC 5280, section 4.1.2.5: no well-defined end
@@ -87,8 +87,8 @@ func (a *Authority) Fingerprint() Fingerprint { return FingerprintOf(a.certifica
 // String identifies the CA, without its key.
 func (a *Authority) String() string { return "authority " + a.Fingerprint().Short() }
 
-// Issue signs a leaf (DER) for a request. It is valid from an hour before now; validity counts from now,
-// and differs from [Validity] only in tests. The caller decides whether the host may have that name.
+// Issue signs a leaf (DER) for a request. It is valid from an hour before now; validity counts from now, and
+// differs from [Validity] only in tests. The caller decides whether the host may have this name.
 func (a *Authority) Issue(request *Request, now time.Time, validity time.Duration) ([]byte, error) {
 	usages := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	if request.Name.Role == Server {
@@ -113,7 +113,7 @@ func (a *Authority) Issue(request *Request, now time.Time, validity time.Duratio
 	return leaf.Raw, nil
 }
 
-// CrossSign signs the certificate of the next CA: hosts that trust this CA then trust that one too.
+// CrossSign signs the certificate of the next CA: hosts which trust this CA then also trust the next one.
 func (a *Authority) CrossSign(newer *x509.Certificate) ([]byte, error) {
 	public, ok := newer.PublicKey.(*ecdsa.PublicKey)
 	if !ok || !newer.IsCA {

@@ -74,8 +74,8 @@ func (c *Credentials) RenewAt() time.Time {
 func (c *Credentials) Expired(now time.Time) bool { return now.After(c.Leaf().NotAfter) }
 
 // Renew takes a new certificate for the present key, and saves it first. After an error the previous one
-// stays in use. If another process has enrolled this host with another key meanwhile, that identity is
-// taken instead.
+// stays in use. If another process has enrolled this host with another key meanwhile, Renew switches to this
+// identity.
 func (c *Credentials) Renew(grant IssuedCert) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()

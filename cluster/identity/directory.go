@@ -22,9 +22,9 @@ func Load(dir string) (*Credentials, error) {
 	return c, nil
 }
 
-// Stage returns the key to enrol with: a new one, or that of an interrupted enrolment. The key is on disk
-// when Stage returns, and replaces the one in use only at [Commit]. Stage creates the directory for its
-// owner only. It returns an error if the directory has other files and others may enter it.
+// Stage returns the key for an enrolment: a new one, or the key of an interrupted enrolment. The key is on
+// disk when Stage returns, and replaces the one in use only at [Commit]. Stage creates the directory for its
+// owner only. It returns an error if the directory has other files and other users may enter it.
 func Stage(dir string) (*Key, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func Stage(dir string) (*Key, error) {
 	return key, err
 }
 
-// Rollback abandons an interrupted enrolment, so that [Stage] creates another key: a revoked key is never
-// accepted again. The identity in use stays.
+// Rollback abandons an interrupted enrolment, so [Stage] creates another key: a revoked key is never accepted
+// again. The identity in use stays.
 func Rollback(dir string) error {
 	err := locked(dir, func() error {
 		if err := promoteKey(dir); err != nil {

@@ -1,58 +1,55 @@
-// Package identity is how hosts of a cluster know each other: an authority of the cluster's own signs a
-// certificate for each, a token lets a new one in, and TLS is set up so that nobody else is.
+// Package identity authenticates the hosts of a cluster. The cluster's own CA signs a certificate for each
+// host, a token lets a new host join, and TLS accepts only such hosts.
 //
-// It does what is to be done with keys and certificates, and keeps those of one host in a directory. Who
-// is admitted is in the cluster's state, which this package is told of through a [Verifier].
+// The package handles keys and certificates, and stores those of one host in a directory. The cluster's state
+// has the admitted hosts; the package reads it through a [Verifier].
 //
 // # Certificates
 //
-// All keys are ECDSA P-256. A server's leaf is for the names server.lockfs and NAME.server.lockfs, that
-// of a host which only mounts is for NAME.client.lockfs; it is valid for [Validity]. An authority's
-// certificate has no end: an authority is replaced ([Authority.CrossSign]), and dropped from the state
-// once nobody needs it.
+// All keys are ECDSA P-256. A server's leaf has the names server.lockfs and NAME.server.lockfs. The leaf of a
+// host which only mounts has NAME.client.lockfs. A leaf is valid for [Validity]. A CA's certificate has no
+// end: a newer CA replaces it ([Authority.CrossSign]), and the state drops the old one once it is unused.
 //
-// Clocks of hosts may be wrong, and that must neither let anybody in nor keep anybody out. So a chain is
-// verified as of the leaf's own time, and the leaf's end is compared with the time of the cluster as the
-// verifier knows it (Verifier.Now). That a leaf is not valid yet is nobody's concern: the authority has
-// signed it.
+// Wrong clocks of hosts must neither admit nor exclude a host. So the verifier checks a chain as of the
+// leaf's own time, and compares the leaf's end with its knowledge of cluster time (Verifier.Now). It ignores
+// the begin of a leaf's validity: the CA has signed the leaf.
 //
-// # Letting in
+// # Verification
 //
-// A server lets a host in whose chain leads to one of its authorities, whose leaf has not expired, and
-// whose name and key the state has as admitted. So a revoked host, or one that has enrolled again with
-// another key, needs no list of certificates. A client judges servers by its roster (next section).
-// Between servers that have each other as admitted, expiry does not count: a cluster that was off for
-// months goes on, and its servers renew when they have a leader.
+// A server accepts a host under three conditions: its chain leads to a trusted CA, its leaf has not expired,
+// and the state has its name and key as admitted. So revocations, and enrolments with a new key, need no list
+// of certificates. A client verifies servers by its roster (next section). Between admitted servers expiry
+// does not count: after months without power a cluster continues, and its servers renew when they have a
+// leader.
 //
-// A host that is not known yet needs a certificate of the newest authority that the other side knows, or
-// of a later one. So a rotation shuts out certificates made with an earlier authority's key.
+// A host unknown to the verifier needs a certificate of the verifier's newest CA, or of a later one. So a
+// rotation invalidates certificates made with the key of an earlier CA.
 //
 // # Removed servers
 //
-// A server that was removed has a certificate for up to [Validity], and a host without the cluster's
-// state cannot ask for its standing. So the leader tells mounts a [Roster] with keepalives: the keys of
-// the members, revoked keys, and the authorities. The host keeps it beside its certificate. It asks
-// nothing of a server with a revoked key. It believes a member of a roster that was heard within the last
-// minute. Every other server has to prove that it is one ([Proof]): the leader, which a majority
-// confirms, signs a nonce of the host and the key of that server with the key of the newest authority.
-// The key of the authority is the only secret that every cluster has which the host can know: all servers
-// may have been replaced while the host was off, or the cluster may have been restored elsewhere with its
-// ca.key.
+// A removed server has a certificate for up to [Validity], and a host without the cluster's state cannot look
+// up the server's status. So the leader sends mounts a [Roster] with keepalives: the keys of the members,
+// revoked keys, and the CAs. The host stores it beside its certificate. It sends no calls to a server with a
+// revoked key. It trusts a member of a roster received within the last minute.
 //
-// The limits: the identity of a removed server is worth nothing to hosts, at any time. Its whole disk has
-// the key of the authority that signed then ([SealKey]). Until that is rotated, an attacker can make
-// another identity and prove it to hosts that connect to it. After the rotation that works only with a
-// host that was off since before and reaches no server of the cluster: the first one that it reaches
-// tells it of the newer authority. Then no proof of the older one counts.
+// Every other server has to prove its membership ([Proof]). The leader, confirmed by a quorum, signs the
+// host's nonce and the server's key with the key of the newest CA. Every cluster has this secret, and the
+// host can verify it. All servers may have been replaced while the host was off, or the cluster restored
+// elsewhere with its ca.key.
 //
-// A host that joins has nothing but its token. It wants the same proof, by the authority named in the
-// token or a later one, and a code that takes the token's record in the state: a server that was removed
-// before the token was made has none ([SecretHash.Prove]). It sends no secret: it signs its request
-// ([Secret.Sign]).
+// The limits: the identity of a removed server is useless against hosts at any time. Its whole disk has the
+// key of the CA at that time ([SealKey]). Until a rotation of the CA, an attacker can make another identity
+// and prove it to connecting hosts. After the rotation this works only against a host which was off since
+// before, and reaches no server of the cluster. The first server it reaches sends the newer CA, and proofs of
+// the older CA do not count any more.
 //
-// A host that reaches no server which can prove anything is told so, and that a new token gets it in. It
-// needs no member of its roster for that.
+// A joining host has only its token. It requires the same proof, by the CA in the token or a later one. It
+// also requires a code derived from the token's record in the state: a server removed before the token's
+// creation has no such record ([SecretHash.Prove]). It sends no secret: it signs its request ([Secret.Sign]).
 //
-// Servers send along what leads from their leaf to older authorities, so whoever knows only one of those,
-// or has a token from that time, can follow.
+// If a host reaches no server with a proof, its error message suggests a new token. With the token it can
+// join without any member of its roster.
+//
+// Servers send the certificates which lead from their leaf to older CAs. So hosts with only an older CA, or
+// with a token from its time, can follow.
 package identity

@@ -19,7 +19,7 @@ import (
 
 const sealKeyBlock = "LOCKFS SEAL KEY"
 
-// SealKey encrypts the CA's key in the cluster's state: an AES-256 key that each server keeps beside its
+// SealKey encrypts the CA's key in the cluster's state: an AES-256 key which each server stores beside its
 // data.
 type SealKey [32]byte
 
@@ -30,7 +30,7 @@ func NewSealKey() SealKey {
 	return key
 }
 
-// SealKeyOf decodes a key that a server received when it joined.
+// SealKeyOf decodes a key which a server received at its join.
 func SealKeyOf(content []byte) (SealKey, error) {
 	var key SealKey
 	if len(content) != len(key) {
@@ -46,8 +46,8 @@ func (SealKey) String() string { return "(seal key)" }
 // GoString hides the key.
 func (SealKey) GoString() string { return "(seal key)" }
 
-// LoadSealKey reads a file of Save. It refuses a file that others may read, with an [*ExposedError].
-// Without a file the error is fs.ErrNotExist.
+// LoadSealKey reads a file of Save. It refuses a file readable by others, with an [*ExposedError]. Without a
+// file the error is fs.ErrNotExist.
 func LoadSealKey(path string) (SealKey, error) {
 	content, err := readSecret(path)
 	if err != nil {
@@ -69,13 +69,13 @@ func (k SealKey) Save(path string) error {
 	return durable.Replace(path, pem.EncodeToMemory(&pem.Block{Type: sealKeyBlock, Bytes: k[:]}))
 }
 
-// ExposedError reports a key file that others may read. Its content was not used.
+// ExposedError reports a key file readable by others. Its content was not used.
 type ExposedError struct {
 	Path string
 	Mode fs.FileMode
 }
 
-// Error says what to do.
+// Error returns the problem and the remedy.
 func (e *ExposedError) Error() string {
 	return fmt.Sprintf("%s has mode %04o, so others can read the key in it: if nobody has, chmod 600 %s", e.Path, e.Mode, e.Path)
 }
@@ -91,8 +91,8 @@ func readSecret(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// ErrWrongSealKey reports that a sealed key cannot be decrypted: the seal key or the certificate is
-// another one, or the data is damaged.
+// ErrWrongSealKey means: a sealed key cannot be decrypted. The seal key or the certificate is another one, or
+// the data is damaged.
 var ErrWrongSealKey = errors.New("the key of the authority does not open with this seal key")
 
 func (k SealKey) cipher() (cipher.AEAD, error) {

@@ -19,7 +19,7 @@ import (
 // leaf selects the key, and the key is written before it.
 const (
 	keyFile         = "host.key"
-	nextKeyFile     = "next.key" // of an enrolment under way
+	nextKeyFile     = "next.key" // of an enrolment in progress
 	leafFile        = "host.pem" // the leaf and its chain
 	authoritiesFile = "authorities.pem"
 	serversFile     = "servers" // an address in each line
@@ -58,7 +58,7 @@ func isNotOurs(entry os.DirEntry) bool {
 	return !slices.Contains(allFiles, strings.TrimSuffix(entry.Name(), ".tmp"))
 }
 
-// locked runs a function under the lock of a directory, which several mounts of a host may share.
+// locked runs a function under the lock of a directory. Several mounts of a host may share the directory.
 func locked(dir string, do func() error) error {
 	file, err := os.Open(dir)
 	if err != nil {

@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// Discover fetches the CA's certificate with a fingerprint from a server, and verifies that it signed the
-// server's leaf. It sends no secret and trusts nothing else: other requests use connections of
-// [JoinConfig]. It refuses a server whose certificate had expired at floor, the time at which the token
-// was made.
+// Discover fetches the CA's certificate with a fingerprint from a server, and verifies the CA's signature of
+// the server's leaf. It sends no secret and trusts nothing else: other requests use connections of
+// [JoinConfig]. It refuses a server with a certificate expired at floor, the time of the token's creation.
 //
-// The error is a [*Refused] if the server is not one of that cluster: it is another one, or an attacker
-// in between.
+// The error is a [*Refused] if the server is not one of that cluster: it is another one, or an attacker in
+// between.
 func Discover(ctx context.Context, address string, fingerprint Fingerprint, floor time.Time) (*x509.Certificate, error) {
 	var authority *x509.Certificate
 	config := baseConfig(ProtocolJoin)
@@ -64,8 +63,8 @@ func explainDial(address string, err error) error {
 	return fmt.Errorf("%s: %w", address, err)
 }
 
-// JoinConfig is for connections of a host without a certificate to servers verified by the CA of
-// [Discover]. floor is as there.
+// JoinConfig is for connections of a host without a certificate to servers verified by the CA of [Discover].
+// floor is as there.
 func JoinConfig(authority *x509.Certificate, floor time.Time) *tls.Config {
 	return clientConfig(&joinVerifier{authority: authority, floor: floor}, ProtocolJoin)
 }

@@ -14,7 +14,7 @@ type Role uint8
 const (
 	// Server is a host with a server; it may also mount.
 	Server Role = iota + 1
-	// Client is a host that only mounts.
+	// Client is a host with mounts only.
 	Client
 )
 

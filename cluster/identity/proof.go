@@ -42,9 +42,8 @@ func (a *Authority) Prove(nonce Nonce, server KeyHash) ([]byte, error) {
 	return ecdsa.SignASN1(rand.Reader, a.private, proofDigest(nonce, server))
 }
 
-// Check returns an error unless the trusted CA, or one that it vouches for, has signed the proof. An
-// older CA does not count. Otherwise it returns the certificate of the signing CA, the newest one known
-// then.
+// Check returns an error unless the proof is signed by the trusted CA, or by a CA for which it vouches. An
+// older CA does not count. Otherwise it returns the certificate of the signing CA, the newest one known then.
 func (p *Proof) Check(trusted *x509.Certificate, nonce Nonce, server KeyHash) (newest *x509.Certificate, err error) {
 	signer, err := parseCertificates("the signer of a proof", p.Signer)
 	if err != nil {
@@ -64,7 +63,7 @@ func (p *Proof) Check(trusted *x509.Certificate, nonce Nonce, server KeyHash) (n
 	return nil, err
 }
 
-// vouchesFor returns nil if a certificate is that of a trusted CA, or signed by it, directly or through
+// vouchesFor returns nil if a certificate belongs to a trusted CA, or is signed by it, directly or through
 // others.
 func vouchesFor(trusted, certificate *x509.Certificate, others []*x509.Certificate) error {
 	if bytes.Equal(certificate.RawSubjectPublicKeyInfo, trusted.RawSubjectPublicKeyInfo) {

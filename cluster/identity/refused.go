@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Reason is why a peer was refused.
+// Reason is the reason for refusing a peer.
 type Reason uint8
 
 const (
@@ -43,9 +43,9 @@ var reasonWords = map[Reason]string{
 	WrongRole:      "wrong_role",
 }
 
-// Refused says why a peer was refused. Name and authority are the peer's own claims, possibly false,
-// unless the reason is Expired, KeyRevoked, NotAdmitted or WrongRole: then a CA of the cluster has signed
-// them. Only a finished handshake proves that the peer has the key.
+// Refused describes a refused peer. Name and authority are the peer's own claims, possibly false, unless the
+// reason is Expired, KeyRevoked, NotAdmitted or WrongRole: then a CA of the cluster has signed them. Only a
+// finished handshake proves the peer's possession of the key.
 type Refused struct {
 	Reason    Reason
 	Name      Name      // zero: unknown
@@ -54,7 +54,7 @@ type Refused struct {
 	Err       error     // the fault: BadCertificate
 }
 
-// Error says what to do.
+// Error returns the problem and the remedy.
 func (e *Refused) Error() string {
 	who := "the other side"
 	if e.Name != (Name{}) {

@@ -20,7 +20,7 @@ type Roster struct {
 	Revoked []KeyHash
 }
 
-// Member is a server that was a member.
+// Member is a present or former server.
 type Member struct {
 	Name string
 	Key  KeyHash

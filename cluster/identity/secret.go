@@ -58,13 +58,13 @@ func (s Secret) publicKey() ed25519.PublicKey {
 	return s.privateKey().Public().(ed25519.PublicKey)
 }
 
-// Sign signs a certificate request with a key derived from the secret. The secret never leaves the host.
-// A receiver of the signature can only pass on this request, which is for the host's key.
+// Sign signs a certificate request with a key derived from the secret. The secret never leaves the host. A
+// receiver of the signature can only pass on this request, which is for the host's key.
 func (s Secret) Sign(request []byte) (publicKey, signature []byte) {
 	return s.publicKey(), ed25519.Sign(s.privateKey(), append([]byte(enrollContext), request...))
 }
 
-// CheckTokenSignature returns the hash of the secret that has signed a request.
+// CheckTokenSignature returns the hash of the secret behind the signature of a request.
 func CheckTokenSignature(request, publicKey, signature []byte) (SecretHash, error) {
 	if len(publicKey) != ed25519.PublicKeySize || !ed25519.Verify(publicKey, append([]byte(enrollContext), request...), signature) {
 		return SecretHash{}, errors.New("the request is not signed with the secret of a join token: copy the whole token")
@@ -77,8 +77,8 @@ func (h SecretHash) Proves(nonce Nonce, server KeyHash, code []byte) bool {
 	return hmac.Equal(code, h.Prove(nonce, server))
 }
 
-// Prove returns a code that takes the token's record in the state. A server removed before the token was
-// made cannot compute it.
+// Prove returns a code derived from the token's record in the state. A server removed before the token's
+// creation cannot compute it.
 func (h SecretHash) Prove(nonce Nonce, server KeyHash) []byte {
 	code := hmac.New(sha256.New, h[:])
 	code.Write([]byte(knowTokenContext))

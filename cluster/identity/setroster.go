@@ -9,9 +9,8 @@ import (
 // RosterVersion returns the version of the host's roster; 0: none.
 func (c *Credentials) RosterVersion() uint64 { return c.current.Load().roster.Version }
 
-// SetRoster saves a roster and its CAs (DER, the signing one first), which replace the trusted ones. It
-// is on disk when SetRoster returns. It takes effect even after an error. CAs left out are not trusted
-// any more.
+// SetRoster saves a roster and its CAs (DER, the signing one first), which replace the trusted ones. It is on
+// disk when SetRoster returns. It takes effect even after an error. Omitted CAs are not trusted any more.
 func (c *Credentials) SetRoster(roster *Roster, authorities [][]byte) error {
 	trusted, err := parseCertificates("an authority", authorities)
 	if err != nil {

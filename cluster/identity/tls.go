@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// ServerConfig is for a server's side of connections. Whoever asks for [ProtocolJoin] needs no
-// certificate; all others are verified in the handshake, which fails with a [*Refused]. Each handshake
-// uses the credentials of that moment, and asks the judge.
+// ServerConfig is for a server's side of connections. Peers need no certificate for [ProtocolJoin]. For all
+// other protocols the handshake verifies the peer and may fail with a [*Refused]. Each handshake uses the
+// current credentials, and calls the judge.
 //
-// Only who is a server is let in to [ProtocolRaft]. There Unknown is enough, since a server whose state
-// is behind must be told what it lacks by leaders that it has not heard of; Revoked is refused.
+// [ProtocolRaft] accepts only servers. There Unknown is enough: a server with an old state has to get entries
+// from leaders unknown to it. Revoked is refused.
 func (c *Credentials) ServerConfig(judge Verifier, protocols ...string) *tls.Config {
 	configs := make(map[string]*tls.Config)
 	for _, protocol := range protocols {
@@ -32,7 +32,7 @@ func (c *Credentials) ServerConfig(judge Verifier, protocols ...string) *tls.Con
 
 var errProtocol = errors.New("what the other side speaks is not served here")
 
-// baseConfig has the common settings. Tickets are off, so that each connection is verified as of now.
+// baseConfig has the common settings. Tickets are off, so each connection is verified anew.
 func baseConfig(protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,

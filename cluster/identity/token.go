@@ -17,7 +17,7 @@ type Token struct {
 	Role      Role
 	Addresses []string    // of servers, HOST:PORT, 1 to 16 of at most 255 bytes
 	Authority Fingerprint // of a CA of the cluster
-	Made      time.Time   // by the cluster's clock, in seconds: server certificates that had expired by then are refused
+	Made      time.Time   // cluster time in seconds: server certificates expired by then are refused
 	ID        TokenID
 	Secret    Secret
 }
@@ -53,7 +53,7 @@ const (
 	tokenText = len("lockfs-server-") + (tokenFixed+tokenAddresses*(1+tokenAddress)+tokenChecksum+2)/3*4
 )
 
-// Strict, so that a token has one text.
+// Strict, so a token has one text.
 var tokenEncoding = base64.RawURLEncoding.Strict()
 
 func tokenPrefix(role Role) string { return "lockfs-" + role.String() + "-" }
@@ -117,8 +117,8 @@ func IsToken(text string) bool {
 	return strings.HasPrefix(text, tokenPrefix(Server)) || strings.HasPrefix(text, tokenPrefix(Client))
 }
 
-// ParseToken parses the result of Text, with white space around it. The error ([ErrNotToken] and so on)
-// does not contain the secret.
+// ParseToken parses the result of Text, with white space around it. The error ([ErrNotToken] and so on) does
+// not contain the secret.
 func ParseToken(text string) (*Token, error) {
 	text = strings.TrimSpace(text)
 	token := new(Token)

@@ -9,9 +9,9 @@ import (
 type Status uint8
 
 const (
-	// Unknown means: the state lacks the host with that role and key.
+	// Unknown means: the state has no host with this role and key.
 	Unknown Status = iota
-	// Admitted means: the state has it.
+	// Admitted means: the state has the host.
 	Admitted
 	// Revoked means: the key is never accepted again.
 	Revoked
@@ -30,7 +30,7 @@ type Verifier interface {
 	Authorities() []*x509.Certificate
 	// Now returns cluster time, as far as known.
 	Now() time.Time
-	// Status returns the status of a host whose certificate is from one of the CAs; CertificateOnly
-	// without a state.
+	// Status returns the status of a host with a certificate from one of the CAs; CertificateOnly without a
+	// state.
 	Status(name Name, key KeyHash) Status
 }

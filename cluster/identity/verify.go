@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A host that was let in just now may come to a server before the entry does that says so. One that an
-// authority has signed for is worth the wait, for so long and with such pauses.
+// A host may connect to a server before the server has the entry of its admission. If a CA has signed its
+// certificate, the server waits this long, with these pauses.
 const (
 	learnTime  = 300 * time.Millisecond
 	learnPause = 20 * time.Millisecond
@@ -46,16 +46,16 @@ func verifyPeer(judge Verifier, state *tls.ConnectionState, needed need) error {
 	case Revoked:
 		return &Refused{Reason: KeyRevoked, Name: name}
 	case Unknown, Unproven:
-		// A host that was let in since has a certificate of the newest authority that is known here, or
-		// of a later one. One of an earlier authority may have been made by a removed server, which has
-		// that authority's key on its disk.
+		// A host admitted since has a certificate of the newest CA known here, or of a later one. A
+		// certificate of an earlier CA may have been made by a removed server, which has this CA's key on its
+		// disk.
 		if _, err := verifyChain(judge.Authorities()[:1], leaf, extra); err != nil {
 			return err
 		}
 	}
-	// Servers that were all off for longer than their certificates were valid must find each other again
-	// to renew them. It needs no more than the key to renew the certificate of a host that is admitted,
-	// so its end would keep nobody out.
+	// Servers which were all off for longer than the validity of their certificates must find each other to
+	// renew them. An admitted host can renew its certificate with its key alone, so an end would exclude no
+	// host.
 	if standing == Admitted && name.Role == Server {
 		return nil
 	}
