@@ -51,8 +51,8 @@ func (c *Cache) clear() {
 	c.until = 0
 }
 
-// Get returns the leased answer to a question; nil: there is none. Callers must not change it. The clock
-// is read after the answer, so a pause in between is noticed.
+// Get returns the leased answer to a question; nil: there is none. Callers must not change it. The clock is
+// read after the answer, to detect a pause in between.
 func (c *Cache) Get(question string, now func() time.Duration) *storepb.Result {
 	c.mu.Lock()
 	a, until := c.answers[question], c.until
@@ -71,7 +71,7 @@ func (c *Cache) Get(question string, now func() time.Duration) *storepb.Result {
 	defer c.mu.Unlock()
 	c.idle = max(c.idle, at+useAge)
 	a.isUsed = true
-	c.noteQuestion(question, at) // so that the next answer comes with a lease, if this one expires
+	c.noteQuestion(question, at) // so the next answer comes with a lease, if this one expires
 	return a.result
 }
 
@@ -83,9 +83,9 @@ func (c *Cache) noteQuestion(question string, at time.Duration) {
 	c.asked[question] = at
 }
 
-// Keep keeps a leased answer, for at most lasts if that is not 0. now is the time of its arrival, which
-// may be long after the question. Keep reports whether a lease began: then the caller has to renew or
-// release it, even if no answer was kept.
+// Keep keeps a leased answer, for at most lasts if lasts is not 0. now is the time of its arrival, which may
+// be long after the question. Keep reports whether a lease began: then the caller has to renew or release it,
+// even if no answer was kept.
 func (c *Cache) Keep(t Ticket, generation uint64, result *storepb.Result, inodes []ids.Inode, lasts, now time.Duration) (begun bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,8 +167,8 @@ func (c *Cache) Remaining(holder Holder, generation uint64, now time.Duration) t
 	return max(c.until-now, 0)
 }
 
-// Extend records an extension. The leader got the request, held it for held on its own clock, and then
-// began to confirm. On this clock, no more than now minus sent counts of that.
+// Extend records an extension. The leader got the request, held it for held on its own clock, and then began
+// to confirm. On this clock, no more than now minus sent counts of held.
 func (c *Cache) Extend(holder Holder, generation uint64, sent, held, now time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,7 +189,7 @@ func (c *Cache) Clear() (holder Holder, generation uint64) {
 	return c.holder, generation
 }
 
-// Invalidate is Clear for a generation that the leader has lost.
+// Invalidate is Clear for a generation lost by the leader.
 func (c *Cache) Invalidate(holder Holder, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,8 +199,8 @@ func (c *Cache) Invalidate(holder Holder, generation uint64) {
 	}
 }
 
-// Lease returns the present lease. isUsed is false if it was not used for some time, is over, or the
-// cache is full. A command under way uses it: its answer may be kept.
+// Lease returns the present lease. isUsed is false if it was not used for some time, is over, or the cache is
+// full. A command in progress uses it: its answer may be kept.
 func (c *Cache) Lease(now time.Duration) (holder Holder, generation uint64, isUsed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Applied records the inodes that a command touched, before its effects can be read. It is also called
-// after the end of leadership, because the reply to an earlier command may still be under way. It takes
-// time in proportion to the leases on these inodes, each of which was granted once and is revoked once.
+// Applied records the inodes touched by a command, before its effects can be read. Call it also after the end
+// of leadership, because the reply to an earlier command may still be in progress. It takes time in
+// proportion to the leases on these inodes, each of which was granted once and is revoked once.
 func (t *Table) Applied(index ids.Index, touched []ids.Inode, now time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,8 +45,7 @@ func (t *Table) Applied(index ids.Index, touched []ids.Inode, now time.Duration)
 
 func (c *change) enter(in *list.List) { c.places = append(c.places, place{in, in.PushBack(c)}) }
 
-// Pending has changes up to an index that must not be shown yet: all, or those that touched one of some
-// inodes.
+// Pending has hidden changes up to an index: all, or those of some inodes.
 type Pending struct {
 	table  *Table
 	upTo   ids.Index
@@ -56,7 +55,7 @@ type Pending struct {
 // All returns the pending changes up to an index.
 func (t *Table) All(upTo ids.Index) Pending { return Pending{table: t, upTo: upTo} }
 
-// Of returns the pending changes up to an index that touched one of the inodes.
+// Of returns the pending changes of the inodes up to an index.
 func (t *Table) Of(upTo ids.Index, inodes []ids.Inode) Pending {
 	if inodes == nil {
 		inodes = []ids.Inode{}
@@ -67,7 +66,7 @@ func (t *Table) Of(upTo ids.Index, inodes []ids.Inode) Pending {
 // IsOver reports whether all of them may be shown.
 func (p Pending) IsOver() bool { return p.table == nil || p.first() == nil }
 
-// first returns one of them that is pending; nil: none is.
+// first returns one pending change of them; nil: none is pending.
 func (p Pending) first() *change {
 	t := p.table
 	t.mu.Lock()

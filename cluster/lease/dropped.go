@@ -9,9 +9,8 @@ import (
 // maxChangers is the number of inodes whose last changer the table knows.
 const maxChangers = 4096
 
-// Dropped takes the list that a mount sends with a command: the inodes it is about to change, and has
-// dropped. They need no revocation. A lease asked for after position stays, even if the command comes
-// late or twice.
+// Dropped takes the list in a mount's command: the inodes it is about to change, and has dropped. They need
+// no revocation. A lease asked for after position stays, even if the command comes late or twice.
 func (t *Table) Dropped(of Holder, position uint64, inodes []ids.Inode, now time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,8 +20,8 @@ type block struct {
 	until time.Duration
 }
 
-// Holder is a client of a session. A process that takes over a session is another client, so late
-// messages of its predecessor do not count for it.
+// Holder is a client of a session. A process which takes over a session is another client, so late messages
+// of its predecessor do not count for it.
 type Holder struct {
 	Session ids.Session
 	Client  uint64 // drawn by each client
@@ -65,14 +65,14 @@ type holding struct {
 	asked  uint64 // position of the last question about it
 }
 
-// changer is the mount that announced the last change of an inode.
+// changer is the mount which announced the last change of an inode.
 type changer struct {
 	by    Holder
 	at    time.Duration
 	other time.Duration // last use by another mount, or earlier; 0: never
 }
 
-// reader is a mount that reads an inode.
+// reader is a mount with reads of an inode.
 type reader struct {
 	of  Holder
 	ino ids.Inode
@@ -87,11 +87,11 @@ type readCount struct {
 // mustDrop reports whether a revocation is not acknowledged.
 func (h *holder) mustDrop() bool { return h.revokes > h.dropped }
 
-// change is an applied command whose inodes are being revoked.
+// change is an applied command with inodes being revoked.
 type change struct {
 	index   ids.Index
 	touched []ids.Inode
-	waits   int           // number of mounts that have not dropped an inode of it
+	waits   int           // number of mounts which have not dropped an inode of it
 	until   time.Duration // end of their leases: a lease is not extended while its mount has something to drop
 	done    chan struct{} // closed at the last acknowledgement
 	places  []place       // in lists

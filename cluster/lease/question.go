@@ -26,8 +26,8 @@ func (c *Cache) Ask(holder Holder, question string, now time.Duration) (ticket T
 	return c.ticket(holder, question, now), holder.Session != 0 && found && now-before < askedAge
 }
 
-// Change drops the inodes that the mount is about to change, before each attempt to send a command. It
-// returns the questions whose answers were used and dropped: they may come again.
+// Change drops the inodes which the mount is about to change, before each attempt to send a command. It
+// returns the questions with used and dropped answers: they may come again.
 func (c *Cache) Change(holder Holder, now time.Duration, inodes ...ids.Inode) (ticket Ticket, again []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,9 +61,8 @@ func (c *Cache) Changed() {
 // MaxWithCommand limits the questions and the dropped inodes of a command.
 const MaxWithCommand = 8
 
-// ForCreated completes a question that came with a command, by its result: inode 0 stands for the inode
-// of the result, and a read gets the name used by the command, as in a later open. Other questions stay
-// as they are.
+// ForCreated completes a question sent with a command, by its result: inode 0 stands for the inode of the
+// result, and a read gets the name used by the command, as in a later open. Other questions stay as they are.
 func ForCreated(question *storepb.Query, result *storepb.Result) *storepb.Query {
 	ino := result.GetAttr().GetIno()
 	switch q := question.GetQuery().(type) {

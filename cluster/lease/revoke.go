@@ -6,9 +6,9 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Revocations returns the inodes that a mount has to drop, the number for [Table.Acknowledge], and the
-// latest time to extend its lease. known is false if the lease of that generation is lost.
-// [Table.NotifiedHolders] tells about new revocations.
+// Revocations returns the inodes which a mount has to drop, the number for [Table.Acknowledge], and the
+// latest time to extend its lease. known is false if the lease of this generation is lost.
+// [Table.NotifiedHolders] reports new revocations.
 func (t *Table) Revocations(of Holder, generation uint64) (inodes []ids.Inode, number uint64, due time.Duration, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func (t *Table) NotifiedHolders() []Holder {
 	return told
 }
 
-// Acknowledge records that a mount has done the revocations up to a number.
+// Acknowledge records: a mount has done the revocations up to a number.
 func (t *Table) Acknowledge(of Holder, generation, number uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,8 +71,8 @@ func (t *Table) Acknowledge(of Holder, generation, number uint64) {
 	t.acknowledge(h, number)
 }
 
-// RevokeAhead asks the holders of inodes to drop them, because a command under way touches them. The
-// inodes are not granted before over is called: after the command was applied, or has failed.
+// RevokeAhead asks the holders of inodes to drop them, because a command in progress touches them. The inodes
+// are not granted until the caller calls over, after the command was applied or has failed.
 func (t *Table) RevokeAhead(inodes []ids.Inode) (over func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,7 +14,7 @@ func (t *Table) Pause(term ids.Term, now time.Duration) (lasts time.Duration, pa
 	return t.pause(term, now)
 }
 
-// Stop is Pause for good: the leader of the next term relies on it. That leader need not wait for older
+// Stop is Pause for good: the leader of the next term relies on it. The next leader need not wait for older
 // leases, because the table began after their end.
 func (t *Table) Stop(term ids.Term, now time.Duration) (lasts time.Duration, resigned bool) {
 	t.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Table has the leases that a leader has granted. Times are on its monotonic clock.
+// Table has the leases granted by a leader. Times are on its monotonic clock.
 type Table struct {
 	mu           sync.Mutex
 	open         bool     // it leads, and no lease of other leaders lasts
@@ -19,19 +19,19 @@ type Table struct {
 	generation   uint64
 	byID         map[Holder]*holder
 	holders      map[ids.Inode]map[*holder]bool
-	revokedAhead map[ids.Inode]int        // commands under way that touch it
+	revokedAhead map[ids.Inode]int        // commands in progress which touch it
 	changers     map[ids.Inode]changer    // last announced change
 	readCounts   map[reader]readCount     // reads of recently changed inodes
 	changes      list.List                // *change, pending, in the order of their indexes
-	touching     map[ids.Inode]*list.List // those of them that touched an inode, in the same order
+	touching     map[ids.Inode]*list.List // those of them with a touched inode, in the same order
 	byEnd        *btree.BTreeG[*holder]   // all holders, by the ends of their leases
 	blocked      map[Holder]time.Duration // end of the time without leases, after an ignored revocation
-	blocks       []block                  // the same in the order of the ends, and some that ended before
+	blocks       []block                  // the same in the order of the ends, and some already over
 	notified     []Holder                 // see NotifiedHolders
 	news         chan struct{}            // capacity 1
 }
 
-// NewTable returns the table of a node that does not lead.
+// NewTable returns the table of a node without leadership.
 func NewTable() *Table {
 	t := &Table{news: make(chan struct{}, 1)}
 	t.clear()
@@ -74,8 +74,8 @@ func (t *Table) End() {
 	t.open = false
 }
 
-// Grant leases inodes to a mount, whose request came just before now. ok is false if there is no lease.
-// The caller reads the answer after this call, and before it applies anything else.
+// Grant leases inodes to a mount after a request just before now. ok is false if there is no lease. The
+// caller reads the answer after this call, and before it applies anything else.
 func (t *Table) Grant(to Request, inodes []ids.Inode, now time.Duration) (generation uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,8 +119,8 @@ func (t *Table) Grant(to Request, inodes []ids.Inode, now time.Duration) (genera
 	return h.generation, true
 }
 
-// Extend extends a mount's lease from the time at which the quorum round began, unless it is lost or has
-// a revocation.
+// Extend extends a mount's lease from the time at which the quorum round began, unless it is lost or has a
+// revocation.
 func (t *Table) Extend(of Holder, generation uint64, confirmed time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,7 +146,7 @@ func (t *Table) get(of Holder, generation uint64) *holder {
 	return nil
 }
 
-// Release ends a generation whose holder has dropped everything.
+// Release ends a generation after its holder has dropped everything.
 func (t *Table) Release(of Holder, generation uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,7 +188,7 @@ func (t *Table) unhold(h *holder, ino ids.Inode) {
 	}
 }
 
-// Expire ends the leases whose time is over.
+// Expire ends the expired leases.
 func (t *Table) Expire(now time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,11 +7,11 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// maxDropsLogged is the number of drops that a mount remembers.
+// maxDropsLogged is the number of drops in a mount's memory.
 const maxDropsLogged = 1024
 
-// Ticket belongs to a question under way, or to a command with questions. Its position is the number of
-// inodes dropped before. An answer about an inode that was dropped later is not kept.
+// Ticket belongs to a question in progress, or to a command with questions. Its position is the number of
+// inodes dropped before. The cache does not keep an answer about an inode dropped later.
 type Ticket struct {
 	question  string
 	isCommand bool
@@ -21,7 +21,7 @@ type Ticket struct {
 	Retired   uint64        // generations of the holder up to this one are over
 }
 
-// For returns the ticket of a question that goes with a command.
+// For returns the ticket of a question sent with a command.
 func (t Ticket) For(question string) Ticket {
 	t.question = question
 	return t

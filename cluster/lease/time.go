@@ -13,7 +13,7 @@ const (
 	Slack = Duration / 10
 	// QuietPeriod is the time without a change before an inode is leased.
 	QuietPeriod = Duration / 2
-	// MinAge is the same for a mount that reads often ([Table.ReadsOften]). A lock under contention
+	// MinAge is the same for a mount with frequent reads ([Table.ReadsOften]). A lock under contention
 	// changes faster, and would need a revocation for each change. A directory with many programs changes
 	// more slowly.
 	MinAge = QuietPeriod / 25
