@@ -13,18 +13,19 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// question is what is asked before something is done that cannot be undone.
+// question asks for confirmation of an irreversible action.
 type question struct {
 	Title   string
 	Text    []string
-	Action  string // where the form goes
-	Token   uint64 // of the lock that was seen; 0: it is of a host
+	Action  string // target of the form
+	Token   uint64 // of the displayed lock; 0: the question is about a host
 	Button  string
 	Back    string
-	Command string // that does the same
+	Command string // the equivalent command
 }
 
-// mayAct tells whether somebody is an administrator, and else answers him. The cluster judges it again.
+// mayAct reports whether the caller is an administrator, and else sends a refusal. The cluster checks the
+// permission again.
 func (s *Server) mayAct(w http.ResponseWriter, r *http.Request) bool {
 	if s.cfg.Administers(rpc.CallerOf(r.Context())) {
 		return true
@@ -33,7 +34,7 @@ func (s *Server) mayAct(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// seen finds the lock that a request names, by its token as it was seen.
+// seen returns the lock in a request with its displayed token.
 func (s *Server) seen(w http.ResponseWriter, r *http.Request) *storepb.Lock {
 	path := r.PathValue("path")
 	token, err := strconv.ParseUint(r.FormValue("token"), 10, 64)
@@ -76,7 +77,7 @@ func (s *Server) askRelease(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// release takes a lock away, if it is the one that was seen. The state compares the tokens.
+// release breaks a lock if its token is the displayed one. The state machine compares the tokens.
 func (s *Server) release(w http.ResponseWriter, r *http.Request) {
 	if !s.isOurs(w, r) || !s.mayAct(w, r) {
 		return
@@ -96,7 +97,7 @@ func (s *Server) release(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, Lock{Path: string(lock.GetPath())}.Link()+"?done=released", http.StatusSeeOther)
 }
 
-// forgettable finds a host that may be said to be gone.
+// forgettable returns a host which may be declared gone.
 func (s *Server) forgettable(w http.ResponseWriter, r *http.Request) *Host {
 	if !s.mayAct(w, r) {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// apiError is how an error is answered where JSON is.
+// apiError is an error in JSON.
 type apiError struct {
 	Error string `json:"error"`
 }
@@ -13,5 +13,5 @@ type apiError struct {
 func writeJSON(w http.ResponseWriter, code int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(value) // who asked is gone
+	_ = json.NewEncoder(w).Encode(value) // the client has gone
 }

@@ -11,15 +11,15 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// What is answered as JSON is described in openapi.json.
+// openapi.json describes the JSON answers.
 
 type apiLockList struct {
 	Time  moment `json:"time"`  // cluster time
-	Found int    `json:"found"` // by the filter; no more than limit are there
+	Found int    `json:"found"` // matches of the filter; the list has at most limit of them
 	Locks []Lock `json:"locks"`
 }
 
-// mostLocks is how many locks are answered at once.
+// mostLocks limits the locks in one answer.
 const mostLocks = 10_000
 
 func (s *Server) apiLocks(w http.ResponseWriter, r *http.Request) {
@@ -71,8 +71,8 @@ func (s *Server) apiMembers(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"leader": o.Banner.Leader, "members": o.Members})
 }
 
-// apiEvents answers events from a number on, one a line, and goes on with new ones unless it is told not to. A browser that asks for
-// server-sent events gets those, and goes on where it was.
+// apiEvents sends events from a number on, one a line, and continues with new ones unless the request
+// disables this. A request for server-sent events gets those, and continues from its last position.
 func (s *Server) apiEvents(w http.ResponseWriter, r *http.Request) {
 	asked := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after"), "0")
 	after, err := strconv.ParseUint(asked, 10, 64)
@@ -99,7 +99,7 @@ func (s *Server) apiEvents(w http.ResponseWriter, r *http.Request) {
 		case err != nil && !begun:
 			s.failWith(w, r, err)
 			return
-		case err != nil: // who reads on asks again, from where he was
+		case err != nil: // a client reconnects and continues from its last event
 			return
 		}
 		if !begun {
@@ -115,7 +115,7 @@ func (s *Server) apiEvents(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if len(result.GetEvents()) < eventPage {
-			after = max(after, result.GetLastEvent()) // the others are not for this caller
+			after = max(after, result.GetLastEvent()) // the others are hidden from this caller
 		}
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// askTimeout is how long the cluster may take to answer: beyond it, who looks is told that it does not.
+// askTimeout is the time limit for replies of the cluster; the page then shows the failure.
 const askTimeout = 5 * time.Second
 
-// asker asks the cluster for the caller of a context.
+// asker sends queries for the caller of a context.
 type asker struct{ front rpc.Node }
 
 var errNoAnswer = errors.New("the cluster does not answer: no server is reached, or none of them leads")
@@ -43,14 +43,14 @@ func (a asker) sessions(ctx context.Context) ([]*clusterpb.Session, error) {
 	return reply.GetSessions(), err
 }
 
-// status asks one member, by its id; empty: whichever is nearest.
+// status asks one member by its id; empty: the nearest one.
 func (a asker) status(ctx context.Context, member string, recent bool) (*clusterpb.StatusReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	return a.front.Status(ctx, &clusterpb.StatusRequest{Member: member, Recent: recent})
 }
 
-// memberTimeout is shorter than askTimeout: a page shows that one member is silent, and goes on.
+// memberTimeout is shorter than askTimeout: a page shows the other members and marks this one as unreachable.
 const memberTimeout = 2 * time.Second
 
 func settled(outcome clusterpb.Outcome, result *storepb.Result, err error) (*storepb.Result, error) {
@@ -67,11 +67,11 @@ func settled(outcome clusterpb.Outcome, result *storepb.Result, err error) (*sto
 	return result, nil
 }
 
-// viewer is the caller of a context as queries have him; the front puts in its own place of it whatever it knows better.
+// viewer returns the caller of a context as a viewer for queries. The front replaces it with verified data.
 func viewer(ctx context.Context) *storepb.Viewer {
 	caller := rpc.CallerOf(ctx)
 	return &storepb.Viewer{Uid: caller.UID, Gid: caller.GID, Groups: caller.Groups, MoreGroups: caller.Groups == nil}
 }
 
-// eventPage is how many events are asked for at once, which is less than what an answer may hold.
+// eventPage is the number of events in one query, less than the limit of an answer.
 const eventPage = 500

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Chart is the last hour of a figure as a small drawing, the newest on the right.
+// Chart is a small chart of the last hour, newest values on the right.
 type Chart struct {
 	Title  string
 	Lines  []Line
 	Newest string // with its unit
 	Most   string
-	Says   string // the same in a sentence, for who does not see it
+	Says   string // text alternative
 }
 
-// Line is a figure of a chart.
+// Line is a line of a chart.
 type Line struct {
 	Kind   string // p50, p99, only
-	Points string // as SVG has them
+	Points string // in SVG's format
 }
 
 const (
@@ -27,7 +27,6 @@ const (
 	chartSlots  = 120 // samples of half a minute in an hour
 )
 
-// charts draws what a member remembers of the last hour.
 func charts(samples []Sample) []Chart {
 	seconds := func(v float64) string { return fine(time.Duration(v * float64(time.Second))) }
 	entries := func(v float64) string { return fmt.Sprintf("%.0f", v) }

@@ -1,22 +1,23 @@
-// Package page is what operators look at in a browser, and the same as JSON: locks, one lock with its history, events, hosts and
-// members. A server and the daemon of a mount serve it.
+// Package page serves the web page for operators, also as JSON: locks, one lock with its history, events,
+// hosts and members. A server and the daemon of a mount serve it.
 //
-// # Who sees what
+// # Permissions
 //
-// Whoever asks is a user of the host: who has connected to the unix socket ([Server.SocketHandler]), or who has logged in over TCP
-// ([Server.Handler]) with an address that works once, which that socket gives him. The daemon asks the cluster in his name, by the
-// same way as commands on its socket do, so the page shows him what `lockfs locks` and .lockfs do, and lets him do what they do.
-// This package judges nobody's rights.
+// Each caller is a user of the host. It connects to the unix socket ([Server.SocketHandler]), or logs in over
+// TCP ([Server.Handler]) with a one-time address from this socket. The daemon queries the cluster on behalf
+// of the user, in the same way as for commands. So the page shows and permits the same as `lockfs locks` and
+// .lockfs. This package checks no permissions itself.
 //
-// # How it is live
+// # Live updates
 //
-// A page is made of pieces: blocks, and rows of lists. A stream ([stream]) makes the pieces of its page anew a few times a second,
-// and sends those that are not what they were; a script puts them in the place of the old ones. Without a script the same pieces
-// stand in the page as it was when it was asked for. Locks are listed again only when the state has had another command since, and once
-// for all streams of one user, so a stream on a quiet cluster costs a small query each time.
+// A page consists of pieces: blocks, and rows of lists. A stream ([stream]) renders the pieces a few times a
+// second and sends the changed ones; a script replaces them. Without scripts the page shows the pieces as of
+// the request. The page lists locks again only after a command has changed the state, once for all streams of
+// a user. So a stream on a quiet cluster costs a small query each time.
 //
-// # What a browser is told
+// # Browser security
 //
-// Nothing comes from another host, nothing in the page is a script or a style, and no other page may frame it (header). Changes
-// need a form of this server: it has a code that other sites cannot know, and names the token of the lock that was seen.
+// The page loads nothing from other hosts, has no inline scripts or styles, and refuses frames (header).
+// Changes need a form of this server. It contains a code unknown to other sites, and the token of the
+// displayed lock.
 package page

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// eventsShown is how many of the newest the page has, and eventsSearched in how many of them it looks for those.
+	// eventsShown is the number of newest events on the page, eventsSearched the number of events searched
+	// for them.
 	eventsShown    = 200
 	eventsSearched = 2000
 )
 
-// eventRow is a row of the events.
 type eventRow struct {
 	Number uint64
 	At     moment
@@ -29,15 +29,15 @@ type eventRow struct {
 	Grave  bool
 }
 
-// Kind is the event in words.
+// Kind returns the event's kind as text.
 func (e eventRow) Kind() string { return strings.ReplaceAll(e.Event, "_", " ") }
 
-// graveEvents are those that somebody should look at.
+// graveEvents need an operator's attention.
 var graveEvents = []string{
 	"lock_stolen", "lock_stale", "removal_refused", "locked_file_removed", "host_unreachable", "alarm_raised", "join_refused", "host_revoked", "member_removed",
 }
 
-// deedEvents are about no lock, though they may name a path.
+// deedEvents concern no lock, but may have a path.
 var deedEvents = []string{"rule_set", "rule_deleted", "quota_set", "quota_deleted"}
 
 func describeRow(e *storepb.Event) eventRow {
@@ -66,7 +66,6 @@ func (e eventRow) has(words []string) bool {
 	return true
 }
 
-// newest answers the last events that a caller may know of, the newest first.
 func (s *Server) newest(ctx context.Context, words []string) ([]eventRow, error) {
 	last, err := s.events(ctx, &storepb.ListEvents{After: ^uint64(0)})
 	if err != nil {

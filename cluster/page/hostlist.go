@@ -9,7 +9,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// hosts are those of the overview; for administrators with their certificates, and with hosts that have those and never mounted.
+// hosts returns the hosts of the overview. Administrators also get certificates, and hosts with a certificate
+// which have never mounted.
 func (s *Server) hosts(ctx context.Context) ([]Host, error) {
 	o := s.overview.get(ctx)
 	if !o.Banner.Health.Confirmed {

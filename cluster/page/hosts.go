@@ -10,32 +10,32 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// Host is a row of the hosts, and an element of what /v1/hosts answers. Who is no administrator is not told of certificates.
+// Host is a row in the list of hosts, and an element of /v1/hosts. Only administrators get certificates.
 type Host struct {
 	Name        string       `json:"name"`
-	State       string       `json:"state"` // reachable; unreachable: its mounts fell silent; left: they have ended; none: it never had one
+	State       string       `json:"state"` // reachable; unreachable: no keepalives; left: all mounts have ended; none: no mount yet
 	Since       moment       `json:"since,omitzero"`
 	Sessions    uint32       `json:"sessions"`
-	Silent      float64      `json:"silent_seconds"`       // the longest of its mounts, since it last renewed its session
-	Offset      float64      `json:"clock_offset_seconds"` // how far its clock is ahead of cluster time, as its mount measured it
+	Silent      float64      `json:"silent_seconds"`       // longest time since a keepalive of its mounts
+	Offset      float64      `json:"clock_offset_seconds"` // clock minus cluster time, as measured by its mount
 	BootID      string       `json:"boot_id,omitempty"`
 	Server      bool         `json:"server"`
-	Version     string       `json:"version,omitempty"`        // of a server's program; mounts tell which versions of a cluster theirs know
-	Oldest      uint32       `json:"oldest_version,omitempty"` // of those that the programs of all its mounts know; 0: it has none
-	Newest      uint32       `json:"newest_version,omitempty"` // likewise
+	Version     string       `json:"version,omitempty"`        // of a server's program; for mounts see Oldest and Newest
+	Oldest      uint32       `json:"oldest_version,omitempty"` // oldest version supported by all its mounts; 0: no mount
+	Newest      uint32       `json:"newest_version,omitempty"` // newest version, likewise
 	Certificate *Certificate `json:"certificate,omitempty"`
 }
 
-// Certificate is by what a host is known.
+// Certificate identifies a host.
 type Certificate struct {
 	Role       string `json:"role"` // server, client
 	NotAfter   moment `json:"not_after"`
 	Admitted   moment `json:"admitted"`
 	Revoked    moment `json:"revoked,omitzero"`
-	SquashRoot bool   `json:"squash_root,omitempty"` // its root is nobody
+	SquashRoot bool   `json:"squash_root,omitempty"` // the host's root has no rights of root
 }
 
-// Knows is which versions of a cluster its mounts know, for people.
+// Knows returns the cluster versions supported by its mounts as text.
 func (h Host) Knows() string {
 	if h.Newest == 0 {
 		return ""
@@ -83,7 +83,7 @@ func describeHosts(records []*storepb.HostRecord, sessions []*clusterpb.Session,
 	return hosts
 }
 
-// knows notes what one more of its mounts knows.
+// knows adds the versions of one more mount.
 func (h *Host) knows(record *storepb.SessionRecord) {
 	oldest, newest := max(record.GetOldestVersion(), 1), max(record.GetNewestVersion(), 1)
 	if h.Oldest = max(h.Oldest, oldest); h.Newest == 0 || newest < h.Newest {
@@ -91,7 +91,6 @@ func (h *Host) knows(record *storepb.SessionRecord) {
 	}
 }
 
-// sortHosts has those first that are silent.
 func sortHosts(hosts []Host) {
 	slices.SortStableFunc(hosts, func(a, b Host) int {
 		if silent := btoi(b.State == hostUnreachable) - btoi(a.State == hostUnreachable); silent != 0 {

@@ -10,24 +10,24 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// listing is all locks as one user may see them, at one command of the state. Nobody changes it.
+// listing is all locks visible to one user, at one command of the state. It is read-only.
 type listing struct {
 	index uint64
-	now   moment // cluster time, about
+	now   moment // approximate cluster time
 	locks []Lock
 	full  map[string]*storepb.Lock // by path
 }
 
 const (
-	// listPause is the least time between two questions whether the state has changed, for one user.
+	// listPause is the least time between two checks for changes of the state, for one user.
 	listPause = 200 * time.Millisecond
-	// listShare bounds what listing takes of the time: of many locks the list is as much older.
+	// listShare limits the share of time for listing: a longer list is updated less often.
 	listShare = 5
-	// mostListings bounds the users whose lists are kept.
+	// mostListings limits the users with cached lists.
 	mostListings = 64
 )
 
-// listings are those of the users who look, shared by all of their pages.
+// listings caches the lists of users, for all of their pages.
 type listings struct {
 	ask asker
 
@@ -46,7 +46,7 @@ type userListing struct {
 
 func newListings(ask asker) *listings { return &listings{ask: ask, of: make(map[string]*userListing)} }
 
-// get answers a list that is as new as the state was a moment ago.
+// get returns a recent list.
 func (l *listings) get(ctx context.Context, now moment) (*listing, error) {
 	mine := l.mine(ctx)
 	mine.mu.Lock()

@@ -13,40 +13,40 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// LockDetail is all that is known of a lock, and what /v1/locks/PATH answers. Without a token there is no lock of that name any more, or
-// the viewer may not read it; its history may tell of those before.
+// LockDetail has all known facts of a lock, and is the answer of /v1/locks/PATH. Without a token there is no
+// such lock any more, or it is hidden from the viewer. The history may still have previous locks.
 type LockDetail struct {
 	Lock
-	Lives    string              `json:"lives,omitempty"`   // until when it is held, in words
-	Remover  string              `json:"remover,omitempty"` // who may remove it as it is now, permissions apart
-	Rule     string              `json:"rule,omitempty"`    // pattern of the rule that counts
+	Lives    string              `json:"lives,omitempty"`   // end of the lock, as text
+	Remover  string              `json:"remover,omitempty"` // users who may remove the lock now, permissions apart
+	Rule     string              `json:"rule,omitempty"`    // pattern of the applicable rule
 	Guard    string              `json:"guard,omitempty"`
 	OnStale  string              `json:"on_stale,omitempty"`
-	Invalid  string              `json:"invalid,omitempty"` // which rule of its format it breaks
+	Invalid  string              `json:"invalid,omitempty"` // violated rule of the format
 	Tag      string              `json:"tag,omitempty"`
 	Issued   moment              `json:"issued,omitzero"`  // the format's own time of acquisition or last heartbeat
-	Renewed  moment              `json:"renewed,omitzero"` // when it was written last
+	Renewed  moment              `json:"renewed,omitzero"` // time of the last write
 	Inode    uint64              `json:"inode,omitempty"`
 	Mode     string              `json:"mode,omitempty"` // octal
 	UID      uint32              `json:"uid"`
 	GID      uint32              `json:"gid"`
 	Size     uint64              `json:"size"`
-	Queue    []lockjson.Advisory `json:"queue"`    // flock and fcntl locks on it, and after them who waits, in order
-	History  []lockjson.Event    `json:"history"`  // the last events, the oldest first
-	Commands []Command           `json:"commands"` // that help here
-	Gone     bool                `json:"gone"`     // there is none of that name now
+	Queue    []lockjson.Advisory `json:"queue"`    // flock and fcntl locks on it, then the waiters in order
+	History  []lockjson.Event    `json:"history"`  // the last events, oldest first
+	Commands []Command           `json:"commands"` // useful here
+	Gone     bool                `json:"gone"`     // no lock of this name exists now
 }
 
-// Command is what to type, and what for.
+// Command is a command line with its purpose.
 type Command struct {
 	Line string `json:"command"`
 	For  string `json:"for"`
 }
 
-// historyKept is how many events of a lock are shown.
 const historyKept = 200
 
-// lock finds a lock by its path. fs.ErrNotExist: there is none, and no event tells of one.
+// lock returns a lock by its path. It returns fs.ErrNotExist if there is neither a lock nor an event with
+// this path.
 func (s *Server) lock(ctx context.Context, path string) (*LockDetail, error) {
 	now := s.overview.now()
 	all, err := s.listings.get(ctx, now)
@@ -69,7 +69,7 @@ func (s *Server) lock(ctx context.Context, path string) (*LockDetail, error) {
 	d.Lock = describe(found)
 	if d.State != stateHidden {
 		f, attr := found.GetFacts(), found.GetAttr()
-		// Moments in these words are of now, to ten seconds: else the page would be another one each time.
+		// Round the times in these texts to ten seconds: otherwise each update would change the page.
 		d.Lives, d.Remover = lockjson.Lives(found, int64(now)/roundTo*roundTo), lockjson.Remover(found)
 		d.Rule, d.Guard, d.OnStale = found.GetRule(), lockfact.Guard(f.GetGuard()).String(), lockfact.OnStale(f.GetOnStale()).String()
 		d.Invalid, d.Tag, d.Issued, d.Renewed = f.GetInvalid(), f.GetTag(), moment(f.GetIssuedAt()), moment(attr.GetMtime())
@@ -85,7 +85,7 @@ func (s *Server) lock(ctx context.Context, path string) (*LockDetail, error) {
 
 const roundTo = 10e9
 
-// history answers the last events of a path that the caller may know of.
+// history returns the last events of a path visible to the caller.
 func (s *Server) history(ctx context.Context, path string) ([]lockjson.Event, error) {
 	events := []lockjson.Event{}
 	for after := uint64(0); ; {
@@ -105,7 +105,6 @@ func (s *Server) history(ctx context.Context, path string) ([]lockjson.Event, er
 	}
 }
 
-// commandsFor says what to type.
 func commandsFor(d *LockDetail, mount string) []Command {
 	path, onMount := word(d.Path), word(mount+"/"+d.Path)
 	commands := []Command{{"lockfs why " + path, "the same in a terminal"}}
@@ -128,7 +127,6 @@ func commandsFor(d *LockDetail, mount string) []Command {
 	return commands
 }
 
-// word shows a text as one word for a shell.
 func word(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@,%", r)

@@ -11,25 +11,25 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Lock is a row of the list of locks, and an element of what /v1/locks answers. Of a lock that the viewer may not read only its
-// path and times are told.
+// Lock is a row in the list of locks, and an element of /v1/locks. For a hidden lock it has only the path and
+// times.
 type Lock struct {
 	Path     string `json:"path"`              // from the root of the mount
-	State    string `json:"state"`             // held, stale, unreachable; hidden: the viewer may not read it; data: it is no lock
-	Why      string `json:"why,omitempty"`     // why it is not held, or what makes it a lock
-	Format   string `json:"format,omitempty"`  // flock or fcntl, if that is all that is held
-	Holder   string `json:"holder,omitempty"`  // as its format names it
+	State    string `json:"state"`             // held, stale, unreachable; hidden: not readable for the viewer; data: not a lock
+	Why      string `json:"why,omitempty"`     // reason for the state, or for being a lock
+	Format   string `json:"format,omitempty"`  // flock or fcntl, if only those are held
+	Holder   string `json:"holder,omitempty"`  // as in its format
 	Host     string `json:"host,omitempty"`    // of the holder
 	PID      uint32 `json:"pid,omitempty"`     // of the holder
 	Token    uint64 `json:"token,omitempty"`   // fencing token
-	Acquired moment `json:"acquired,omitzero"` // when its holder got it
-	Expires  moment `json:"expires,omitzero"`  // when it becomes stale unless it is renewed
-	Waiters  int    `json:"waiters,omitempty"` // who wait for its flock or fcntl lock
-	Parent   uint64 `json:"-"`                 // with name, what the cluster knows it by
+	Acquired moment `json:"acquired,omitzero"` // time of the holder's acquisition
+	Expires  moment `json:"expires,omitzero"`  // time of becoming stale without renewal
+	Waiters  int    `json:"waiters,omitempty"` // waiters for its flock or fcntl lock
+	Parent   uint64 `json:"-"`                 // key in the cluster, with Name
 	Name     string `json:"-"`                 //
 }
 
-// The states of a lock besides those of lockfact.
+// States of a lock besides those of lockfact.
 const (
 	stateHidden = "hidden"
 	stateData   = "data"
@@ -75,10 +75,10 @@ func kindOf(a *storepb.AdvisoryLock) string {
 	return "flock"
 }
 
-// Key is what a row is known by while the page is live.
+// Key identifies a row across live updates.
 func (l Lock) Key() string { return fmt.Sprintf("%d/%s", l.Parent, l.Name) }
 
-// Who is the holder in a few words.
+// Who returns the holder as a short text.
 func (l Lock) Who() string {
 	pid := fmt.Sprintf("pid %d", l.PID)
 	switch {
@@ -93,7 +93,7 @@ func (l Lock) Who() string {
 	return l.Holder + ", " + pid
 }
 
-// Link is where the page of the lock is.
+// Link returns the path of the lock's page.
 func (l Lock) Link() string { return "/lock/" + escapePath(l.Path) }
 
 func escapePath(path string) string {
@@ -104,10 +104,10 @@ func escapePath(path string) string {
 	return strings.Join(names, "/")
 }
 
-// longQueue is how many waiters are trouble.
+// longQueue is the number of waiters which counts as trouble.
 const longQueue = 3
 
-// trouble orders locks by how much somebody should look at them, the worst first.
+// trouble returns the urgency of a lock, the most urgent first.
 func (l Lock) trouble() int {
 	switch {
 	case l.State == string(lockfact.Unreachable):
@@ -126,16 +126,15 @@ func (l Lock) trouble() int {
 	return 4
 }
 
-// selection is which locks are shown, and in which order.
+// selection is a filter and an order of locks.
 type selection struct {
-	Words   string // each has to be in the path, the holder, the host or the format
-	State   string // empty: all that are locks; "all": also data; "waited": those with waiters; else this one
+	Words   string // each has to occur in the path, the holder, the host or the format
+	State   string // empty: all locks; "all": also data; "waited": those with waiters; else this state
 	Sort    string // a column; empty: trouble first
 	Reverse bool
-	Path    string // only this one and what is below; empty: all
+	Path    string // only this path and its subtree; empty: all
 }
 
-// columns are what can be sorted by.
 var columns = map[string]func(a, b Lock) int{
 	"path":    func(a, b Lock) int { return strings.Compare(a.Path, b.Path) },
 	"state":   func(a, b Lock) int { return strings.Compare(a.State, b.State) },
@@ -165,7 +164,8 @@ func parseSelection(q url.Values) selection {
 	return s
 }
 
-// Query is the selection as an address has it, sorted by another column; by the same one again: the other way round.
+// Query returns the selection as a URL query, sorted by another column; the same column again reverses the
+// order.
 func (s selection) Query(sort string) string {
 	if sort == s.Sort && !s.Reverse {
 		sort = "-" + sort
@@ -179,12 +179,12 @@ func (s selection) Query(sort string) string {
 	return "?" + q.Encode()
 }
 
-// Arrow shows by which column it is sorted, for aria-sort.
+// Arrow returns the order of a column, for aria-sort.
 func (s selection) Arrow(column string) string {
 	switch {
 	case s.Sort != column:
 		return "none"
-	case s.Reverse != (column == "age" || column == "waiters"): // those begin with the most
+	case s.Reverse != (column == "age" || column == "waiters"): // these start with the largest
 		return "descending"
 	}
 	return "ascending"
@@ -217,10 +217,10 @@ func (s selection) has(l Lock, words []string) bool {
 	return true
 }
 
-// containsFold wants the word in lower case.
+// containsFold expects the word in lower case.
 func containsFold(text, word string) bool { return strings.Contains(strings.ToLower(text), word) }
 
-// of picks and sorts, and answers no more than limit, and how many there were.
+// of selects and sorts locks. It returns at most limit locks, and the number of matches.
 func (s selection) of(all []Lock, limit int) (picked []Lock, found int) {
 	words := strings.Fields(strings.ToLower(s.Words))
 	for _, l := range all {

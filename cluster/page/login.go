@@ -12,8 +12,8 @@ import (
 
 // Invitation is the answer to POST /v1/login.
 type Invitation struct {
-	URL  string `json:"url"`  // where to log in; empty: this daemon serves the page on its socket only
-	User uint32 `json:"user"` // uid as whom
+	URL  string `json:"url"`  // address for the login; empty: the page is served on the socket only
+	User uint32 `json:"user"` // uid of the login
 }
 
 func (s *Server) invite(w http.ResponseWriter, r *http.Request) {
@@ -25,7 +25,7 @@ func (s *Server) invite(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// Name returns the host name under which the page logs its users in on loopback, where other users' servers would get their cookies.
+// Name returns the page's own host name on loopback. It keeps the login cookies from other users' servers.
 func (s *Server) Name() string { return s.name }
 
 // isLocal reports whether the page is served on loopback.
@@ -54,7 +54,7 @@ func (s *Server) underItsName(next http.Handler) http.Handler {
 	})
 }
 
-// login makes of an address that works once a cookie.
+// login exchanges a one-time address for a cookie.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	secret, ok := s.logins.enter(r.PathValue("token"))
 	if !ok {
@@ -65,7 +65,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		Name: cookieName, Value: secret, Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
 		MaxAge: int(loginTime.Seconds()),
 	})
-	// A redirect from an address that was opened elsewhere would come without a cookie that is strict; a page that goes on is this site's.
+	// A redirect from an address opened elsewhere would not send a strict cookie. A page with a link belongs
+	// to this site.
 	s.render(w, r, http.StatusOK, "welcome", nil)
 }
 
@@ -80,7 +81,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 	s.fail(w, r, http.StatusOK, "You are logged out.", "lockfs ui")
 }
 
-// loggedIn lets those in who have a login's cookie.
+// loggedIn accepts requests with a login cookie.
 func (s *Server) loggedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		cookie, err := r.Cookie(cookieName)
@@ -94,7 +95,7 @@ func (s *Server) loggedIn(next http.Handler) http.Handler {
 	})
 }
 
-// isOurs tells whether a form that was sent is one of this server's, and else answers it.
+// isOurs reports whether a form comes from this server, and else sends a refusal.
 func (s *Server) isOurs(w http.ResponseWriter, r *http.Request) bool {
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	if hmac.Equal([]byte(r.PostFormValue("code")), []byte(s.code(r))) {

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// inviteTime is how long an address for a login works, and loginTime how long the login lasts.
+	// inviteTime is the validity of a login address, loginTime of a login.
 	inviteTime = 2 * time.Minute
 	loginTime  = 12 * time.Hour
-	// mostLogins bounds what is remembered; the oldest go first.
+	// mostLogins limits the stored logins; the oldest are dropped first.
 	mostLogins = 1000
 
 	cookieName = "lockfs_login"
 )
 
-// logins are who has logged in, and who has been given an address for it. Secrets are kept by their hashes.
+// logins stores invitations and logins by the hashes of their secrets.
 type logins struct {
 	now func() time.Time
 
@@ -37,14 +37,14 @@ func newLogins() *logins {
 	return &logins{now: time.Now, invited: make(map[[32]byte]login), in: make(map[[32]byte]login)}
 }
 
-// invite answers a secret by which a caller can log in once.
+// invite returns a secret for one login of a caller.
 func (l *logins) invite(caller rpc.Caller) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.add(l.invited, login{caller, l.now().Add(inviteTime)})
 }
 
-// enter takes the secret of an invitation for that of a login.
+// enter exchanges the secret of an invitation for the secret of a login.
 func (l *logins) enter(secret string) (entered string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *logins) add(to map[[32]byte]login, one login) string {
 	return secret
 }
 
-// who answers whose login has a secret.
+// who returns the caller with a login secret.
 func (l *logins) who(secret string) (rpc.Caller, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,25 +9,25 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Member is a row of the members, and an element of what /v1/members answers.
+// Member is a row in the list of members, and an element of /v1/members.
 type Member struct {
 	Name     string   `json:"name"`
 	Address  string   `json:"address"`
-	State    string   `json:"state"` // leader, follower, candidate; unreachable; joining: it has no vote yet; non-voter: it is to get none
+	State    string   `json:"state"` // leader, follower, candidate; unreachable; joining: no vote yet; non-voter: never a vote
 	Version  string   `json:"version,omitempty"`
 	Error    string   `json:"error,omitempty"`
 	Term     uint64   `json:"term,omitempty"`
 	Commit   uint64   `json:"commit_index,omitempty"`
 	Applied  uint64   `json:"applied_index,omitempty"`
-	Lag      uint64   `json:"lag"` // entries that the leader has committed and it has not applied
+	Lag      uint64   `json:"lag"` // entries committed by the leader and not applied by the member
 	Offset   float64  `json:"clock_offset_seconds"`
-	Silent   float64  `json:"silent_seconds"` // since it last answered the leader
+	Silent   float64  `json:"silent_seconds"` // since its last reply to the leader
 	Mount    string   `json:"mount,omitempty"`
 	Samples  []Sample `json:"samples"` // of the last hour
 	insecure bool
 }
 
-// Sample is what a member noticed of itself in half a minute. A percentile is 0 if there was nothing.
+// Sample has a member's own measurements of half a minute. A percentile without data is 0.
 type Sample struct {
 	Ended     moment  `json:"ended"` // on the member's clock
 	Lag       uint64  `json:"lag"`
@@ -68,7 +68,6 @@ func describeMembers(known *clusterpb.StatusReply, replies []*clusterpb.StatusRe
 	return members
 }
 
-// stateOf is that of a member that answers.
 func stateOf(member *storepb.Member, reply *clusterpb.StatusReply, voters []string) string {
 	switch {
 	case slices.Contains(voters, member.GetId()):

@@ -6,24 +6,26 @@ import (
 	"time"
 )
 
-// moment is a time in nanoseconds since the Unix epoch, cluster time; 0: there is none. In JSON it is a string as RFC 3339 has it.
+// moment is cluster time in nanoseconds since the Unix epoch; 0: none. Its JSON is a string in RFC 3339
+// format.
 type moment int64
 
-// MarshalJSON is part of json.Marshaler.
+// MarshalJSON implements json.Marshaler.
 func (m moment) MarshalJSON() ([]byte, error) { return json.Marshal(m.Text()) }
 
-// Text is what a machine reads.
+// Text returns the time for programs.
 func (m moment) Text() string {
 	return time.Unix(0, int64(m)).UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// Clock is what people read who know the day.
+// Clock returns the time of day.
 func (m moment) Clock() string { return time.Unix(0, int64(m)).UTC().Format("15:04:05") }
 
-// Day is what people read besides it.
+// Day returns the date.
 func (m moment) Day() string { return time.Unix(0, int64(m)).UTC().Format("Jan 2") }
 
-// Distance is how far it is from now, as the script renders it too: 42s, 7m, 3h 5m, 12d 4h; "in" before what is to come.
+// Distance returns the time from now in the script's format: 42s, 7m, 3h 5m, 12d 4h. Future times begin with
+// "in".
 func (m moment) Distance(now moment) string {
 	if m > now {
 		return "in " + span(time.Duration(m-now))
@@ -31,7 +33,6 @@ func (m moment) Distance(now moment) string {
 	return span(time.Duration(now - m))
 }
 
-// span shows a duration with no more than people read at a glance.
 func span(d time.Duration) string {
 	s := int64(d.Seconds())
 	switch {
@@ -45,7 +46,6 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd %dh", s/86400, s/3600%24)
 }
 
-// fine shows a short duration.
 func fine(d time.Duration) string {
 	switch {
 	case d == 0:

@@ -12,48 +12,48 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// overview is what is known of the cluster, which is the same for everybody. Nobody changes it.
+// overview is the state of the cluster, equal for all users. It is read-only.
 type overview struct {
 	Banner  Banner
 	Members []Member
 	Hosts   []Host
 }
 
-// Banner is what stands above every page.
+// Banner is the top of every page.
 type Banner struct {
 	Health  health.Health
 	Leader  string
 	Term    uint64
-	Spread  time.Duration // between the clock of a server or mounting host that is most ahead, and the one most behind
-	Clocks  int           // that are known
-	Silent  []string      // hosts
+	Spread  time.Duration // largest difference between the clocks of servers and mount hosts
+	Clocks  int           // number of known clocks
+	Silent  []string      // unreachable hosts
 	Alarms  []string
 	Locks   int // files, directories and links
 	Warning string
 }
 
-// SpreadText shows the spread.
+// SpreadText returns the spread as text.
 func (b Banner) SpreadText() string { return fine(b.Spread.Round(time.Millisecond)) }
 
-// Wide tells whether clocks differ by more than timestamps in locks should.
+// Wide reports whether clocks differ too much for timestamps in locks.
 func (b Banner) Wide() bool { return b.Spread >= time.Second }
 
-// Calm tells whether there is nothing to look after.
+// Calm reports whether there is nothing to attend to.
 func (b Banner) Calm() bool {
 	return b.Health.Confirmed && len(b.Health.Silent) == 0 && !b.Wide() && len(b.Silent) == 0 && len(b.Alarms) == 0
 }
 
-// overviewTime is how old an overview may be that is shown again.
+// overviewTime is how long an overview is cached.
 const overviewTime = time.Second
 
-// overviewCache asks all members at most once in overviewTime, whoever looks.
+// overviewCache asks all members at most once in overviewTime.
 type overviewCache struct {
 	ask asker
 
 	mu    sync.Mutex
 	last  *overview
 	asked time.Time
-	ahead time.Duration // of cluster time before this host's clock
+	ahead time.Duration // cluster time minus this host's clock
 }
 
 func (c *overviewCache) get(ctx context.Context) *overview {
@@ -66,14 +66,14 @@ func (c *overviewCache) get(ctx context.Context) *overview {
 	return c.last
 }
 
-// now is cluster time, as this host last heard it.
+// now returns the last known cluster time.
 func (c *overviewCache) now() moment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return moment(time.Now().Add(c.ahead).UnixNano())
 }
 
-// look asks everybody. What does not answer leaves a gap, and never an error.
+// look asks all members. Missing replies leave gaps and cause no error.
 func (c *overviewCache) look(ctx context.Context) *overview {
 	known, err := c.ask.status(ctx, "", false)
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *overviewCache) look(ctx context.Context) *overview {
 	return o
 }
 
-// leaderOf is that of the highest term; nil: none has answered.
+// leaderOf returns the reply of the leader with the highest term; nil: none.
 func leaderOf(replies []*clusterpb.StatusReply) (leader *clusterpb.StatusReply) {
 	for _, reply := range replies {
 		if reply.GetState() == "leader" && reply.GetTerm() >= leader.GetTerm() {
@@ -134,7 +134,7 @@ func leaderOf(replies []*clusterpb.StatusReply) (leader *clusterpb.StatusReply) 
 	return leader
 }
 
-// votersOf are the voters among the members, which have answered or failed in the order of known.
+// votersOf returns the voters among the members. failures is in the order of known.
 func votersOf(known *clusterpb.StatusReply, failures []error) (voters []health.Voter) {
 	for i, member := range known.GetMembers() {
 		if !slices.Contains(known.GetVoters(), member.GetId()) {
@@ -149,7 +149,7 @@ func votersOf(known *clusterpb.StatusReply, failures []error) (voters []health.V
 	return voters
 }
 
-// Spread is between the clocks that the leader knows, and how many these are.
+// Spread returns the largest difference between the clocks known to the leader, and the number of clocks.
 func Spread(leader *clusterpb.StatusReply, sessions []*clusterpb.Session) (time.Duration, int) {
 	var offsets []int64
 	for _, voter := range leader.GetVotersSeen() {

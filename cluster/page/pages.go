@@ -9,14 +9,12 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// kind is one sort of page.
 type kind struct {
 	Name, Path string
-	every      time.Duration // how often a live one is made anew
+	every      time.Duration // interval of live updates
 	build      func(*Server, *http.Request) (*content, error)
 }
 
-// kinds are all of them.
 var kinds = []kind{
 	{"locks", "/{$}", 250 * time.Millisecond, (*Server).locksPage},
 	{"events", "/events", 500 * time.Millisecond, (*Server).eventsPage},
@@ -25,10 +23,8 @@ var kinds = []kind{
 	{"lock", "/lock/{path...}", 500 * time.Millisecond, (*Server).lockPage},
 }
 
-// rowsShown is how many locks a page has.
 const rowsShown = 500
 
-// locksAsked is with what the page of the locks was asked for.
 type locksAsked struct {
 	Selection selection
 	States    []choice
@@ -40,7 +36,6 @@ var states = []choice{
 	{"", "all locks"}, {"unreachable", "unreachable"}, {"stale", "stale"}, {"waited", "with waiters"}, {"held", "held"}, {"all", "data too"},
 }
 
-// count is what the page says below the filter.
 type count struct {
 	Shown, Found, All, Unreachable, Stale, Waited int
 	Words                                         string
@@ -69,7 +64,6 @@ func (s *Server) locksPage(r *http.Request) (*content, error) {
 	}, nil
 }
 
-// lockShown is what the page of a lock has.
 type lockShown struct {
 	*LockDetail
 	Timeline *Timeline
@@ -85,7 +79,7 @@ func (s *Server) lockPage(r *http.Request) (*content, error) {
 	}
 	shown := lockShown{LockDetail: d, Timeline: drawTimeline(d, s.overview.now()), Admin: s.cfg.Administers(rpc.CallerOf(r.Context()))}
 	for i := range d.Queue {
-		d.Queue[i].Age -= float64(int64(d.Queue[i].Age) % 5) // the page would be another one each second
+		d.Queue[i].Age -= float64(int64(d.Queue[i].Age) % 5) // otherwise the page would change each second
 	}
 	return &content{
 		Title: path, Asked: r.URL.Query().Get("done"),
@@ -106,14 +100,13 @@ func (s *Server) eventsPage(r *http.Request) (*content, error) {
 	return &content{Title: "Events", Asked: asked, Lists: []list{{"events", rows}}}, nil
 }
 
-// hostRow is a row of the hosts.
 type hostRow struct {
 	Host
 	Cert  Certificate
 	Admin bool
 }
 
-// Forgettable tells whether a host is one that can be said to be gone.
+// Forgettable reports whether a host can be declared gone.
 func (h hostRow) Forgettable() bool {
 	return h.Admin && (h.State == hostUnreachable || h.State == hostLeft)
 }
@@ -136,7 +129,6 @@ func (s *Server) hostsPage(r *http.Request) (*content, error) {
 	return &content{Title: "Hosts", Asked: admin, Lists: []list{{"hosts", rows}}}, nil
 }
 
-// memberShown is a member with its drawings.
 type memberShown struct {
 	Member
 	Charts []Chart
@@ -146,14 +138,13 @@ func (s *Server) membersPage(r *http.Request) (*content, error) {
 	o := s.overview.get(r.Context())
 	rows := make([]piece, len(o.Members))
 	for i, m := range o.Members {
-		m.Silent = float64(int(m.Silent)/5) * 5 // it moves all the time
+		m.Silent = float64(int(m.Silent)/5) * 5 // it changes all the time
 		m.Offset = float64(int64(m.Offset*100)) / 100
 		rows[i] = piece{m.Name, "row-member", memberShown{m, charts(m.Samples)}}
 	}
 	return &content{Title: "Members", Lists: []list{{"members", rows}}}, nil
 }
 
-// build makes a page, with what all of them have.
 func (s *Server) build(r *http.Request, k kind) (*content, error) {
 	o := s.overview.get(r.Context())
 	c, err := k.build(s, r)

@@ -16,7 +16,6 @@ import (
 
 func rowKey(number uint64) string { return strconv.FormatUint(number, 10) }
 
-// piece makes the HTML of a piece.
 func (s *Server) piece(name string, value any) string {
 	var out bytes.Buffer
 	if err := s.templates.ExecuteTemplate(&out, name, value); err != nil {
@@ -25,7 +24,6 @@ func (s *Server) piece(name string, value any) string {
 	return out.String()
 }
 
-// view fills in what all pages have.
 func (s *Server) view(r *http.Request, v *view) *view {
 	caller := rpc.CallerOf(r.Context())
 	v.Now, v.Host = s.overview.now(), s.cfg.Host
@@ -50,15 +48,14 @@ func (s *Server) write(w http.ResponseWriter, code int, name string, v *view) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = io.Copy(w, &out) // who asked is gone
+	_, _ = io.Copy(w, &out) // the client has gone
 }
 
-// render answers a page that is not live.
+// render sends a page without live updates.
 func (s *Server) render(w http.ResponseWriter, r *http.Request, code int, name string, value any) {
 	s.write(w, code, name, s.view(r, &view{Content: value, Kind: name}))
 }
 
-// failure is what the page of an error has.
 type failure struct {
 	Code    int
 	Text    string
@@ -73,7 +70,6 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, code int, text, co
 	s.render(w, r, code, "fail", failure{code, text, command})
 }
 
-// failWith answers an error of the cluster.
 func (s *Server) failWith(w http.ResponseWriter, r *http.Request, err error) {
 	refused := new(rpc.RefusedError)
 	switch {
@@ -88,7 +84,6 @@ func (s *Server) failWith(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// userName is that of a uid on this host.
 func userName(uid uint32) string {
 	if u, err := user.LookupId(fmt.Sprint(uid)); err == nil {
 		return u.Username

@@ -9,7 +9,7 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// Handler serves who has logged in. [Server.SocketHandler] gives the addresses for that.
+// Handler serves logged-in users. [Server.SocketHandler] creates the login addresses.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", s.loggedIn(s.pages()))
@@ -18,8 +18,8 @@ func (s *Server) Handler() http.Handler {
 	return header(http.NewCrossOriginProtection().Handler(mux))
 }
 
-// SocketHandler serves who has connected to a unix socket, on a server that has [ConnContext]. It serves what Handler does; and
-// POST /v1/login makes an address there that logs its caller in, once.
+// SocketHandler serves users connected to a unix socket, in a server with [ConnContext]. It serves the same
+// as Handler. In addition, POST /v1/login returns a one-time login address.
 func (s *Server) SocketHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", s.pages())
@@ -35,7 +35,8 @@ func (s *Server) SocketHandler() http.Handler {
 	return header(http.NewCrossOriginProtection().Handler(known))
 }
 
-// ConnContext notes who has connected to a unix socket, for [Server.SocketHandler]. It is for http.Server.
+// ConnContext adds the user of a unix connection to the context, for [Server.SocketHandler]. Use it in
+// http.Server.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	if over, is := conn.(interface{ NetConn() net.Conn }); is {
 		conn = over.NetConn()
@@ -51,7 +52,7 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return rpc.WithCaller(ctx, caller)
 }
 
-// pages are all that somebody is needed for.
+// pages serves everything which needs a user.
 func (s *Server) pages() http.Handler {
 	mux := http.NewServeMux()
 	for _, kind := range kinds {
@@ -71,11 +72,11 @@ func (s *Server) pages() http.Handler {
 	return mux
 }
 
-// handleStatic serves what is the same for everybody.
+// handleStatic serves files equal for all users.
 func (s *Server) handleStatic(mux *http.ServeMux) {
 	static, err := fs.Sub(files, "static")
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // the files are embedded
 	}
 	mux.Handle("GET /static/", http.StripPrefix("/static/", http.FileServerFS(static)))
 	mux.HandleFunc("GET /v1/openapi.json", func(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +85,7 @@ func (s *Server) handleStatic(mux *http.ServeMux) {
 	})
 }
 
-// header keeps a browser from loading and running what is not of this server, and from keeping what it has shown.
+// header prevents browsers from loading or running foreign contents, and from caching.
 func header(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -17,22 +17,21 @@ import (
 	"lockfs/raftstore/budget"
 )
 
-// Config says for whom the page is, and whom it asks.
+// Config configures a server.
 type Config struct {
-	Front       rpc.Node              // answers the caller that the context of a call names
-	Administers func(rpc.Caller) bool // who may release locks and forget hosts
+	Front       rpc.Node              // answers queries for the caller of a context
+	Administers func(rpc.Caller) bool // callers permitted to release locks and forget hosts
 	Host        string                // name of this host in events
-	Mount       string                // where this host has the locks, for what to type; empty: nowhere
-	Address     string                // URL at which [Server.Handler] is served; empty: nowhere
+	Mount       string                // mount directory on this host, for commands; empty: none
+	Address     string                // URL of [Server.Handler]; empty: none
 	Logger      *slog.Logger
 }
 
-// Server serves the page.
 type Server struct {
 	cfg       Config
 	name      string // see Name
 	logins    *logins
-	secret    [32]byte // of the codes in forms
+	secret    [32]byte // key of the codes in forms
 	overview  *overviewCache
 	listings  *listings
 	templates *template.Template
@@ -42,7 +41,7 @@ type Server struct {
 	streams *budget.Pool
 }
 
-// How many pages and streams of events are live at a time, in all, of one user, and of root alone.
+// Limits of live pages and event streams: for all users, for each user, and for root.
 const (
 	mostStreams     = 128
 	streamsPerUser  = 16
@@ -56,10 +55,10 @@ func newStreams() *budget.Pool {
 	return budget.NewPool(limit, all, streamsReserved)
 }
 
-// Budgets returns the budgets that the page counts for its users.
+// Budgets returns the budgets of the page's users.
 func (s *Server) Budgets() []*budget.Pool { return []*budget.Pool{s.streams} }
 
-// New makes a server.
+// New returns a server.
 func New(cfg Config) *Server {
 	cfg.Mount = cmp.Or(cfg.Mount, "/locks")
 	s := &Server{cfg: cfg, name: loopback.NewName(), logins: newLogins(), streams: newStreams()}
@@ -71,13 +70,15 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Close ends the streams, which would keep an HTTP server from ending, and does not wait for them.
+// Close ends the streams without waiting for them. Otherwise they would keep an HTTP server from shutting
+// down.
 func (s *Server) Close() error {
 	s.close()
 	return nil
 }
 
-// enter returns the function that ends a stream. It answers that there is no room if there is none for another stream, and returns nil.
+// enter reserves a stream and returns a function to release it. If there is no room, it sends an error and
+// returns nil.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request) (leave func()) {
 	caller := rpc.CallerOf(r.Context())
 	user, standing := caller.User(), caller.Standing()
@@ -89,7 +90,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) (leave func()) {
 	return func() { s.streams.Give(user, 1, standing) }
 }
 
-// code is what a form has to have: nobody else's page can know it.
+// code returns the code for forms, unknown to pages of other sites.
 func (s *Server) code(r *http.Request) string {
 	mac := hmac.New(sha256.New, s.secret[:])
 	cookie, err := r.Cookie(cookieName)

@@ -11,22 +11,22 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// update is what the script is sent: pieces that are new or others than before, as HTML by their keys, and the order of a list where that
-// has changed.
+// update is a message to the script. It has new and changed pieces as HTML by key, and the order of changed
+// lists.
 type update struct {
 	Now    int64                 `json:"now"` // cluster time, milliseconds since the Unix epoch
 	Blocks map[string]string     `json:"blocks,omitempty"`
 	Lists  map[string]listUpdate `json:"lists,omitempty"`
-	Error  string                `json:"error,omitempty"` // the page could not be made; it stays as it is
+	Error  string                `json:"error,omitempty"` // the page could not be built and does not change
 }
 
 type listUpdate struct {
 	Order []string          `json:"order,omitempty"`
-	Empty bool              `json:"empty,omitempty"` // there are no rows any more
+	Empty bool              `json:"empty,omitempty"` // all rows are gone
 	Rows  map[string]string `json:"rows,omitempty"`
 }
 
-// sent is what a stream has sent so far.
+// sent is the state of the browser's page.
 type sent struct {
 	blocks map[string]any
 	rows   map[string]map[string]any
@@ -37,10 +37,10 @@ func newSent() *sent {
 	return &sent{blocks: map[string]any{}, rows: map[string]map[string]any{}, order: map[string][]string{}}
 }
 
-// quietTime is how often something is sent at least: a connection that has ended is noticed then.
+// quietTime is the longest pause between messages, to detect closed connections.
 const quietTime = 10 * time.Second
 
-// stream keeps a page live, by server-sent events.
+// stream sends live updates of a page by server-sent events.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, k kind) {
 	leave := s.enter(w, r)
 	if leave == nil {
@@ -75,13 +75,14 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, k kind) {
 	}
 }
 
-// changedSince tells whether the state has had another command. Without an answer it has: the page tells of that.
+// changedSince reports whether a command has changed the state. Without a reply it returns true: the page
+// then shows the failure.
 func (s *Server) changedSince(r *http.Request, index uint64) (uint64, bool) {
 	seen, err := s.listings.ask.query(r.Context(), &storepb.Query{Query: &storepb.Query_StatFs{StatFs: new(storepb.StatFs)}})
 	return seen.GetIndex(), err != nil || seen.GetIndex() != index
 }
 
-// next makes a page, and answers what of it was not sent yet; nil: nothing.
+// next builds a page and returns its changes; nil: none.
 func (s *Server) next(r *http.Request, k kind, before *sent) *update {
 	c, err := s.build(r, k)
 	if err != nil {
@@ -134,7 +135,7 @@ func send(w http.ResponseWriter, out *http.ResponseController, value any) bool {
 	if err != nil {
 		return false
 	}
-	_ = out.SetWriteDeadline(time.Now().Add(quietTime)) // who does not read is gone
+	_ = out.SetWriteDeadline(time.Now().Add(quietTime)) // disconnects clients which do not read
 	if _, err := fmt.Fprintf(w, "data: %s\n\n", line); err != nil {
 		return false
 	}

@@ -31,13 +31,13 @@ func fineSigned(seconds float64) string {
 	return fine(time.Duration(seconds * float64(time.Second)))
 }
 
-// timed is a moment that is shown by how far it is from now.
+// timed is a time displayed as its distance from now.
 type timed struct {
 	At  moment
 	Now moment
 }
 
-// Distance is of the time at which the page was made; the script goes on with it.
+// Distance returns the distance at the time of the page; the script updates it.
 func (t timed) Distance() string {
 	if t.Now == 0 {
 		t.Now = moment(time.Now().UnixNano())

@@ -8,39 +8,39 @@ import (
 	"lockfs/raftstore/lockjson"
 )
 
-// Timeline is the history of a lock as a drawing: a lane for each of those who had it, who wait for it, and who were refused, over time from
-// left to right. Lengths are those of the drawing.
+// Timeline is a drawing of a lock's history. Each holder, waiter and refused process has a lane; time runs
+// from left to right. Lengths are in the drawing's units.
 type Timeline struct {
 	Width, Height int
-	Left          int // where time begins
+	Left          int // begin of the time axis
 	Lanes         []Lane
 	Bars          []Bar
 	Marks         []Mark
 	Ticks         []Tick
-	Says          string // the same in a sentence, for who does not see it
+	Says          string // text alternative
 }
 
-// Lane is a line of the drawing.
+// Lane is a horizontal lane of the drawing.
 type Lane struct {
 	Y     int
 	Label string
 }
 
-// Bar is for how long somebody had the lock, or has waited for it.
+// Bar is a period of holding or waiting.
 type Bar struct {
 	X, Y, Width int
 	Kind        string // held, stale, waits
 	Says        string
 }
 
-// Mark is what happened at a moment.
+// Mark is an event at a point in time.
 type Mark struct {
 	X, Y int
 	Kind string // refused, stolen, removed
 	Says string
 }
 
-// Tick is a time below the drawing.
+// Tick is a label of the time axis.
 type Tick struct {
 	X     int
 	Label string
@@ -56,21 +56,21 @@ const (
 	timelineTicks = 5
 	shortestTime  = 10 * time.Second
 	longestLabel  = 26
-	timelineGrain = 2 * time.Second // of now: the drawing is no other one each time it is looked at
+	timelineGrain = 2 * time.Second // rounds now, so the drawing changes less often
 )
 
-// hold is a time in which one had the lock.
+// hold is a period with one holder.
 type hold struct {
 	who      string
 	token    uint64
 	from, to moment
-	stale    moment // since when; 0: it never was
-	open     bool   // it has it yet
-	how      string // it ended
+	stale    moment // begin of staleness; 0: never stale
+	open     bool   // not ended yet
+	how      string // kind of end
 	reason   string
 }
 
-// drawTimeline draws what events tell, and who waits now. nil: there is nothing to draw.
+// drawTimeline draws the events and the current waiters; nil: nothing to draw.
 func drawTimeline(d *LockDetail, now moment) *Timeline {
 	now -= now % moment(timelineGrain)
 	holds, marks := holdsOf(d.History, now)
@@ -137,7 +137,7 @@ func (t *Timeline) bar(who, kind string, from, to int, says string) Bar {
 	return Bar{X: from, Y: t.lane(who) + (laneHeight-barHeight)/2, Width: max(3, to-from), Kind: kind, Says: says}
 }
 
-// lane answers where the lane of somebody is. The last one is for all for whom there is no room.
+// lane returns the position of a lane. All names beyond the limit share the last one.
 func (t *Timeline) lane(who string) int {
 	label := shorten(who, longestLabel)
 	if i := slices.IndexFunc(t.Lanes, func(l Lane) bool { return l.Label == label }); i >= 0 {
@@ -171,13 +171,12 @@ func (t *Timeline) drawTicks(first, now moment, x func(moment) int) {
 	}
 }
 
-// happened is a mark with its time.
 type happened struct {
 	at              moment
 	who, kind, says string
 }
 
-// holdsOf makes of events who had the lock from when to when.
+// holdsOf derives the periods of holders from events.
 func holdsOf(events []lockjson.Event, now moment) (holds []hold, refusals []happened) {
 	end := func(at moment, how, reason string) {
 		if len(holds) > 0 && holds[len(holds)-1].open {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// content is what changes of a page, and what it was asked for with.
+// content is the variable part of a page, with its parameters.
 type content struct {
 	Title  string
 	Asked  any
@@ -13,32 +13,29 @@ type content struct {
 	Lists  []list
 }
 
-// piece is a part of a page: a template and what it shows. It is another one if that is not equal.
+// piece is a part of a page: a template and its data. It has changed if these are not equal.
 type piece struct {
 	Key      string
 	Template string
 	Value    any
 }
 
-// list is rows, whose keys are all different.
 type list struct {
 	Name string
 	Rows []piece
 }
 
-// link is one of the pages that are named at the top of each.
 type link struct{ Name, Path, Title string }
 
-// Pages are they, in their order.
+// Pages returns the menu in its order.
 func (*view) Pages() []link {
 	return []link{{"locks", "/", "Locks"}, {"events", "/events", "Events"}, {"hosts", "/hosts", "Hosts"}, {"members", "/members", "Members"}}
 }
 
-// view is what the template of a page has.
 type view struct {
 	*content
 	Kind    string
-	Live    string // address of the stream; empty: the page stays as it is
+	Live    string // address of the stream; empty: no live updates
 	Now     moment
 	User    string
 	Admin   bool
@@ -46,10 +43,10 @@ type view struct {
 	Code    string
 	Logout  bool
 	render  func(name string, value any) string
-	Content any // of pages that are not live
+	Content any // of pages without live updates
 }
 
-// Block shows one of the blocks.
+// Block renders a block.
 func (v *view) Block(key string) template.HTML {
 	for _, p := range v.Blocks {
 		if p.Key == key {
@@ -59,7 +56,7 @@ func (v *view) Block(key string) template.HTML {
 	return ""
 }
 
-// Rows shows those of a list.
+// Rows renders the rows of a list.
 func (v *view) Rows(name string) template.HTML {
 	var rows strings.Builder
 	for _, l := range v.Lists {
@@ -72,7 +69,6 @@ func (v *view) Rows(name string) template.HTML {
 	return template.HTML(rows.String()) //nolint:gosec // it comes from a template
 }
 
-// shownRow is what the template of a row has.
 type shownRow struct {
 	Key string
 	Row any
