@@ -15,8 +15,8 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// Write writes a backup of a state. Of the header it fills in what the snapshot says; its length takes going through the
-// snapshot once more.
+// Write writes a backup of a state. It completes the header from the snapshot. To get the length, it reads
+// the snapshot an additional time.
 func Write(w io.Writer, h Header, snapshot *namespace.Snapshot) error {
 	var length counter
 	if err := snapshot.Write(&length); err != nil {
@@ -43,8 +43,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Check reads a backup to its end and compares its checksum, with no more memory than a buffer. The error is [ErrDamaged],
-// codec.ErrNewer, or that of the reader.
+// Check reads a backup and compares its checksum. It needs only a buffer's memory. The error is [ErrDamaged],
+// codec.ErrNewer, or the reader's.
 func Check(r io.Reader) (*Header, error) {
 	h, rest, err := begin(r)
 	if err != nil {
@@ -56,8 +56,8 @@ func Check(r io.Reader) (*Header, error) {
 	return h, rest.end()
 }
 
-// Read reads a backup, all of which is checked, and answers the state in it. Beside the errors of [Check] there is codec.ErrOlder,
-// and that its state contradicts itself.
+// Read checks a backup completely and returns its state. In addition to the errors of [Check], it returns
+// codec.ErrOlder, and an error for an inconsistent state.
 func Read(r io.Reader) (*Header, *namespace.Namespace, error) {
 	h, rest, err := begin(r)
 	if err != nil {
@@ -82,10 +82,9 @@ func Read(r io.Reader) (*Header, *namespace.Namespace, error) {
 	return h, state, nil
 }
 
-// remainder is what follows a header.
 type remainder struct {
 	in       *bufio.Reader
-	sum      hash.Hash // of all that was read before
+	sum      hash.Hash // of all bytes read before
 	snapshot io.Reader
 	short    *io.LimitedReader
 }
@@ -101,7 +100,7 @@ func begin(r io.Reader) (*Header, *remainder, error) {
 	return h, &remainder{in: in, sum: sum, snapshot: io.TeeReader(short, sum), short: short}, nil
 }
 
-// end checks what comes after the snapshot.
+// end checks the part after the snapshot.
 func (r *remainder) end() error {
 	got := make([]byte, sha256.Size)
 	if _, err := io.ReadFull(r.in, got); err != nil && !isEnd(err) {

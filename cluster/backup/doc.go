@@ -1,11 +1,12 @@
-// Package backup is a state of a cluster as a file, from which another cluster can begin.
+// Package backup stores the state of a cluster in a file, for the start of another cluster.
 //
 // # Format
 //
 //	magic     the line "lockfs-backup"
 //	header    a line of JSON ([Header])
-//	snapshot  so many bytes as the header says: what raft keeps as a snapshot, with a version and a checksum of its own
-//	checksum  SHA-256 of all before it
+//	snapshot  bytes, with the length in the header: a raft snapshot, with its own version and checksum
+//	checksum  SHA-256 of everything before
 //
-// So `head -n 2` shows what a backup is. A file is one whole or none: [Create] gives it its name when it is complete and on disk.
+// So `head -n 2` describes a backup. A file is complete or does not exist: [Create] renames it when it is
+// complete and on disk.
 package backup

@@ -9,8 +9,8 @@ import (
 	"lockfs/cluster/durable"
 )
 
-// Create makes a file of what write writes, unless that or the check of what is on disk fails: a file of that name is replaced once
-// the new one is complete, and otherwise stays as it is.
+// Create creates a file with the output of write, and checks it on disk. It replaces an existing file only
+// after both succeed.
 func Create(path string, write func(io.Writer) error) (*Header, error) {
 	var h *Header
 	err := durable.ReplaceWith(path, func(file *os.File) (err error) {
@@ -33,10 +33,10 @@ func writeAndCheck(file *os.File, write func(io.Writer) error) (*Header, error) 
 	return Check(file)
 }
 
-// piece is how many bytes may wait for the disk: a voter's log that shares it waits for all of them.
+// piece is how many bytes may wait for the disk. A voter's log on the same disk waits for all of them.
 const piece = 8 << 20
 
-// piecewise is a file that is brought to the disk now and then.
+// piecewise is a file with a sync after each piece.
 type piecewise struct {
 	file    *os.File
 	waiting int

@@ -15,21 +15,21 @@ import (
 
 const magic = "lockfs-backup\n"
 
-// formatVersion changes when an older program could misread what a newer one writes.
+// formatVersion changes when older programs could misread newer files.
 const formatVersion = 1
 
-// maxHeader bounds the line of the header.
+// maxHeader limits the size of the header's line.
 const maxHeader = 64 << 10
 
-// Header says what a backup is of.
+// Header describes a backup.
 type Header struct {
 	Version     int       `json:"version"`
-	Cluster     string    `json:"cluster,omitempty"` // id; empty: it has none
-	Node        string    `json:"node"`              // name of the one that made it
-	Program     string    `json:"program"`           // version of that one's lockfs
-	Made        time.Time `json:"made"`              // by its clock
-	Index       uint64    `json:"index"`             // of the last command in it
-	Term        uint64    `json:"term"`              // that its node was in
+	Cluster     string    `json:"cluster,omitempty"` // id; empty: none
+	Node        string    `json:"node"`              // name of the server which made the backup
+	Program     string    `json:"program"`           // version of lockfs on this server
+	Made        time.Time `json:"made"`              // on this server's clock
+	Index       uint64    `json:"index"`             // of the last command in the state
+	Term        uint64    `json:"term"`              // term of the server
 	ClusterTime time.Time `json:"cluster_time"`      // of the last command
 	Length      int64     `json:"length"`            // bytes of the snapshot
 }
@@ -43,10 +43,10 @@ func (h *Header) write(w io.Writer) error {
 	return err
 }
 
-// ErrDamaged says that a file is not what was once written, or not all of it.
+// ErrDamaged means: a file is incomplete, or its contents have changed.
 var ErrDamaged = errors.New("the backup is damaged, or not complete")
 
-// readHeader also gives sum what it has read.
+// readHeader also writes the header's bytes to sum.
 func readHeader(r *bufio.Reader, sum io.Writer) (*Header, error) {
 	begin := make([]byte, len(magic))
 	if _, err := io.ReadFull(r, begin); err != nil && !isEnd(err) {
@@ -82,7 +82,7 @@ func readHeader(r *bufio.Reader, sum io.Writer) (*Header, error) {
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// Size is how long the backup is that begins with some bytes, which have its header; 0 if they have not.
+// Size returns the length of a backup from its first bytes; 0: they have no complete header.
 func Size(begin []byte) int64 {
 	header := new(bytes.Buffer)
 	h, err := readHeader(bufio.NewReader(bytes.NewReader(begin)), header)

@@ -13,19 +13,19 @@ import (
 	"lockfs/cluster/durable"
 )
 
-// Series is the backups that a node makes by itself, in a directory in which others may have theirs. Only files that are complete
-// have their names, and count.
+// Series is the automatic backups of a node, in a directory shared with other nodes. Only complete files have
+// a name of the series and count.
 type Series struct {
 	Dir  string
 	Node string // name
-	Keep int    // how many of the newest
+	Keep int    // number of newest backups to keep
 }
 
-// Made is a backup that was added to a series.
+// Made is a backup added to a series.
 type Made struct {
 	Path    string
 	Header  *Header
-	Removed []string // paths of older ones
+	Removed []string // paths of older backups
 }
 
 const (
@@ -33,13 +33,14 @@ const (
 	seriesTime   = "20060102T150405Z"
 )
 
-// Name is what the backup of a node is called that was made at a time, to the second.
+// Name returns the name for a backup of a node at a time, to the second.
 func Name(node string, at time.Time) string {
 	return fmt.Sprintf("lockfs-%s-%s%s", node, at.UTC().Format(seriesTime), seriesSuffix)
 }
 
-// Add makes a backup of what write writes, and removes the oldest ones once it is there: first those of the future, which were made
-// when the clock was wrong, and before this one whatever they say. The directory is made if it is missing.
+// Add makes a backup with the output of write, and creates the directory if necessary. It then removes the
+// oldest backups. Backups with a future time come first, as they were made with a wrong clock; the new one
+// always stays.
 func (s *Series) Add(at time.Time, write func(io.Writer) error) (*Made, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, err
@@ -69,7 +70,8 @@ func (s *Series) Add(at time.Time, write func(io.Writer) error) (*Made, error) {
 	return made, nil
 }
 
-// Last is when the newest one was made, as of now; zero if there is none. One of the future was made when the clock was wrong.
+// Last returns the time of the newest backup; zero: none. It ignores backups after now, made with a wrong
+// clock.
 func (s *Series) Last(now time.Time) (last time.Time, err error) {
 	names, err := s.names()
 	for _, name := range names {
@@ -80,7 +82,6 @@ func (s *Series) Last(now time.Time) (last time.Time, err error) {
 	return last, err
 }
 
-// names are those of its files, the oldest first.
 func (s *Series) names() ([]string, error) {
 	entries, err := os.ReadDir(s.Dir) // sorted
 	if errors.Is(err, os.ErrNotExist) {
@@ -95,7 +96,7 @@ func (s *Series) names() ([]string, error) {
 	return names, err
 }
 
-// timeOf answers when a file of the series was made by its name, and whether it is one.
+// timeOf returns the time in a name, and whether the name belongs to the series.
 func (s *Series) timeOf(name string) (time.Time, bool) {
 	text, is := strings.CutPrefix(name, "lockfs-"+s.Node+"-")
 	text, ends := strings.CutSuffix(text, seriesSuffix)
@@ -103,7 +104,7 @@ func (s *Series) timeOf(name string) (time.Time, bool) {
 	return at, is && ends && err == nil
 }
 
-// removeUnfinished removes what a process left that ended while it wrote.
+// removeUnfinished removes files left by a process which ended during a write.
 func (s *Series) removeUnfinished() error {
 	entries, err := os.ReadDir(s.Dir)
 	for _, entry := range entries {
