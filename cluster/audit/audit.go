@@ -1,11 +1,11 @@
-// Package audit keeps a file of events, one JSON object a line, in the order of their numbers.
+// Package audit writes a file of events, one JSON object a line, in the order of their numbers.
 //
-// A replicated state machine tells its events again after a restart. The file therefore says itself how
-// far it goes, takes no event twice, and needs no sync for each: what a crash takes from its end is told
-// again. What is torn, by a crash or a full disk, never stays in the middle.
+// A replicated state machine repeats its events after a restart. So the file itself contains its last number
+// and skips repeated events. It needs no sync for each event: the state machine repeats events lost in a
+// crash. A line torn by a crash or a full disk never stays in the middle of the file.
 //
-// The file is rotated here rather than by lumberjack, which never syncs, does not notice that its file
-// was moved away, and hides the file that a short write has to be cut off from.
+// The package rotates the file itself. The library lumberjack never syncs, ignores a moved file, and hides
+// the file, so the package could not truncate a torn line.
 package audit
 
 import (
@@ -17,27 +17,27 @@ import (
 	"strconv"
 )
 
-// Config says where the file is and when it is rotated.
+// Config configures a log.
 type Config struct {
 	Path    string
-	MaxSize int64        // bytes that the file does not grow beyond, unless a single line does
-	Keep    int          // rotated files kept, Path.1 being the newest; lowering it removes none
-	Some    bool         // the file has some events only: none is missed
-	Logger  *slog.Logger // told of what was torn, moved or is missing; nil: nobody
+	MaxSize int64        // size limit of the file in bytes; a single line may be larger
+	Keep    int          // number of rotated files, newest at Path.1; a lower number removes no existing ones
+	Some    bool         // the file has selected events only, so gaps are normal
+	Logger  *slog.Logger // logs torn lines, a moved file and gaps; nil: disabled
 }
 
-// Log is an append-only file of events. It is for one goroutine, and for one process.
+// Log is an append-only file of events. Use it in one goroutine of one process.
 type Log struct {
 	cfg  Config
 	file *os.File
 	last uint64
-	torn bool // the file may end with a part of a failed write
+	torn bool // the file may end with part of a failed write
 }
 
-// Open creates the file if there is none. What a crash tore is cut off its end; a file that ends with
-// something else than an event is left as it is, and an error.
+// Open opens the file or creates it. It removes a torn line from the end. If the file ends with anything but
+// an event, Open returns an error and does not change the file.
 func Open(cfg Config) (*Log, error) {
-	if cfg.MaxSize < 1 || cfg.Keep < 1 { // a new file goes on from the newest rotated one
+	if cfg.MaxSize < 1 || cfg.Keep < 1 { // a new file continues after the newest rotated one
 		return nil, errors.New("audit file: its size and the number of rotated files must be at least 1")
 	}
 	if cfg.Logger == nil {
@@ -57,12 +57,11 @@ func Open(cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// Last is the number of the last event in the file, or in the newest rotated one that has any; 0 if there
-// is none.
+// Last returns the number of the last event in the file, or in the newest rotated file with events; 0: none.
 func (l *Log) Last() uint64 { return l.last }
 
-// Append writes the events after [Log.Last] and passes over the others. After an error it may be called
-// with the same lines again: each is in the file as a whole or not at all.
+// Append writes the events after [Log.Last] and skips the others. After an error the caller may append the
+// same lines again: each line is complete in the file or missing.
 func (l *Log) Append(lines []Line) error {
 	if err := l.follow(); err != nil {
 		return err
@@ -81,7 +80,7 @@ func (l *Log) Append(lines []Line) error {
 	return nil
 }
 
-// Close makes sure that the file is on the disk.
+// Close syncs and closes the file.
 func (l *Log) Close() error {
 	if err := errors.Join(l.file.Sync(), l.file.Close()); err != nil {
 		return fmt.Errorf("audit file: %w", err)
@@ -89,8 +88,7 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// fill writes the lines that the file has room for, and says how many. If there is room for none, the
-// next file has it.
+// fill writes the lines with room in the file, and returns their number. The rest belongs to the next file.
 func (l *Log) fill(lines []Line) (written int, err error) {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -116,7 +114,7 @@ func (l *Log) fill(lines []Line) (written int, err error) {
 	return written, nil
 }
 
-// write leaves nothing of a batch that the disk has no room for.
+// write removes the whole batch if the disk has no room.
 func (l *Log) write(batch []byte, end int64) error {
 	_, err := l.file.Write(batch)
 	if err == nil {
@@ -127,7 +125,6 @@ func (l *Log) write(batch []byte, end int64) error {
 	return fmt.Errorf("audit file: %w", errors.Join(err, cut))
 }
 
-// advance warns once of all events that are missing.
 func (l *Log) advance(written []Line) {
 	first, last := uint64(0), uint64(0)
 	for _, line := range written {
@@ -144,7 +141,7 @@ func (l *Log) advance(written []Line) {
 	}
 }
 
-// follow opens the file again when somebody has put it away, or when a write may have torn it.
+// follow reopens the file if it was moved, or if a write may have torn it.
 func (l *Log) follow() error {
 	ours, err := l.file.Stat()
 	if err != nil {
@@ -183,8 +180,8 @@ func (l *Log) reopen() error {
 	return nil
 }
 
-// rotate can be interrupted anywhere: it moves files only up to the first name that is free. A rename
-// that a power cut undoes does no harm, since Open finds the events under the earlier name.
+// rotate may be interrupted at any point: it renames files only up to the first free name. A rename lost in a
+// power cut is harmless, since Open finds the events under the earlier name.
 func (l *Log) rotate() error {
 	if err := l.file.Sync(); err != nil {
 		return fmt.Errorf("audit file: %w", err)
@@ -201,7 +198,7 @@ func (l *Log) rotate() error {
 	return l.reopen()
 }
 
-// freeName answers the oldest rotated file when all names are taken; it is overwritten.
+// freeName returns the first free name, or else the oldest file, which rotate overwrites.
 func (l *Log) freeName() (int, error) {
 	for i := 1; i < l.cfg.Keep; i++ {
 		_, err := os.Lstat(l.name(i))

@@ -7,16 +7,16 @@ import (
 	"strconv"
 )
 
-// NumberKey is the member of every line that holds the number of its event.
+// NumberKey is the key of the event's number in each line.
 const NumberKey = "number"
 
 // Line is an event.
 type Line struct {
 	Number uint64
-	JSON   []byte // an object in one line, with Number as [NumberKey]
+	JSON   []byte // object in one line, with Number as [NumberKey]
 }
 
-// newer leaves lines out up to last. It lets nothing into the file that Open would not understand.
+// newer returns the lines after last. It returns an error for lines which Open would not understand.
 func newer(lines []Line, last uint64) ([]Line, error) {
 	kept := make([]Line, 0, len(lines))
 	for _, line := range lines {

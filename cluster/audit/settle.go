@@ -13,10 +13,11 @@ import (
 
 const fileMode = 0o640
 
-// cutSuffix names the file that collects whole lines found behind a hole.
+// cutSuffix is the suffix of the file for complete lines after a torn one.
 const cutSuffix = ".cut"
 
-// settle makes a file end with a whole event and answers its number; 0 if there is no event, or no file.
+// settle truncates a file after its last complete event and returns the event's number; 0: no event, or no
+// file.
 func settle(path string, logger *slog.Logger) (last uint64, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -24,7 +25,7 @@ func settle(path string, logger *slog.Logger) (last uint64, err error) {
 		return 0, nil
 	case err != nil:
 		return 0, fmt.Errorf("audit file: %w", err)
-	case !info.Mode().IsRegular(): // reading a pipe would wait
+	case !info.Mode().IsRegular(): // reading a pipe would block
 		return 0, fmt.Errorf("audit file: %s is not a regular file", path)
 	}
 	file, err := os.Open(path)
@@ -47,8 +48,8 @@ func settle(path string, logger *slog.Logger) (last uint64, err error) {
 	return last, err
 }
 
-// readWhole reads the lines up to the first that is torn. A power cut leaves NULs where data had not
-// reached the disk yet. JSON has none, and what stands behind them is no older than what they replaced.
+// readWhole reads the lines before the first torn one. After a power cut, NULs replace unwritten data; JSON
+// has none. The data behind them is no older than the data they replaced.
 func readWhole(file io.Reader) (last []byte, end int64, torn []byte, err error) {
 	reader := bufio.NewReader(file)
 	for {
@@ -65,7 +66,7 @@ func readWhole(file io.Reader) (last []byte, end int64, torn []byte, err error) 
 	}
 }
 
-// cut keeps a copy of whole lines: should they have been there for long, nobody tells them again.
+// cut copies complete lines to another file: the state machine may not repeat old ones.
 func cut(path string, end int64, torn []byte, logger *slog.Logger) error {
 	if torn[0] != '{' && torn[0] != 0 {
 		return notOurs(path, errors.New("it is not JSON"))
