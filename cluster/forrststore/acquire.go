@@ -11,7 +11,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Acquire is part of [forrst.Store].
+// Acquire implements [forrst.Store].
 func (s *Store) Acquire(ctx context.Context, want forrst.Want) (*forrst.Grant, error) {
 	a := &attempt{Store: s, want: want}
 	if grant, err := a.awaitFirst(ctx); grant != nil || err != nil {
@@ -37,7 +37,7 @@ func (s *Store) Acquire(ctx context.Context, want forrst.Want) (*forrst.Grant, e
 	}
 }
 
-// outOfPatience says that a request has waited long enough, if that is why there is an error.
+// outOfPatience returns the error for a request with an expired wait, if this caused err.
 func outOfPatience(ctx, patience context.Context, err error) error {
 	if ctx.Err() == nil && patience.Err() != nil {
 		return forrst.ErrHeld
@@ -45,7 +45,7 @@ func outOfPatience(ctx, patience context.Context, err error) error {
 	return err
 }
 
-// try answers what another attempt was answered, or the lock if it is free, else nil.
+// try returns the answer of another attempt, or the lock if it is free, else nil.
 func (a *attempt) try(ctx context.Context) (*forrst.Grant, error) {
 	if answer, err := a.answer(ctx); answer != nil || err != nil {
 		return answer, err
@@ -54,7 +54,7 @@ func (a *attempt) try(ctx context.Context) (*forrst.Grant, error) {
 	if grant == nil || err != nil {
 		return nil, err
 	}
-	// Another attempt may have been answered since, and its lock dropped.
+	// Another attempt may have been answered and its lock dropped since.
 	answer, err := a.answer(ctx)
 	if answer == nil && err == nil {
 		return grant, nil
@@ -63,8 +63,8 @@ func (a *attempt) try(ctx context.Context) (*forrst.Grant, error) {
 	return answer, err
 }
 
-// create makes the lock's file, or answers nil if it is there. The lock's time began before that, so the lock of
-// a creation that took long may have expired already.
+// create creates the lock's file; it returns nil if there is one. The lock's time begins before the creation,
+// so a slow creation may return an expired lock.
 func (s *Store) create(ctx context.Context, want forrst.Want) (*forrst.Grant, error) {
 	now := s.Now().Truncate(time.Millisecond)
 	lock := &forrst.Lock{
@@ -97,8 +97,8 @@ func (s *Store) create(ctx context.Context, want forrst.Want) (*forrst.Grant, er
 	return &forrst.Grant{Request: want.Request, Lock: lock, Token: result.GetObservations()[0].GetToken()}, nil
 }
 
-// awaitTurn returns once the lock that is there has gone, or another attempt has been answered. For the lock of
-// another attempt it waits beyond the request's patience, for the answer to that.
+// awaitTurn waits until the current lock ends or another attempt has an answer. If another attempt has the
+// lock, it waits for its answer beyond the request's own limit.
 func (a *attempt) awaitTurn(ctx, patience context.Context) error {
 	there, own, err := a.holder(ctx)
 	if there == nil || err != nil {

@@ -15,11 +15,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// leastKept is for how long an answer is there at least, for attempts that wait for it.
+// leastKept is the least time to keep an answer, for waiting attempts.
 const leastKept = time.Minute
 
-// Record is part of [forrst.Store]. An answer that was recorded under this lock or a later one stays: it is what others
-// were told.
+// Record implements [forrst.Store]. It does not replace an answer recorded under this lock or a later one:
+// callers may have received that answer.
 func (s *Store) Record(ctx context.Context, grant *forrst.Grant, answer []byte, keep time.Duration) error {
 	expires := s.Now().Add(max(keep, leastKept))
 	facts := lockfact.Facts{
@@ -47,15 +47,15 @@ func (s *Store) Record(ctx context.Context, grant *forrst.Grant, answer []byte, 
 	}
 }
 
-// reply is what a request was answered.
+// reply is the recorded answer to a request.
 type reply struct {
-	file   ids.Token // token of its file; 0: there is none
-	lock   ids.Token // token of the lock under which it was recorded
+	file   ids.Token // token of its file; 0: none
+	lock   ids.Token // token of the request's lock at the time
 	at     time.Time
-	answer []byte // nil: there is none
+	answer []byte // nil: none
 }
 
-// reply answers the one that was recorded last. A file that is none counts for nothing.
+// reply returns the last recorded answer. It ignores invalid files.
 func (s *Store) reply(ctx context.Context, request forrst.Identity) (reply, error) {
 	at, err := s.where(ctx)
 	if err != nil {
@@ -81,7 +81,6 @@ func (s *Store) reply(ctx context.Context, request forrst.Identity) (reply, erro
 	return r, nil
 }
 
-// forget removes a reply, unless another one is there by now.
 func (s *Store) forget(ctx context.Context, request forrst.Identity, r reply) error {
 	at, err := s.where(ctx)
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// attempt is a request on its way to a lock, and what it has seen of other attempts of it.
+// attempt is one attempt of a request, with its knowledge of other attempts.
 type attempt struct {
 	*Store
 	want  forrst.Want
-	seen  reply     // that was there last
-	first ids.Token // token of the lock under which another attempt was under way; 0: none
-	ends  time.Time // when that lock expires
+	seen  reply     // last known reply
+	first ids.Token // token of another attempt's lock; 0: none
+	ends  time.Time // expiry of that lock
 }
 
-// awaitFirst answers what another attempt was answered, and waits for that while it has the lock: whoever is in line
-// is no reason for this one to wait. Nil: there is none.
+// awaitFirst returns the answer of another attempt, and waits for it while the other attempt has the lock. It
+// does not wait in line. It returns nil if there is no other attempt.
 func (a *attempt) awaitFirst(ctx context.Context) (*forrst.Grant, error) {
 	for a.want.Once {
-		there, own, err := a.holder(ctx) // and then the answer, which its lock may not outlive
+		there, own, err := a.holder(ctx) // before the answer: the answer may outlive the lock
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +38,7 @@ func (a *attempt) awaitFirst(ctx context.Context) (*forrst.Grant, error) {
 	return nil, nil
 }
 
-// answer is what another attempt was answered, nil if there was none or its outcome does not stand any more.
+// answer returns the answer of another attempt; nil: none, or its outcome is no longer valid.
 func (a *attempt) answer(ctx context.Context) (*forrst.Grant, error) {
 	if !a.want.Once {
 		return nil, nil
@@ -54,20 +54,20 @@ func (a *attempt) answer(ctx context.Context) (*forrst.Grant, error) {
 	return &forrst.Grant{Request: a.want.Request, Answer: a.seen.answer}, nil
 }
 
-// stands tells whether this is still what the request comes to.
+// stands reports whether a reply is still the outcome of the request.
 func (a *attempt) stands(ctx context.Context, r reply) (bool, error) {
 	now := a.Now()
 	switch {
 	case now.Before(r.at.Add(a.want.Within)):
 		return true, nil
-	case r.lock == a.first && (a.want.Within > 0 || now.Before(a.ends)): // it has just been given
+	case r.lock == a.first && (a.want.Within > 0 || now.Before(a.ends)): // a recent answer
 		return true, nil
 	}
 	_, own, err := a.holder(ctx)
 	return own && a.first == r.lock && now.Before(a.ends), err
 }
 
-// holder answers who has the lock, nil for nobody, and whether that is another attempt that counts.
+// holder returns the current lock (nil: none), and whether it belongs to another valid attempt.
 func (a *attempt) holder(ctx context.Context) (there *storepb.Lock, own bool, err error) {
 	there, lock, err := a.find(ctx, a.want.Key)
 	if err != nil || there == nil || lock == nil || !a.want.Once || lock.Request != a.want.Request.String() {
@@ -80,7 +80,7 @@ func (a *attempt) holder(ctx context.Context) (there *storepb.Lock, own bool, er
 	return there, true, nil
 }
 
-// awaitChange returns once a lock is not there any more, or another reply is than was seen.
+// awaitChange waits until a lock ends or the reply changes.
 func (a *attempt) awaitChange(ctx context.Context, there *storepb.Lock) error {
 	at, err := a.where(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (a *attempt) awaitChange(ctx context.Context, there *storepb.Lock) error {
 	for ctx.Err() == nil {
 		result, err := a.client.Query(ctx, &storepb.Query{Query: &storepb.Query_TestChange{TestChange: change}})
 		switch {
-		case err != nil: // it may have come at once
+		case err != nil: // it may fail at once
 			_ = pause.For(ctx, retryPause)
 		case result.GetCode() != storepb.Code_WAITING:
 			return nil
@@ -104,7 +104,7 @@ func (a *attempt) awaitChange(ctx context.Context, there *storepb.Lock) error {
 	return ctx.Err()
 }
 
-// awaitNews returns once one of two names may have changed since a command, or ctx has ended.
+// awaitNews waits until one of two names may have changed since a command, or ctx ends.
 func (a *attempt) awaitNews(ctx context.Context, names []*storepb.Observation, since ids.Index) {
 	first, endFirst := a.client.NameChanged(names[0], since)
 	defer endFirst()

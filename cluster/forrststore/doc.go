@@ -1,37 +1,36 @@
-// Package forrststore keeps the locks of the Forrst atomic lock extension in a cluster: it is the
+// Package forrststore stores the locks of the Forrst atomic lock extension in a cluster: it is the
 // [forrst.Store] behind the endpoints of all servers.
 //
 // # Files
 //
-// The lock of a key is the file /.forrst/NAME (see [forrst.FileName]), made exclusively and with its content
-// in one command. It goes when its owner's token comes with a removal, by force, or when the state machine
-// finds that it has expired: none of it needs the server that made it. Its times are cluster time.
+// The lock of a key is the file /.forrst/NAME (see [forrst.FileName]), created exclusively and with its
+// content in one command. It ends with a removal by its owner's token, by force, or by expiry in the state
+// machine. None of these needs the server which created it. Its times are cluster time.
 //
-// Two names beside the locks, which no key can have, are bookkeeping: they are not listed as locks. .queue is
-// a file on which requests that wait hold record locks. .replies has a file for each request that was
-// answered: the token of the lock that it had, and the answer. It expires after a minute at least: with the time for
-// which the answer counts, or, if the call left its lock behind, with that lock.
+// Two other names, impossible for keys, are internal and not listed as locks. Waiting requests hold record
+// locks on the file .queue. The directory .replies has a file for each answered request: the token of its
+// lock, and the answer. It expires with the answer's validity or, if the call kept its lock, with the lock,
+// but not before a minute.
 //
 // # Waiting
 //
-// A request that may wait first takes an exclusive record lock on one byte of .queue, which its key alone
-// determines; those locks are given in the order in which they were asked for, on whatever server. Who has it
-// is the next: it makes the file once it is not there, and then lets the one behind it come forward. Two keys
-// may share a byte, and then wait for each other a little longer. A request that does not wait has no place in
-// line, so it may find the lock free before one that waits. What is never lost with the order is exclusion: the
-// file is made by one.
+// A waiting request first takes an exclusive record lock on one byte of .queue, derived from its key. The
+// cluster grants these locks in the order of the requests on all servers. The holder is next: it creates the
+// file after the previous lock's end, and then releases the byte. Two keys may share a byte, and then wait
+// slightly longer. A request without a wait has no place in line, so it may get a free lock before a waiting
+// one. Exclusion does not depend on the order: only one request can create the file.
 //
-// A server that dies leaves the line when its session ends, a TTL later. Until then those behind it
-// wait, as nobody knows that it is dead.
+// A crashed server leaves the line when its session expires, one TTL later. Until then the requests behind it
+// wait, since the crash is not known.
 //
-// # Once
+// # Exactly once
 //
-// The answer to a request is recorded before its lock is dropped, so another attempt of it that gets
-// the lock, or finds none, looks for the answer. One that finds the lock held by another attempt does not stand in line,
-// and waits for whichever comes first, the answer or the end of the lock. The lock's token tells under which lock an
-// answer was recorded, so it never counts for one that the same request took later.
+// A request records its answer before it drops its lock. So another attempt of the request looks for the
+// answer when it gets the lock, or finds none. If another attempt has the lock, it does not stand in line: it
+// waits for the answer or the end of the lock. The answer contains the token of its lock. So it never counts
+// for a later lock of the same request.
 //
-// A release is an event that names its request. So one that is asked again soon succeeds again, and one that comes
-// after another is told that the lock was released, for as long as the cluster keeps the event: it keeps
-// the last ten thousand.
+// A release is an event with the name of its request. So a repeated release soon after the first succeeds
+// again. A release after another request's release gets the error for a released lock. The cluster keeps the
+// last ten thousand events for this.
 package forrststore

@@ -14,28 +14,27 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// The names; forrst.FileName gives none with a dot in front.
+// forrst.FileName returns no name with a leading dot.
 const (
 	dirName     = ".forrst"
 	queueName   = ".queue"
 	repliesName = ".replies"
 )
 
-// RepliesDir is where the answers to requests are kept, from the root of the namespace.
+// RepliesDir is the directory of answers, from the root of the namespace.
 const RepliesDir = dirName + "/" + repliesName
 
-// place is where things are kept, by inode numbers.
 type place struct{ locks, replies, queue ids.Inode }
 
-// tree is the namespace, where the place is found in it.
+// tree finds the place in the namespace.
 type tree struct {
 	client *session.Client
 
 	mu    sync.Mutex
-	place *place // nil: to be looked up
+	place *place // nil: unknown yet
 }
 
-// where answers the place, which is made if it is missing. An administrator may have removed it.
+// where returns the place, and creates it if it is missing. An administrator may have removed it.
 func (t *tree) where(ctx context.Context) (*place, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,7 +64,6 @@ func (t *tree) where(ctx context.Context) (*place, error) {
 	return p, nil
 }
 
-// misplaced has the place looked up again, since it is not there any more.
 func (t *tree) misplaced(p *place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,8 +72,8 @@ func (t *tree) misplaced(p *place) {
 	}
 }
 
-// ensure answers the inode number of a name that is there or is made. It must not be somebody else's, who
-// could take locks away.
+// ensure returns the inode number of a name, and creates it if necessary. It refuses files of other owners,
+// who could remove locks.
 func (t *tree) ensure(ctx context.Context, parent ids.Inode, name string, mode uint32) (ids.Inode, error) {
 	create := &storepb.Create{Parent: uint64(parent), Name: []byte(name), Mode: mode, Exclusive: true, Unlisted: true}
 	result, err := t.mutate(ctx, &storepb.Op{Op: &storepb.Op_Create{Create: create}})
@@ -101,7 +99,7 @@ func (t *tree) ensure(ctx context.Context, parent ids.Inode, name string, mode u
 func locksDir(p *place) ids.Inode   { return p.locks }
 func repliesDir(p *place) ids.Inode { return p.replies }
 
-// make creates a file in one of the directories, which may have been removed.
+// make creates a file in one of the directories, even if the directory was removed.
 func (t *tree) make(ctx context.Context, dir func(*place) ids.Inode, op *storepb.Create) (*storepb.Result, error) {
 	for {
 		at, err := t.where(ctx)
@@ -125,8 +123,8 @@ func (t *tree) mutate(ctx context.Context, op *storepb.Op) (*storepb.Result, err
 	return t.client.Mutate(ctx, t.caller(), op)
 }
 
-// refused returns the error for a result that is not the expected one. It is ErrRefused if the same command would not succeed soon
-// either, as where a quota is used up.
+// refused returns the error for an unexpected result. It is ErrRefused if a retry would fail, too, as with an
+// exhausted quota.
 func refused(name string, result *storepb.Result) error {
 	err := fmt.Errorf("%s: %v %s", name, result.GetCode(), result.GetMessage())
 	switch result.GetCode() {

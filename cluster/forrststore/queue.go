@@ -11,8 +11,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// standInLine returns once nobody is before this request in the line for a key, or the reason why it does not
-// wait any longer. A request that loses its place, because this server was given up on, stands behind.
+// standInLine waits until this request is first in the line for a key, or returns the reason for the end of
+// the wait. If this server's session expires, the request moves to the end of the line.
 func (s *Store) standInLine(ctx context.Context, key string) (leave func(), err error) {
 	at := byteOf(key)
 	op := &storepb.TakeLock{
@@ -42,7 +42,7 @@ func (s *Store) standInLine(ctx context.Context, key string) (leave func(), err 
 	}
 }
 
-// leave lets the next one come forward, for whom nothing else would while this server lives.
+// leave releases the place for the next request: while this server lives, nothing else releases it.
 func (s *Store) leave(p *place, owner ids.Owner) {
 	op := &storepb.DropLocks{Ino: uint64(p.queue), Kind: storepb.LockKind_RECORD, Owners: []uint64{uint64(owner)}}
 	for {
@@ -54,12 +54,11 @@ func (s *Store) leave(p *place, owner ids.Owner) {
 	}
 }
 
-// retryPause is before what a cluster that does not answer is asked again: it may say so at once.
 const retryPause = 200 * time.Millisecond
 
-// byteOf is the place of a key's line in the queue's file.
+// byteOf returns the byte of a key's line in the queue file.
 func byteOf(key string) uint64 {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(key)) // never fails
-	return sum.Sum64() >> 1       // the last byte of a file is the largest int64
+	return sum.Sum64() >> 1       // the last possible byte is the largest int64
 }

@@ -12,7 +12,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Drop is part of [forrst.Store].
+// Drop implements [forrst.Store].
 func (s *Store) Drop(ctx context.Context, grant *forrst.Grant) error {
 	result, err := s.remove(ctx, grant.Lock.Key, &storepb.Unlink{Owner: holder(grant.Lock.Owner), Request: grant.Request.String()}, ids.Token(grant.Token))
 	if err == nil && result.GetCode() != storepb.Code_OK && result.GetCode() != storepb.Code_NOT_FOUND {
@@ -21,7 +21,7 @@ func (s *Store) Drop(ctx context.Context, grant *forrst.Grant) error {
 	return err
 }
 
-// abandon drops a lock that its request was not told of, unless it expires first.
+// abandon drops a lock without an informed request, unless it expires first.
 func (s *Store) abandon(grant *forrst.Grant) {
 	for s.Now().Before(grant.Lock.ExpiresAt) {
 		if err := s.Drop(context.Background(), grant); !errors.Is(err, context.DeadlineExceeded) {
@@ -31,7 +31,7 @@ func (s *Store) abandon(grant *forrst.Grant) {
 	}
 }
 
-// Release is part of [forrst.Store].
+// Release implements [forrst.Store].
 func (s *Store) Release(ctx context.Context, key, owner string, by forrst.Identity, within time.Duration) (again bool, err error) {
 	for {
 		there, _, err := s.find(ctx, key)
@@ -52,15 +52,15 @@ func (s *Store) Release(ctx context.Context, key, owner string, by forrst.Identi
 		switch result.GetCode() {
 		case storepb.Code_OK:
 			return false, nil
-		case storepb.Code_NOT_FOUND: // it has just gone
+		case storepb.Code_NOT_FOUND: // it has just ended
 		default:
 			return false, refused(key, result)
 		}
 	}
 }
 
-// whyNot tells what is known of an owner's lock that is not there: what the cluster remembers of it. Nil: this request
-// has released it.
+// whyNot returns the reason for a missing lock of an owner, from the cluster's events. It returns nil if this
+// request has released it.
 func (s *Store) whyNot(ctx context.Context, key, owner string, by forrst.Identity, within time.Duration, held bool) error {
 	last, err := s.lastEvent(ctx, key, func(e *storepb.Event) bool { return e.GetHolder() == holder(owner) })
 	switch {
@@ -76,17 +76,17 @@ func (s *Store) whyNot(ctx context.Context, key, owner string, by forrst.Identit
 	return forrst.ErrNotFound
 }
 
-// isRelease tells of a lock that somebody ended, its owner or an administrator: not time.
+// isRelease reports whether an owner or an administrator ended a lock, not its expiry.
 func isRelease(e *storepb.Event) bool {
 	return e.GetEvent() == "lock_released" || e.GetEvent() == "lock_removed" && e.GetBy() != nil
 }
 
-// wasDone tells of a release whether it is the one that this request asks for.
+// wasDone reports whether a release event belongs to this request.
 func (s *Store) wasDone(e *storepb.Event, by forrst.Identity, within time.Duration) bool {
 	return e.GetRequest() == by.String() && s.Now().Before(time.Unix(0, e.GetTime()).Add(within))
 }
 
-// ForceRelease is part of [forrst.Store].
+// ForceRelease implements [forrst.Store].
 func (s *Store) ForceRelease(ctx context.Context, key string, by forrst.Identity, within time.Duration) (again bool, err error) {
 	result, err := s.remove(ctx, key, &storepb.Unlink{Force: true, Request: by.String()}, 0)
 	switch {
@@ -107,7 +107,7 @@ func (s *Store) ForceRelease(ctx context.Context, key string, by forrst.Identity
 	return false, forrst.ErrNotFound
 }
 
-// remove takes a lock's file away; with a token, only if it is that lock.
+// remove removes a lock's file; with a token, only this lock.
 func (s *Store) remove(ctx context.Context, key string, op *storepb.Unlink, token ids.Token) (*storepb.Result, error) {
 	name, err := forrst.FileName(key)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Store) remove(ctx context.Context, key string, op *storepb.Unlink, toke
 	return s.mutate(ctx, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: op}})
 }
 
-// Lock is part of [forrst.Store].
+// Lock implements [forrst.Store].
 func (s *Store) Lock(ctx context.Context, key string) (*forrst.Lock, error) {
 	there, lock, err := s.find(ctx, key)
 	if there != nil && lock == nil {
@@ -133,7 +133,7 @@ func (s *Store) Lock(ctx context.Context, key string) (*forrst.Lock, error) {
 	return lock, err
 }
 
-// find answers the file of a key, and its content unless that is of something else. Nil: there is none.
+// find returns the file of a key, with its content if that is valid; nil: none.
 func (s *Store) find(ctx context.Context, key string) (*storepb.Lock, *forrst.Lock, error) {
 	name, err := forrst.FileName(key)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Store) find(ctx context.Context, key string) (*storepb.Lock, *forrst.Lo
 	return there, lock, nil
 }
 
-// lastEvent answers the last event that is kept about a key and is of some kind, nil if there is none.
+// lastEvent returns the last stored event of a key and a kind; nil: none.
 func (s *Store) lastEvent(ctx context.Context, key string, is func(*storepb.Event) bool) (*storepb.Event, error) {
 	name, err := forrst.FileName(key)
 	if err != nil {
@@ -184,5 +184,4 @@ func (s *Store) lastEvent(ctx context.Context, key string, is func(*storepb.Even
 	}
 }
 
-// holder is how the namespace knows an owner.
 func holder(owner string) string { return lockfact.HolderName(owner) }

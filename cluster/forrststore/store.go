@@ -12,15 +12,15 @@ import (
 
 var _ forrst.Store = (*Store)(nil)
 
-// Store is one server's part.
+// Store is the store of one server.
 type Store struct {
 	tree
 	host   string
-	waiter atomic.Uint64 // numbers the requests in line
+	waiter atomic.Uint64 // last number of a request in line
 }
 
-// Open makes the directory if there is none. The client is one of its own, opened with NoLockDelay: nothing
-// relies on a place in line once its session has ended.
+// Open opens the store, and creates its directory if necessary. The client belongs to the store alone, with
+// NoLockDelay: a place in line is useless after its session.
 func Open(ctx context.Context, client *session.Client) (*Store, error) {
 	s := &Store{tree: tree{client: client}, host: client.Status().GetHost()}
 	if client.Session() == 0 {
@@ -30,5 +30,5 @@ func Open(ctx context.Context, client *session.Client) (*Store, error) {
 	return s, err
 }
 
-// Now is part of [forrst.Store].
+// Now implements [forrst.Store].
 func (s *Store) Now() time.Time { return s.client.ClusterTime().UTC() }
