@@ -1,6 +1,6 @@
-// Package loopback protects HTTP endpoints on loopback. Every user of the host reaches them, and so does every web page in a browser there: by
-// its own requests, and by a name of its own that resolves to 127.0.0.1 (DNS rebinding). Cookies are sent to every port of a host name, also to
-// ports on which another user serves.
+// Package loopback protects HTTP endpoints on loopback. Every user of the host can reach them, and so can web
+// pages in a browser there. Pages can send requests, or resolve their own name to 127.0.0.1 (DNS rebinding).
+// Browsers send cookies to all ports of a host name, including those of other users' servers.
 package loopback
 
 import (
@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// NewName returns a host name that resolves to loopback in browsers (RFC 6761, section 6.3) and that no other user knows. The cookies of a page
-// that is served at such a name reach no other port.
+// NewName returns a random host name, unknown to other users, which resolves to loopback in browsers (RFC
+// 6761, section 6.3). Cookies of a page with this name reach no other port.
 func NewName() string { return "lockfs-" + strings.ToLower(rand.Text()) + ".localhost" }
 
-// Guard passes on requests that name this host as localhost, by a loopback address, or by one of names, and come from no page of another
-// origin. The others get status 403.
+// Guard accepts requests to localhost, a loopback address, or one of names, except from pages of another
+// origin. It refuses all others with status 403.
 func Guard(next http.Handler, names ...string) http.Handler {
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name := HostName(r); name != "localhost" && !net.ParseIP(name).IsLoopback() && !slices.Contains(names, name) {
@@ -28,7 +28,7 @@ func Guard(next http.Handler, names ...string) http.Handler {
 	}))
 }
 
-// HostName returns the host name that a request gives, without a port and in lower case.
+// HostName returns the host name in a request, in lower case and without a port.
 func HostName(r *http.Request) string {
 	name, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -37,8 +37,9 @@ func HostName(r *http.Request) string {
 	return strings.ToLower(name)
 }
 
-// RequireJSON refuses POST requests of another content type than application/json with status 415. A browser asks the server before it sends that
-// type to another origin, which a plain form or a fetch in mode no-cors does not.
+// RequireJSON refuses POST requests with a content type other than application/json with status 415. A
+// browser sends this type to another origin only with the server's permission; plain forms and no-cors
+// requests cannot have it.
 func RequireJSON(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
