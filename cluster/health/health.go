@@ -1,5 +1,6 @@
-// Package health has the one value that says whether a cluster works: which voters answer, and whether a quorum confirms a read. The commands
-// status, doctor, up and top, lockfs without a command, and the page show it; /healthz of a server or mount is its confirmed read alone.
+// Package health defines whether a cluster works: it lists reachable voters, and whether a quorum confirms a
+// read. The commands status, doctor, up and top, lockfs without a command, and the page show it. The /healthz
+// of a server or mount is only the confirmed read.
 package health
 
 import (
@@ -12,25 +13,26 @@ import (
 	"time"
 )
 
-// Timeout is how long a cluster may take to show that it works. A command that asks for it ends within two seconds.
+// Timeout is the time limit for a confirmed read. Commands with this check end within two seconds.
 const Timeout = 1700 * time.Millisecond
 
 // Voter is a server with a vote.
 type Voter struct {
 	Name    string `json:"name"`
-	Failure string `json:"failure,omitempty"` // why it does not answer; empty: it answers
+	Failure string `json:"failure,omitempty"` // reason for a missing reply; empty: it replies
 }
 
-// Health is what one host sees of a cluster at one moment.
+// Health is one host's view of a cluster at one time.
 type Health struct {
 	Confirmed bool    `json:"confirmed"` // a quorum confirmed a read
 	Reason    string  `json:"reason,omitempty"`
 	Voters    int     `json:"voters"`
 	Answering int     `json:"answering"`
-	Silent    []Voter `json:"silent,omitempty"` // those that do not answer
+	Silent    []Voter `json:"silent,omitempty"` // without a reply
 }
 
-// Of returns the health of a cluster with these voters. err is that of a linearizable read; nil if a quorum confirmed it.
+// Of returns the health of a cluster with these voters. err is the error of a linearizable read; nil: a
+// quorum confirmed it.
 func Of(voters []Voter, err error) Health {
 	h := Health{Confirmed: err == nil, Voters: len(voters)}
 	if err != nil {
@@ -45,13 +47,13 @@ func Of(voters []Voter, err error) Health {
 	return h
 }
 
-// HasQuorum reports whether enough voters answer this host for a quorum.
+// HasQuorum reports whether enough voters reply to this host for a quorum.
 func (h Health) HasQuorum() bool { return h.missing() <= 0 }
 
-// missing is how many more voters have to answer for a quorum.
+// missing returns how many more voters a quorum needs.
 func (h Health) missing() int { return h.Voters/2 + 1 - h.Answering }
 
-// String is one line: the state, its cause, and its effect on programs.
+// String returns one line: the state, its cause, and its effect on programs.
 func (h Health) String() string {
 	answers := fmt.Sprintf("%d of %d voters %s%s", h.Answering, h.Voters, verb(h.Answering), h.silent())
 	switch {
@@ -74,7 +76,7 @@ func verb(answering int) string {
 	return "answer"
 }
 
-// silent lists the voters that do not answer, each with its cause.
+// silent lists the voters without a reply, each with the cause.
 func (h Health) silent() string {
 	if len(h.Silent) == 0 {
 		return ""
@@ -86,12 +88,12 @@ func (h Health) silent() string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// causes are errors of the network that a relay passes on as text.
+// causes are network errors which a relay passes on as text.
 var causes = []syscall.Errno{
 	syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.EPERM,
 }
 
-// Cause is the root of an error of a call in a few words, without the addresses and layers that it came through.
+// Cause returns the root of a call's error in a few words, without addresses and wrapping layers.
 func Cause(err error) string {
 	var timeout net.Error
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
