@@ -108,7 +108,7 @@ COMMAND; sudo and timeout are such callers too), name another process with
 	return cmd
 }
 
-// giveBackBeads releases a lock that was just acquired. A lock that is gone is nothing to give back.
+// giveBackBeads releases a lock just acquired. It returns nil if the lock is gone, or another's by now.
 func giveBackBeads(ctx context.Context, dir string, lock *beads.ExclusiveLock) error {
 	return notReleased(persistently(ctx, func(ctx context.Context) error {
 		err := beads.Release(ctx, dir, lock)
@@ -120,7 +120,7 @@ func giveBackBeads(ctx context.Context, dir string, lock *beads.ExclusiveLock) e
 	}))
 }
 
-// lockedFor is the process that a lock is to name.
+// lockedFor returns the pid to write into a lock: --pid, or the process that called this command.
 func lockedFor(cmd *cobra.Command, pid int, hostname string) (int, error) {
 	if !cmd.Flags().Changed("pid") {
 		if pid = worker.CallerPID(); pid == 0 {
@@ -178,7 +178,8 @@ lock of another process stays.
 	return cmd
 }
 
-// mayRelease tells whether a lock is that of the process pid, or if that is 0, of an ancestor of this one or stale.
+// mayRelease reports whether a lock names the process pid of this host. With pid 0, it reports whether the
+// lock is stale or names an ancestor of this process.
 func mayRelease(lock *beads.ExclusiveLock, stale bool, pid int) bool {
 	if pid == 0 && stale {
 		return true
@@ -190,7 +191,7 @@ func mayRelease(lock *beads.ExclusiveLock, stale bool, pid int) bool {
 	return lock.PID == pid || pid == 0 && descendsFrom(lock.PID)
 }
 
-// descendsFrom tells whether this process was started by another, or by one that was.
+// descendsFrom reports whether pid is an ancestor of this process.
 func descendsFrom(pid int) bool {
 	for ancestor := worker.CallerPID(); ancestor > 0; ancestor = parentOf(ancestor) {
 		if ancestor == pid {
@@ -200,7 +201,7 @@ func descendsFrom(pid int) bool {
 	return false
 }
 
-// parentOf answers 0 if it cannot be told.
+// parentOf returns 0 if /proc does not show the parent.
 func parentOf(pid int) int {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -258,8 +259,8 @@ parsed (the bd daemon then leaves the database alone). ` + cli.ExitHelp(cli.Exit
 	return cmd
 }
 
-// beadsToken is the fencing token of a lock that was just acquired; empty where there is none, or if somebody else has
-// the lock by now.
+// beadsToken returns the fencing token of a lock just acquired. It returns "" without a token, or if another
+// holder has replaced the lock meanwhile.
 func beadsToken(dir string, lock *beads.ExclusiveLock) string {
 	token, _ := lockToken(filepath.Join(dir, beads.FileName))
 	if token == "" {
@@ -271,7 +272,7 @@ func beadsToken(dir string, lock *beads.ExclusiveLock) string {
 	return token
 }
 
-// beadsLine takes nil for no lock.
+// beadsLine describes a lock in one line; nil means no lock.
 func beadsLine(lock *beads.ExclusiveLock, stale bool) string {
 	switch {
 	case lock == nil:

@@ -15,12 +15,12 @@ import (
 	"lockfs/formats/beads"
 )
 
-// beadsFields are those of --json that other formats do not have.
+// beadsFields are the fields of --json for beads only.
 type beadsFields struct {
 	Version string `json:"version,omitempty"`
 }
 
-// lookAtBeads answers what is known of the lock of a database.
+// lookAtBeads returns a lookup of a database's lock.
 func lookAtBeads(dir string) lookup {
 	return func() (lockState, any) {
 		state := lookAt(filepath.Join(dir, beads.FileName), formats.Beads, 0)
@@ -44,10 +44,11 @@ func newBeadsLock(holder, version string) (*beads.ExclusiveLock, error) {
 	return beads.NewExclusiveLock(holder, version)
 }
 
-// lockToken is the fencing token of a lock; empty where there is none.
+// lockToken returns the fencing token of a lock, or "" if there is none.
 func lockToken(path string) (string, error) { return admin.LockAttribute(path, "token") }
 
-// beadsDir checks that a directory is one in which the daemon looks for the lock, as far as that can be told.
+// beadsDir returns the absolute path of a beads directory. It rejects the directory above .beads: the daemon
+// does not look for the lock there.
 func beadsDir(dir string) (string, error) {
 	if dir == "" {
 		return "", errors.New("DIR is empty; give the directory of a beads database, mostly .beads")
@@ -70,12 +71,12 @@ func beadsDir(dir string) (string, error) {
 	return dir, nil
 }
 
-// malformedBeads is an error that nobody can tell who has the lock.
+// malformedBeads adds advice to the error of a lock file that cannot be parsed.
 func malformedBeads(dir string, err error) error {
 	return fmt.Errorf("%w; look at %s, and correct or remove it", err, cli.Word(filepath.Join(dir, beads.FileName)))
 }
 
-// explainBeads says what to do about a failure; blocked is the exit code when somebody else has the lock.
+// explainBeads adds advice to an error. blocked is the exit code if another program holds the lock.
 func explainBeads(dir string, blocked int, what string, err error) error {
 	path := cli.Word(filepath.Join(dir, beads.FileName))
 	var held *beads.HeldError

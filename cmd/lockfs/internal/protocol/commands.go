@@ -1,6 +1,6 @@
-// Package protocol has the commands that hold locks or wait for them: run and wait for locks of any format, and those of each
-// protocol. What they have in common: who has a lock ([lockState], --json), what a waiting one says (notice), the command that is
-// run while a lock is held (child), and how they end (package cli).
+// Package protocol has the commands that hold locks or wait for them. run and wait are for locks of any
+// format, the others for one protocol each. All report the state of a lock alike ([lockState], --json), and
+// the wait for it (notice). A command under a lock is a child; package cli has the exit codes.
 package protocol
 
 import (
@@ -9,7 +9,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// Commands returns all of them. They touch the file system of a lock, but for those of Forrst.
+// Commands returns all commands of this package. All except those of Forrst touch the file system of a lock.
 func Commands() []*cobra.Command {
 	commands := []*cobra.Command{swarmCommand(), beadsCommand(), towerCommand(), semaphoreCommand(), requireMounted(runCommand()), requireMounted(waitCommand())}
 	for _, cmd := range commands {

@@ -37,7 +37,7 @@ The replies for repeated requests are in DIR/.forrst/.replies (lockfs server
 	return cli.Exits(cli.Parent(cmd, cli.Exits(forrstReleaseCommand()), cli.Exits(forrstForceCommand()), cli.Exits(forrstStatusCommand())))
 }
 
-// forrstFlags are those of every such command.
+// forrstFlags are the flags of each forrst command.
 type forrstFlags struct {
 	client forrstClient
 	answer answer
@@ -49,7 +49,7 @@ func (f *forrstFlags) add(flags *pflag.FlagSet) {
 	f.answer.add(flags)
 }
 
-// ask calls a function, and says what the answer is in the words of every format.
+// ask calls a function, and translates its result into the lock state of all formats.
 func (f *forrstFlags) ask(cmd *cobra.Command, function, key string, arguments, result any) error {
 	state := lockState{Format: formats.Forrst.String(), Path: ".forrst/" + key}
 	f.answer.look = func() (lockState, any) { return state, forrst.KeyArguments{Key: key} }

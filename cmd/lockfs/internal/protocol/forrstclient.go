@@ -13,13 +13,13 @@ import (
 	"lockfs/formats/forrst"
 )
 
-// forrstClient calls functions at an endpoint.
+// forrstClient calls functions at a Forrst endpoint.
 type forrstClient struct {
 	endpoint string
 	timeout  time.Duration
 }
 
-// call answers the result of a function. An error of the protocol is a *forrst.Error.
+// call calls a function and stores its result. An error of the protocol is a *forrst.Error.
 func (c *forrstClient) call(ctx context.Context, function string, arguments, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

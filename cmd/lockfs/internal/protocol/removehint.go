@@ -6,10 +6,10 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// whoRemovedIt is where one sees what became of a lock that is not there.
+// whoRemovedIt ends messages about a missing lock.
 const whoRemovedIt = ": on a mount of lockfs `lockfs events` tells who"
 
-// removeHint says what to do about a lock that is in the way. It names the file if that was not said yet.
+// removeHint says how to end a lock in the way. It names the file unless said does.
 func removeHint(said, path string) string {
 	file := cli.Word(path)
 	if strings.Contains(said, path) {

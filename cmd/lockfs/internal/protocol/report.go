@@ -15,9 +15,9 @@ import (
 	"lockfs/formats"
 )
 
-// lockState is what --json says of a lock, with the same names for each format.
+// lockState is the state of a lock in --json, with the same names for each format.
 type lockState struct {
-	Outcome  string     `json:"outcome,omitempty"` // of the command; none if it does nothing but look
+	Outcome  string     `json:"outcome,omitempty"` // of the command; empty for queries
 	State    string     `json:"state,omitempty"`   // free, held, stale, unreachable or invalid; empty: not known
 	Format   string     `json:"format,omitempty"`
 	Path     string     `json:"path,omitempty"`
@@ -25,24 +25,25 @@ type lockState struct {
 	Host     string     `json:"host,omitempty"`
 	PID      int        `json:"pid,omitempty"`
 	Acquired *time.Time `json:"acquired,omitempty"`
-	Expires  *time.Time `json:"expires,omitempty"`     // stale then, unless it is renewed; absent: not by time
+	Expires  *time.Time `json:"expires,omitempty"`     // stale then, unless renewed; nil: not by time
 	Age      *int64     `json:"age_seconds,omitempty"` // since it was acquired
 	Token    uint64     `json:"token,omitempty"`       // on a mount of lockfs
 	Reason   string     `json:"reason,omitempty"`      // of the state
-	Remedy   string     `json:"remedy,omitempty"`      // command that ends it, of who waits
-	Message  string     `json:"message,omitempty"`     // what standard error says
+	Remedy   string     `json:"remedy,omitempty"`      // command that would end the wait
+	Message  string     `json:"message,omitempty"`     // text on standard error
 }
 
-// jsonHelp is part of the help of each command that prints one.
+// jsonHelp is part of the help of each command that prints a lockState.
 const jsonHelp = `With --json the command prints the state of the lock on standard output,
 whatever the outcome: outcome (of changes), state (free, held, stale,
 unreachable, invalid), format, path, holder, host, pid, acquired, expires,
 age_seconds, token, reason and message. Unknown fields are left out.`
 
-// lookup is what is known of a lock now, with the fields that its format alone has, which are nil or a struct.
+// lookup reads the current state of a lock. The second result has the fields of its format only: nil or a
+// struct.
 type lookup func() (lockState, any)
 
-// lookAt tells what is known of the lock in a file. The format is the one that it should have.
+// lookAt reads the state of the lock in a file. format is the expected one; 0 means any.
 func lookAt(path string, format formats.Format, staleAfter time.Duration) lockState {
 	status, err := formats.Check(path, formats.Rule{Format: format, StaleAfter: staleAfter})
 	s := lockState{Format: format.String(), Path: path}
@@ -62,7 +63,8 @@ func lookAt(path string, format formats.Format, staleAfter time.Duration) lockSt
 	return s
 }
 
-// since sets when the lock was acquired. An age is in whole seconds, as everywhere, and never negative, though this host's clock may be behind.
+// since sets the time of acquisition, and the age in whole seconds. The age is never negative, even if this
+// host's clock is behind.
 func (s *lockState) since(acquired time.Time) {
 	if acquired.IsZero() {
 		return
@@ -71,25 +73,26 @@ func (s *lockState) since(acquired time.Time) {
 	s.Acquired, s.Age = &acquired, &age
 }
 
-// taken is whether it was found to be a lock of its format.
+// taken reports whether the file is a lock of its format.
 func (s *lockState) taken() bool {
 	return s.State == string(formats.Held) || s.State == string(formats.Stale)
 }
 
-// answer is what a protocol command says with --json.
+// answer is the result of a protocol command for --json.
 type answer struct {
 	asJSON  bool
-	outcome string // of success; empty for what does nothing but look
-	look    lookup // nil: it is not known yet which lock it is
-	token   uint64 // of the lock that was acquired
-	more    any    // fields that the specification gives the command's answer, which win
+	outcome string // of success; empty for queries
+	look    lookup // nil: the lock is not known yet
+	token   uint64 // of the acquired lock
+	more    any    // fields from the specification; they take precedence
 }
 
 func (a *answer) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&a.asJSON, "json", false, "print the state of the lock as JSON")
 }
 
-// end prints the state of the lock, and how the command has ended that ends with err, which it returns.
+// end prints the state of the lock and the outcome if --json is given. It returns err, or the error of the
+// output.
 func (a *answer) end(w io.Writer, err error) error {
 	if !a.asJSON {
 		return err
@@ -100,7 +103,7 @@ func (a *answer) end(w io.Writer, err error) error {
 		state, more = a.look()
 	}
 	if err == nil && a.outcome == outcomeAcquired && state.Token != a.token {
-		// The next holder has the name already, whose token would do harm.
+		// The next holder has replaced the lock already; its token would be wrong here.
 		state = lockState{State: string(formats.Held), Format: state.Format, Path: state.Path, Token: a.token}
 	}
 	state.Outcome = a.outcome
@@ -118,7 +121,7 @@ func (a *answer) end(w io.Writer, err error) error {
 	return err
 }
 
-// say prints a line of text instead of JSON.
+// say prints a text, unless --json is given.
 func (a *answer) say(cmd *cobra.Command, format string, values ...any) error {
 	if a.asJSON {
 		return nil
@@ -127,7 +130,7 @@ func (a *answer) say(cmd *cobra.Command, format string, values ...any) error {
 	return err
 }
 
-// What a command has done with a lock.
+// Outcomes of commands.
 const (
 	outcomeAcquired  = "acquired"
 	outcomeReleased  = "released"
@@ -135,20 +138,20 @@ const (
 	outcomeNotNeeded = "not_needed"
 )
 
-// tokenNumber reads a token; 0: there is none.
+// tokenNumber parses a token; 0 means none.
 func tokenNumber(token string) uint64 {
 	number, _ := strconv.ParseUint(token, 10, 64)
 	return number
 }
 
-// answering makes the end of a command's run an answer.
+// answering makes a command end with a.end.
 func answering(a *answer, run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.end(cmd.OutOrStdout(), run(cmd, args))
 	}
 }
 
-// merged makes one object of some, of which the last that has a field wins.
+// merged combines objects into one. The last object with a field wins.
 func merged(objects ...any) (map[string]json.RawMessage, error) {
 	fields := make(map[string]json.RawMessage)
 	for _, object := range objects {

@@ -11,8 +11,8 @@ import (
 	"lockfs/formats/swarm"
 )
 
-// requireMounted has a command fail before it does anything if its lock is below a mount point where lockfs should be mounted and is not.
-// To find out it opens the directory. So the time limit of a command on a hung mount begins here.
+// requireMounted makes a command fail at once if lockfs should be mounted above its lock and is not. The
+// check opens the directory. On a hanging mount this may block, so the time limit of the command begins here.
 func requireMounted(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -29,7 +29,7 @@ func requireMounted(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// waitLimit returns for how long a command may wait for a lock; 0: it does not wait, or for ever.
+// waitLimit returns how long a command may wait for a lock; 0: it does not wait, or waits without limit.
 func waitLimit(cmd *cobra.Command) time.Duration {
 	for _, name := range []string{"wait", "timeout"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed {
@@ -40,7 +40,7 @@ func waitLimit(cmd *cobra.Command) time.Duration {
 	return 0
 }
 
-// placeOf returns a path that the lock of a command is at or below.
+// placeOf returns the path of a command's lock, or of a directory above it.
 func placeOf(cmd *cobra.Command, args []string) string {
 	if flag := cmd.Flags().Lookup("dir"); flag != nil {
 		return flag.Value.String()

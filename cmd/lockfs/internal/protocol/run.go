@@ -20,7 +20,7 @@ import (
 	"lockfs/formats/tower"
 )
 
-// runFlags are those of `lockfs run`; not every format has a use for each.
+// runFlags are the flags of `lockfs run`. Some are for certain formats only.
 type runFlags struct {
 	format, holder         string
 	tag                    string
@@ -140,7 +140,7 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.Var(ttlFlag{&f.ttl}, "ttl", "tower, swarm: how long after it was renewed the lock is stale; a plain number is seconds")
 }
 
-// only says for which formats a flag is.
+// only lists the formats of a flag. Other flags are for all formats.
 var only = map[string][]formats.Format{
 	"tag": {formats.Semaphore}, "stale-timeout": {formats.Semaphore}, "retry-interval": {formats.Semaphore},
 	"intent": {formats.Tower}, "intent-version": {formats.Tower}, "force-lock": {formats.Tower},
@@ -148,13 +148,13 @@ var only = map[string][]formats.Format{
 	"holder": {formats.Tower, formats.Swarm, formats.Beads},
 }
 
-// kind is 0 for a name that is no format's.
+// kind returns 0 for an unknown format.
 func (f *runFlags) kind() formats.Format {
 	format, _ := formats.ParseFormat(f.format)
 	return format
 }
 
-// check refuses flags that would do nothing. Variables are for all commands, so those may.
+// check rejects flags without effect. Variables apply to all commands, so flags set by variables are exempt.
 func (f *runFlags) check() error {
 	for _, flag := range f.given {
 		if has := only[flag]; has != nil && !slices.Contains(has, f.kind()) {
@@ -164,7 +164,7 @@ func (f *runFlags) check() error {
 	return f.checkTurns()
 }
 
-// checkTurns refuses what --slots and --once-per cannot do.
+// checkTurns rejects wrong uses of --slots, --once-per and --retry.
 func (f *runFlags) checkTurns() error {
 	given := func(flag string) bool { return slices.Contains(f.given, flag) }
 	format := f.kind()
@@ -203,7 +203,7 @@ func (f *runFlags) run(cmd *cobra.Command, path string, wait time.Duration, comm
 	return runUnder(cmd, &f.answer, lock, command, f.grace)
 }
 
-// lockOf answers what the command runs under.
+// lockOf returns the lock for the command: a lock, slots, or a turn.
 func (f *runFlags) lockOf(cmd *cobra.Command, path string, wait time.Duration, command []string) (runLock, error) {
 	named, err := f.named(command[0])
 	if err != nil {
@@ -230,7 +230,7 @@ func (f *runFlags) lockOf(cmd *cobra.Command, path string, wait time.Duration, c
 	return f.open(cmd, path, wait, named)
 }
 
-// lookAt answers what is known of the lock at a path.
+// lookAt reads the state of the lock at a path.
 func (f *runFlags) lookAt(path string) (lockState, any) {
 	format := f.kind()
 	switch dir, name, err := inDirectory(path); {
@@ -246,12 +246,12 @@ func (f *runFlags) lookAt(path string) (lockState, any) {
 	return lookAt(path, format, 0), nil
 }
 
-// lookupOf is lookAt of one path.
+// lookupOf returns a lookup of one path.
 func (f *runFlags) lookupOf(path string) lookup {
 	return func() (lockState, any) { return f.lookAt(path) }
 }
 
-// open answers the lock at a path, by the rules of the format.
+// open returns the lock at a path by the rules of its format.
 func (f *runFlags) open(cmd *cobra.Command, path string, wait time.Duration, named names) (runLock, error) {
 	switch f.kind() {
 	case formats.Semaphore:
@@ -285,7 +285,7 @@ func (f *runFlags) open(cmd *cobra.Command, path string, wait time.Duration, nam
 	return nil, fmt.Errorf("--format %s: it is semaphore, tower, swarm, beads or pid", cli.Word(f.format))
 }
 
-// beadsDirOf takes the directory of a database, or its lock, for the directory.
+// beadsDirOf returns the directory of a database, given this directory or its lock.
 func beadsDirOf(path string) string {
 	if filepath.Base(path) == beads.FileName {
 		return filepath.Dir(path)
@@ -293,7 +293,7 @@ func beadsDirOf(path string) string {
 	return path
 }
 
-// withNotice makes a lock tell for whom it is waited.
+// withNotice adds a notice to a lock.
 func (f *runFlags) withNotice(cmd *cobra.Command, path string) func(*fileLock, error) (runLock, error) {
 	return func(lock *fileLock, err error) (runLock, error) {
 		if err != nil {
@@ -312,7 +312,7 @@ func (f *runFlags) newNotice(cmd *cobra.Command, look lookup) *notice {
 	return n
 }
 
-// names are how a lock speaks of the command.
+// names describe the command in a lock.
 type names struct{ tag, holder, intent string }
 
 func (f *runFlags) named(command string) (names, error) {
@@ -352,7 +352,7 @@ func (f *runFlags) tower(cmd *cobra.Command, path string, wait time.Duration, na
 	return lock, lock.prepare()
 }
 
-// inDirectory takes DIR/NAME.lock apart.
+// inDirectory splits DIR/NAME.lock.
 func inDirectory(path string) (dir, name string, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {

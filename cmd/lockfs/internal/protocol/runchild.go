@@ -20,7 +20,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli/worker"
 )
 
-// cannotRun tells as a shell does why a command did not start.
+// cannotRun returns the exit status for a command that did not start, with a shell's codes.
 func cannotRun(err error) *cli.ExitStatus {
 	code := cli.ExitCannotRun
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
@@ -28,13 +28,13 @@ func cannotRun(err error) *cli.ExitStatus {
 	}
 	var of *exec.Error
 	var at *fs.PathError
-	if errors.As(err, &of) && errors.As(of.Err, &at) { // the command is named twice
+	if errors.As(err, &of) && errors.As(of.Err, &at) { // the message would name the command twice
 		err = &exec.Error{Name: of.Name, Err: at.Err}
 	}
 	return cli.Exit(code, fmt.Errorf("cannot run the command: %w", err))
 }
 
-// exitOf is the exit code of a command that has ended, as a shell tells it.
+// exitOf returns the exit code of an ended command, as a shell does.
 func exitOf(state *os.ProcessState) int {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return cli.ExitSignal + int(status.Signal())
@@ -44,7 +44,8 @@ func exitOf(state *os.ProcessState) int {
 
 const tokenVariable = "LOCKFS_TOKEN"
 
-// withToken leaves out the token of a lock that this process itself runs under: it would be taken for this lock's.
+// withToken sets the token in an environment. It removes an inherited one, which belongs to a lock around
+// this process.
 func withToken(environment []string, token string) []string {
 	var with []string
 	for _, variable := range environment {
@@ -59,9 +60,9 @@ func withToken(environment []string, token string) []string {
 }
 
 var (
-	// ending are the signals that tell a process to end.
+	// ending are the signals that end a process.
 	ending = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
-	// others are those that are meant for the command besides.
+	// others are further signals for the command.
 	others = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}
 )
 
@@ -69,13 +70,14 @@ var (
 type child struct {
 	cmd      *exec.Cmd
 	terminal bool // this process has a controlling terminal; then the command shares its process group
-	adopts   bool // this process adopts the orphans among the processes that the command has started
+	adopts   bool // this process adopts orphaned descendants of the command
 	ending   chan os.Signal
 	others   chan os.Signal
 	done     chan struct{} // closed when the command has ended
 }
 
-// newChild prepares a command. The kernel kills it if this process is killed, which leaves it without a lock.
+// newChild prepares a command. If this process is killed, the kernel kills the command too, since it would
+// run without its lock.
 func newChild(cmd *cobra.Command, command []string) *child {
 	c := &child{
 		cmd:      exec.Command(command[0], command[1:]...),
@@ -90,16 +92,17 @@ func newChild(cmd *cobra.Command, command []string) *child {
 	if c.adopts {
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
-	// In a process group of its own a command could not read from the terminal, and Ctrl-C would not reach it. That standard
-	// input is no terminal says nothing: ssh and sudo open /dev/tty.
+	// In its own process group, a command could not read from the terminal, and Ctrl-C would not reach it. A
+	// standard input without a terminal proves nothing: ssh and sudo open /dev/tty.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.terminal, Pdeathsig: syscall.SIGKILL}
 	return c
 }
 
-// setToken sets the lock's fencing token in the command's environment; empty: there is none.
+// setToken sets the fencing token in the command's environment; empty: there is none.
 func (c *child) setToken(token string) { c.cmd.Env = withToken(os.Environ(), token) }
 
-// start starts it. The kernel takes the thread for the parent, so that must not end before the process.
+// start starts the command. The kernel takes the calling thread for the parent, so the thread must outlive
+// the command.
 func (c *child) start() error {
 	runtime.LockOSThread()
 	c.listen()
@@ -119,7 +122,7 @@ func (c *child) start() error {
 	return nil
 }
 
-// reap waits for adopted processes, or they would stay as zombies until this process ends.
+// reap waits for adopted processes. Otherwise they would stay zombies until this process ends.
 func (c *child) reap() {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
@@ -134,16 +137,16 @@ func (c *child) reap() {
 	}
 }
 
-// listen keeps signals for the command. They do not end this process any more.
+// listen collects signals for the command. They no longer end this process.
 func (c *child) listen() {
 	c.listenForEnd()
 	signal.Notify(c.others, others...)
 }
 
-// listenForEnd does so with those only that tell a process to end.
+// listenForEnd does so for the signals in ending only.
 func (c *child) listenForEnd() { signal.Notify(c.ending, ending...) }
 
-// isTold tells whether such a signal has come that was not handed on.
+// isTold reports whether such a signal has arrived and was not passed on.
 func (c *child) isTold() bool { return len(c.ending) > 0 }
 
 func (c *child) stopListening() {
@@ -151,10 +154,11 @@ func (c *child) stopListening() {
 	signal.Stop(c.others)
 }
 
-// errOrphaned is the end of the process that the caller started, by SIGKILL.
+// errOrphaned reports the end of the process started by the caller, by SIGKILL.
 var errOrphaned = errors.New("lockfs was killed")
 
-// await passes signals on until the command has ended, stop says why it should, or the front of this process is gone.
+// await passes signals on until the command has ended, stop has an error, or the front of this process is
+// gone.
 func (c *child) await(stop <-chan error) (*os.ProcessState, error) {
 	for {
 		select {
@@ -173,8 +177,9 @@ func (c *child) await(stop <-chan error) (*os.ProcessState, error) {
 	}
 }
 
-// passOn sends a signal to the process group of the command. If that is also the group of this process, it reaches the
-// processes in it that the command has started; the terminal has sent its own signals to all of them already.
+// passOn sends a signal to the process group of the command. In a group shared with this process, it reaches
+// the command and its descendants only. It omits SIGINT and SIGQUIT there: the terminal sends them to the
+// whole group.
 func (c *child) passOn(s syscall.Signal) {
 	select {
 	case <-c.done:
@@ -196,7 +201,7 @@ func (c *child) passOn(s syscall.Signal) {
 	}
 }
 
-// processes are the command and all that it has started, as far as this process knows them.
+// processes returns the pids of the command and of its descendants, as far as this process knows them.
 func (c *child) processes() []int {
 	if c.adopts {
 		return process.Descendants(os.Getpid())
@@ -204,7 +209,7 @@ func (c *child) processes() []int {
 	return append(process.Descendants(c.cmd.Process.Pid), c.cmd.Process.Pid)
 }
 
-// signalAll sends a signal to the command and all that it has started, in any process group or session.
+// signalAll sends a signal to the command and all its descendants, in any process group or session.
 func (c *child) signalAll(s syscall.Signal) {
 	if !c.terminal {
 		_ = syscall.Kill(-c.cmd.Process.Pid, s)
@@ -217,13 +222,14 @@ func (c *child) signalAll(s syscall.Signal) {
 }
 
 const (
-	// endInterval is between two looks whether the command's descendants are gone; nothing reports that.
+	// endInterval is the polling interval for the end of the descendants, which nothing reports.
 	endInterval = 20 * time.Millisecond
-	// killTime is how long killed processes have to end. In the kernel, a call on a file system that hangs delays it.
+	// killTime limits the wait for killed processes. A call on a hanging file system delays their end.
 	killTime = 10 * time.Second
 )
 
-// end ends the command and all that it has started: SIGTERM, and after grace SIGKILL. It reports whether all of them have ended.
+// end ends the command and all its descendants: SIGTERM, and after grace SIGKILL. It reports whether all have
+// ended.
 func (c *child) end(grace time.Duration) bool {
 	c.signalAll(syscall.SIGTERM)
 	c.signalAll(syscall.SIGCONT)
@@ -233,7 +239,7 @@ func (c *child) end(grace time.Duration) bool {
 	return c.goneWithin(killTime, func() { c.signalAll(syscall.SIGKILL) })
 }
 
-// goneWithin waits for the end of the command and all that it has started, and calls each before every look.
+// goneWithin waits for the end of the command and all its descendants. It calls each before every check.
 func (c *child) goneWithin(limit time.Duration, each func()) bool {
 	for deadline := time.Now().Add(limit); ; time.Sleep(endInterval) {
 		each()
@@ -249,7 +255,7 @@ func (c *child) goneWithin(limit time.Duration, each func()) bool {
 	}
 }
 
-// gone reports whether the command and all that it has started have ended.
+// gone reports whether the command and all its descendants have ended.
 func (c *child) gone() bool {
 	select {
 	case <-c.done:

@@ -19,7 +19,7 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// held is a lock that was taken, of a format that keeps nothing but a file.
+// held is an acquired lock of a format that needs nothing but a file.
 type held interface {
 	Path() string
 	Token() string
@@ -27,22 +27,22 @@ type held interface {
 	Release(context.Context) error
 }
 
-// fileLock is the lock of such a format, for a command to run under.
+// fileLock is the runLock of such a format.
 type fileLock struct {
 	path  string
 	wait  time.Duration // how long to wait for it
-	every time.Duration // how often to look at it where nothing tells of changes
-	// take takes it, waiting until ctx ends. blocks tells from its other errors that somebody has it.
+	every time.Duration // how often to check it where nothing reports changes
+	// take acquires the lock, waiting until ctx ends. blocks reports whether its error means another holder.
 	take   func(ctx context.Context) (held, error)
 	blocks func(error) bool
 	notice *notice // while it waits; nil: none
-	// Renewed are those that go stale by time; nil: there is nothing to renew.
+	// renew renews a lock that becomes stale by time; nil: it does not.
 	renew func(context.Context) error
-	life  func() (time.Duration, error) // how long after that the lock is stale; 0: never
+	life  func() (time.Duration, error) // how long after a renewal the lock is stale; 0: never
 
 	lock     held
-	since    time.Duration // of when its life is counted, by hostinfo.BootTime
-	lifetime time.Duration // as life said when it was taken
+	since    time.Duration // start of its life, by hostinfo.BootTime
+	lifetime time.Duration // last result of life
 }
 
 func (l *fileLock) acquire(ctx context.Context) (string, error) {
@@ -77,13 +77,14 @@ func (l *fileLock) acquireWithin(ctx context.Context, wait time.Duration) error 
 	return nil
 }
 
-// outlive has the lock live for long enough to run a command under it. It was taken at some time since it was asked for: while it was waited
-// for, or long before that was told.
+// outlive ensures a life long enough to start a command. The lock was acquired at an unknown time after the
+// request: during the wait, or long before the reply. So outlive renews it, unless less than a tenth of its
+// life has passed since the request.
 func (l *fileLock) outlive(ctx context.Context) (err error) {
 	if l.life == nil {
 		l.life = func() (time.Duration, error) { return 0, nil }
 	}
-	// A command that ran without that would not be ended when the lock goes stale, if it can never be told again.
+	// Without this, nothing would end the command of a stale lock if later calls of life fail too.
 	if l.lifetime, err = l.life(); err != nil {
 		return fmt.Errorf("it cannot be told how long the lock lives: %w", err)
 	}
@@ -100,12 +101,12 @@ func (l *fileLock) outlive(ctx context.Context) (err error) {
 	return nil
 }
 
-// confirm is part of [runLock].
+// confirm implements [runLock].
 func (l *fileLock) confirm(ctx context.Context) error {
 	if err := l.lock.Check(ctx); err != nil {
 		return err
 	}
-	return l.outlive(ctx) // last, as the look may have taken long
+	return l.outlive(ctx) // last: the check may have taken long
 }
 
 func (l *fileLock) giveBack(ctx context.Context) error {
@@ -122,10 +123,10 @@ func (l *fileLock) keep(ctx context.Context, warn io.Writer) error {
 
 func (l *fileLock) release(ctx context.Context, _ *os.ProcessState) error { return l.lock.Release(ctx) }
 
-// checkInterval is how often a lock is looked at where nothing tells that it has changed.
+// checkInterval is how often to check a lock where nothing reports changes.
 const checkInterval = time.Second
 
-// semaphoreLock calls taken once it has the lock.
+// semaphoreLock calls taken after it has acquired the lock.
 func semaphoreLock(file semaphore.File, wait time.Duration, taken func()) *fileLock {
 	l := &fileLock{path: file.Path, wait: wait, every: checkInterval, blocks: semaphore.Blocks}
 	l.take = func(ctx context.Context) (held, error) {
@@ -144,11 +145,11 @@ func semaphoreLock(file semaphore.File, wait time.Duration, taken func()) *fileL
 	return l
 }
 
-// safely is how much of a lock's life its holder may count on, as timestamps are whole seconds and not everybody who
-// judges them knows that they were cut to that.
+// safely returns how much of a lock's life its holder may rely on. Timestamps are cut to whole seconds, and
+// not all programs allow for this.
 func safely(life time.Duration) time.Duration { return life - min(life/2, time.Second) }
 
-// lastOf is why a lock was not taken, without that the time is over.
+// lastOf returns the cause in a timeout error.
 func lastOf(err error) error {
 	var timeout *semaphore.TimeoutError
 	if errors.As(err, &timeout) {

@@ -13,26 +13,27 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// keeper watches a lock, and renews one that goes stale by time at each third of its life.
+// keeper watches a lock. It renews a lock that becomes stale by time at each third of its life.
 type keeper struct {
 	path  string
-	every time.Duration // how often it is looked at where nothing tells of changes
+	every time.Duration // how often to check it where nothing reports changes
 	check func(context.Context) error
 	renew func(context.Context) error   // nil: there is nothing to renew
-	life  func() (time.Duration, error) // how long after it was renewed the lock is stale; 0: never
+	life  func() (time.Duration, error) // how long after a renewal the lock is stale; 0: never
 
-	lifetime  time.Duration // as life was last seen, first when the lock was taken
-	renewedAt time.Duration // when it was last asked to renew the lock, or for the lock, by hostinfo.BootTime
+	lifetime  time.Duration // last result of life, at first from the acquisition
+	renewedAt time.Duration // time of the last request for the lock or its renewal, by hostinfo.BootTime
 	warned    bool
 }
 
-// keep keeps the lock until ctx ends. It answers why the lock is lost if it is: somebody took it away, or it could be
-// neither renewed nor read for so long that somebody may have. That it cannot be read is no evidence by itself.
+// keep keeps the lock until ctx ends. It returns an error if the lock is lost: another program removed it, or
+// it could be neither renewed nor read for its whole life. A lock that cannot be read is not lost by this
+// alone.
 func (k *keeper) keep(ctx context.Context, warn io.Writer) error {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	changed := make(chan struct{}, 1)
-	go func() { // for what watches a file may hang with its file system
+	go func() { // the watch may hang with its file system
 		_ = formats.Watch(watching, k.path, k.every, func() (time.Time, bool) {
 			select {
 			case changed <- struct{}{}:
@@ -56,7 +57,7 @@ func (k *keeper) keep(ctx context.Context, warn io.Writer) error {
 	return nil
 }
 
-// untilDue is how long until the lock is to be looked at in any case.
+// untilDue returns how long to wait for a change before the next check.
 func (k *keeper) untilDue() time.Duration {
 	if k.lifetime == 0 {
 		return math.MaxInt64
@@ -64,19 +65,19 @@ func (k *keeper) untilDue() time.Duration {
 	return max(k.dueAt()-hostinfo.BootTime(), min(k.every, max(k.lifetime/10, briefest)))
 }
 
-// briefest is between two looks at a lock that should have been renewed and could not be, however short it lives.
+// briefest is the shortest interval between two checks of a lock after a failed renewal.
 const briefest = 20 * time.Millisecond
 
 func (k *keeper) dueAt() time.Duration { return k.renewedAt + k.lifetime/3 }
 
 func (k *keeper) staleAt() time.Duration { return k.renewedAt + k.lifetime }
 
-// look answers why the lock is lost.
+// look checks the lock, and renews it when due. It returns an error if the lock is lost.
 func (k *keeper) look(ctx context.Context, warn io.Writer) error {
 	renewing := k.lifetime != 0 && hostinfo.BootTime() >= k.dueAt()
 	began := hostinfo.BootTime()
-	lifetime := k.lifetime // what cannot be told now is as it was
-	// there: though the lock may be stale, nobody has taken it.
+	lifetime := k.lifetime // stays if life fails
+	// there: the lock exists, perhaps stale, and no other program has acquired it.
 	there, err := k.patiently(func() (there bool, err error) {
 		if renewing {
 			err = k.renew(ctx)
@@ -93,7 +94,7 @@ func (k *keeper) look(ctx context.Context, warn io.Writer) error {
 		}
 		return true, err
 	})
-	if there { // and so nobody writes to lifetime any more, as one who hangs still may
+	if there { // otherwise a hanging call may still write to lifetime
 		k.lifetime = lifetime
 	}
 	switch {
@@ -120,10 +121,10 @@ func (k *keeper) look(ctx context.Context, warn io.Writer) error {
 
 var errHangs = errors.New("the file system of the lock has not answered for so long that the lock may be stale")
 
-// minPatience is for locks that are stale already, but that nobody has taken.
+// minPatience is the time limit of calls for a lock that is stale but still there.
 const minPatience = 5 * time.Second
 
-// patiently does not let a file system that hangs keep it for longer than the lock lives.
+// patiently stops waiting for a hanging file system when the lock is stale.
 func (k *keeper) patiently(do func() (bool, error)) (there bool, err error) {
 	type result struct {
 		there bool

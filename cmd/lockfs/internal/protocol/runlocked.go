@@ -18,30 +18,32 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runLock is the lock that a command runs under, by the rules of its format.
+// runLock is the lock of a command, by the rules of its format.
 type runLock interface {
-	// acquire takes the lock, waiting for it as it was told, and gives its fencing token if there is one.
+	// acquire acquires the lock, with the configured wait, and returns its fencing token if there is one.
 	acquire(ctx context.Context) (token string, err error)
-	// keep keeps the lock fresh until ctx ends, and answers why it is lost if it is.
+	// keep keeps the lock fresh until ctx ends. It returns an error if the lock is lost.
 	keep(ctx context.Context, warn io.Writer) error
-	// confirm answers why the lock, which was acquired a while ago, may not live for long enough to run a command under it.
+	// confirm returns an error if the lock, acquired a while ago, may not live long enough to start a
+	// command.
 	confirm(ctx context.Context) error
-	// release releases it; state is how the command ended.
+	// release releases the lock; state is how the command ended.
 	release(ctx context.Context, state *os.ProcessState) error
-	// giveBack releases one that no command was started under, and tries for a while; a lock that is lost is nothing to give back.
+	// giveBack releases a lock under which no command was started. It tries for a while; a lost lock is no
+	// error.
 	giveBack(ctx context.Context) error
 }
 
-// lockedRun is a command that runs while it has a lock.
+// lockedRun is a command that runs under a lock.
 type lockedRun struct {
 	lock   runLock
-	answer func(err error) error // to a command that was not run
+	answer func(err error) error // reports why the command was not run
 	child  *child
 	grace  time.Duration
 	stderr io.Writer
 }
 
-// Parts of the help of each command that runs another.
+// Help of each command that runs another.
 const (
 	lostHelp = `The lock is lost when another program removes, replaces or overwrites it. lockfs
 then sends SIGTERM to the command and all processes that it started, and SIGKILL
@@ -68,12 +70,13 @@ path, holder, host, pid, acquired, expires, age_seconds, token, reason and
 message. Unknown fields are left out.`
 )
 
-// addGrace adds the flag for how long a command that lost its lock may go on.
+// addGrace adds the flag for the time between SIGTERM and SIGKILL.
 func addGrace(flags *pflag.FlagSet, grace *time.Duration) {
 	flags.DurationVar(grace, "grace", 10*time.Second, "how long after SIGTERM a command that lost its lock is killed")
 }
 
-// pathAndCommand has a command take PATH, flags and COMMAND, which may begin with --. Flags behind the name of COMMAND are COMMAND's own.
+// pathAndCommand parses PATH, flags and COMMAND, which may begin with --. Flags behind the name of COMMAND
+// belong to COMMAND.
 func pathAndCommand(cmd *cobra.Command, command *[]string) {
 	cmd.Flags().SetInterspersed(false) // so parsing stops at PATH
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -96,7 +99,6 @@ func pathAndCommand(cmd *cobra.Command, command *[]string) {
 	}
 }
 
-// runUnder runs a command under a lock.
 func runUnder(cmd *cobra.Command, a *answer, lock runLock, command []string, grace time.Duration) error {
 	if grace < 0 {
 		return fmt.Errorf("--grace %v: it must not be negative", grace)
@@ -110,7 +112,7 @@ func runUnder(cmd *cobra.Command, a *answer, lock runLock, command []string, gra
 }
 
 func (r *lockedRun) run(ctx context.Context) error {
-	// Whoever is told to stop while it waits for the lock does not get it.
+	// After a signal during the wait, lockfs does not acquire the lock.
 	waiting, stop := untilEnded(ctx)
 	defer stop()
 	r.child.listenForEnd()
@@ -119,10 +121,10 @@ func (r *lockedRun) run(ctx context.Context) error {
 	if err != nil {
 		return r.answer(err)
 	}
-	ctx = context.WithoutCancel(ctx) // also while a command ends that was told to
+	ctx = context.WithoutCancel(ctx) // also while the command ends after a signal
 	r.child.setToken(token)
 	if r.child.isTold() {
-		<-waiting.Done() // of the same signal
+		<-waiting.Done() // by the same signal
 	}
 	r.child.listen()
 	if waiting.Err() != nil {
@@ -136,12 +138,13 @@ func (r *lockedRun) run(ctx context.Context) error {
 	return r.hold(ctx)
 }
 
-// untilEnded ends with a signal that tells a process to end.
+// untilEnded returns a context that ends with a signal in ending.
 func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return cli.UntilSignal(ctx, ending...)
 }
 
-// hold keeps the lock until the command has ended and releases it, or stops the command when the lock is lost.
+// hold keeps the lock until the command has ended, and releases it. When the lock is lost, it stops the
+// command.
 func (r *lockedRun) hold(ctx context.Context) error {
 	keeping, stop := context.WithCancel(ctx)
 	defer stop()
@@ -150,7 +153,7 @@ func (r *lockedRun) hold(ctx context.Context) error {
 	state, lost := r.child.await(kept)
 	switch {
 	case errors.Is(lost, errOrphaned):
-		// The lock stays until they have ended, however long one of them hangs in the kernel.
+		// The lock stays until all processes have ended, even if one hangs in the kernel.
 		for ended := r.child.end(r.grace); !ended; {
 			ended = r.child.end(0)
 		}
@@ -173,8 +176,8 @@ func lostMeanwhile(err error) error {
 	return cli.Exit(cli.ExitLost, fmt.Errorf("the lock was lost while the command ran: %w", err))
 }
 
-// release answers how the command ended, also when the lock cannot be removed; but one that ended well has still lost
-// its lock if that is not there any more.
+// release returns the exit status of the command, even if the lock cannot be removed. A missing lock is an
+// error even after a successful command: it was lost.
 func (r *lockedRun) release(ctx context.Context, state *os.ProcessState) error {
 	err := r.lock.release(ctx, state)
 	if cli.IsLost(err) {
@@ -186,7 +189,7 @@ func (r *lockedRun) release(ctx context.Context, state *os.ProcessState) error {
 	return ended(state, nil)
 }
 
-// ended is nil for a command that succeeded, and else its exit code without a word.
+// ended returns nil for a successful command, otherwise its exit code without a message.
 func ended(state *os.ProcessState, err error) error {
 	if err != nil || state.Success() {
 		return err
@@ -194,17 +197,18 @@ func ended(state *os.ProcessState, err error) error {
 	return &cli.ExitStatus{Code: exitOf(state)}
 }
 
-// forEver is how long to wait for a lock without a limit.
+// forEver is a wait without a limit.
 const forEver = time.Duration(math.MaxInt64)
 
-// waitedInVain tells that somebody has the lock, or that the wait was ended, from all else that may be wrong.
+// waitedInVain reports whether err means another holder or the end of the wait. A lock that could not be
+// given back is neither.
 func waitedInVain(err error) bool {
 	var exit *cli.ExitStatus
 	blocked := errors.As(err, &exit) && (exit.Code == cli.ExitBlocked || exit.Code == cli.ExitTimedOut)
 	return (blocked || errors.Is(err, context.Canceled)) && !errors.Is(err, errNotReleased)
 }
 
-// For so long it is tried to give back a lock that no command runs under.
+// How long, and how often, lockfs tries to give back a lock without a command.
 const (
 	giveBackTime  = 5 * time.Second
 	giveBackPause = 200 * time.Millisecond
@@ -212,7 +216,7 @@ const (
 
 var errNotReleased = errors.New("the lock is not released")
 
-// notReleased says so of an error that is not the loss of the lock.
+// notReleased wraps the error of a release. It returns nil for a lost lock.
 func notReleased(err error) error {
 	if err == nil || cli.IsLost(err) {
 		return nil
@@ -220,7 +224,7 @@ func notReleased(err error) error {
 	return fmt.Errorf("%w: %w", errNotReleased, err)
 }
 
-// persistently does what belongs to giving a lock back, also when ctx has ended. Once the lock is lost it tries no more.
+// persistently repeats a step of giving a lock back, even if ctx has ended. It stops once the lock is lost.
 func persistently(ctx context.Context, try func(context.Context) error) error {
 	ctx = context.WithoutCancel(ctx)
 	deadline := time.Now().Add(giveBackTime)
@@ -233,8 +237,7 @@ func persistently(ctx context.Context, try func(context.Context) error) error {
 	}
 }
 
-// notAcquired tells apart that somebody has the lock, that this was so for as long as it was waited for, and that a signal
-// ended the wait.
+// notAcquired returns the exit status for err: another holder, the end of the wait, or a signal.
 func notAcquired(ctx context.Context, waited time.Duration, err error) error {
 	if waited > 0 && ctx.Err() == nil {
 		return cli.Exit(cli.ExitTimedOut, fmt.Errorf("not acquired within %v: %w", waited, err))

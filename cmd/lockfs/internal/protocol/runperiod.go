@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// period is how often something is done: in each span of time of one length, or each day.
+// period is the interval of --once-per: a fixed length, or a day.
 type period struct {
 	text   string
 	length time.Duration // 0: a day
@@ -47,7 +47,7 @@ func parsePeriod(text string) (*period, error) {
 	return p, nil
 }
 
-// at answers the period that a moment is in, which ends before until.
+// at returns the period that contains now; until is its exclusive end.
 func (p *period) at(now time.Time) (from, until time.Time) {
 	if p.length != 0 {
 		length := int64(p.length / time.Second)
@@ -66,7 +66,7 @@ func (p *period) at(now time.Time) (from, until time.Time) {
 	return begin(day), begin(day + 1)
 }
 
-// periodFlag is a period that may be left out.
+// periodFlag is an optional period.
 type periodFlag struct{ value **period }
 
 func (f periodFlag) Set(text string) (err error) {

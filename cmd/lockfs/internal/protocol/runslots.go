@@ -16,20 +16,21 @@ import (
 	"lockfs/formats/pause"
 )
 
-// mostSlots bounds how many files somebody looks at who waits.
+// mostSlots bounds how many files a waiter checks.
 const mostSlots = 1000
 
-// slotPause is between two attempts by who waits, when a slot that was free is taken again.
+// slotPause is the pause before the next attempt to take a slot, since another process may take it first.
 const slotPause = 10 * time.Millisecond
 
-// slots are locks of which one is enough. They are files in a directory, so everybody who asks for as many has the same.
+// slots is a set of locks, of which a command needs one. They are files in a directory, so all callers with
+// the same count share them.
 type slots struct {
-	runLock // the one that was taken
+	runLock // the acquired one
 
 	dir   string
 	count int
 	wait  time.Duration
-	open  func(path string) (runLock, error) // a lock that is not waited for
+	open  func(path string) (runLock, error) // opens a lock without waiting for it
 
 	notice *notice
 }
@@ -45,7 +46,7 @@ func (s *slots) path(number int) string {
 	return filepath.Join(s.dir, fmt.Sprintf("slot-%d.lock", number))
 }
 
-// acquire is part of [runLock].
+// acquire implements [runLock].
 func (s *slots) acquire(ctx context.Context) (token string, err error) {
 	if s.wait == 0 {
 		return s.try(ctx)
@@ -85,7 +86,7 @@ func (s *slots) acquire(ctx context.Context) (token string, err error) {
 	}
 }
 
-// look answers what is known of the slot that has been held for longest, or of one that is free.
+// look returns a lookup of a free slot, or of the slot held for the longest time.
 func (s *slots) look(at func(path string) (lockState, any)) lookup {
 	return func() (state lockState, more any) {
 		for number := 1; number <= s.count; number++ {
@@ -102,7 +103,7 @@ func (s *slots) look(at func(path string) (lockState, any)) lookup {
 	}
 }
 
-// try takes the first slot that is free.
+// try takes the first free slot.
 func (s *slots) try(ctx context.Context) (token string, err error) {
 	for number := 1; number <= s.count; number++ {
 		lock, err := s.open(s.path(number))
@@ -121,15 +122,16 @@ func (s *slots) try(ctx context.Context) (token string, err error) {
 	return "", cli.Exit(cli.ExitBlocked, fmt.Errorf("not acquired: all %d slots in %s are held", s.count, cli.Word(s.dir)))
 }
 
-// isBlocked tells whether others hold a slot. A lock that could not be given back is one's own.
+// isBlocked reports whether other processes hold a slot. A slot that this process could not give back does
+// not count.
 func isBlocked(err error) bool {
 	var exit *cli.ExitStatus
 	return errors.As(err, &exit) && exit.Code == cli.ExitBlocked && !errors.Is(err, errNotReleased)
 }
 
-// awaitOne waits until a slot may be free, or ctx ends. Nobody looks at a slot any more when it returns: on a mount of lockfs
-// who removes a stale lock means the one that the process has looked at last, so that a look between the judgement of the next
-// attempt and its removal would have it remove a lock that nobody has judged.
+// awaitOne waits until a slot may be free, or ctx ends. No check is under way when it returns. On a mount of
+// lockfs, a process may remove only the stale lock that it has read last. A check in the middle of the next
+// attempt would let this attempt remove a lock without having checked it.
 func (s *slots) awaitOne(ctx context.Context) {
 	looking, stop := context.WithCancel(ctx)
 	var looks sync.WaitGroup
@@ -146,14 +148,14 @@ func (s *slots) awaitOne(ctx context.Context) {
 	_ = pause.For(ctx, slotPause)
 }
 
-// neglectedAfter is how long a slot stays free until the processes behind the first one in the line may take it. The first
-// one takes it within milliseconds, unless it is stopped (Ctrl-Z, SIGSTOP) or its host is.
+// neglectedAfter is how long a slot stays free until processes behind the first in the line may take it. The
+// first takes it within milliseconds, unless it (Ctrl-Z, SIGSTOP) or its host is stopped.
 const neglectedAfter = 2 * time.Second
 
 var errNeglected = errors.New("a slot is free, and the first process in the line does not take it")
 
-// neglected returns a channel that is closed once a slot has been free at two looks in a row. No look is under way once stop
-// has returned; see awaitOne.
+// neglected returns a channel that is closed once a slot was free at two checks in a row. No check is under
+// way once stop has returned; see awaitOne.
 func (s *slots) neglected(ctx context.Context) (free chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	free = make(chan struct{})
@@ -175,7 +177,7 @@ func (s *slots) neglected(ctx context.Context) (free chan struct{}, stop func())
 	}
 }
 
-// anyFree reports whether there is no lock at one of the slots, or a stale one.
+// anyFree reports whether a slot is free or stale.
 func (s *slots) anyFree() bool {
 	for number := 1; number <= s.count; number++ {
 		status, err := formats.Check(s.path(number), formats.Rule{})
@@ -186,9 +188,9 @@ func (s *slots) anyFree() bool {
 	return false
 }
 
-// standInLine returns when all processes have left that came before. flock(2) keeps their order on a mount of lockfs. It also
-// returns, with errNeglected, once neglected is closed. When ctx ends it leaves the line, in its own time: only the end of the
-// process ends a call of flock.
+// standInLine waits until all earlier processes have left the line. On a mount of lockfs, flock(2) keeps
+// their order. Once neglected is closed, it returns errNeglected. When ctx ends, it returns, but stays in the
+// line until flock does: only the end of the process ends that call.
 func standInLine(ctx context.Context, path string, notice *notice, neglected <-chan struct{}) (leave func(), err error) {
 	line, err := openLine(path)
 	if err != nil {
@@ -231,8 +233,8 @@ func standInLine(ctx context.Context, path string, notice *notice, neglected <-c
 	}
 }
 
-// openLine does not ask for a file that is there to be created, which the kernel refuses in a directory like /tmp
-// if it is somebody else's (fs.protected_regular).
+// openLine opens or creates the file of the line. It does not open an existing file with O_CREAT. In
+// directories like /tmp, the kernel refuses that for files of other users (fs.protected_regular).
 func openLine(path string) (*os.File, error) {
 	for {
 		line, err := os.Open(path)

@@ -18,23 +18,23 @@ import (
 	"lockfs/formats/pause"
 )
 
-// turn is the lock of a command that is run once in each period. What became of the last turn is in a file, the stamp,
-// which is written while the lock is held: before the command begins, so that a host that dies has had its turn all the same,
-// and when it has ended.
+// turn is the lock of a command that runs once in each period. A file, the stamp, records the last turn. The
+// holder writes it before the command begins, so that a host that dies has used its turn, and after the
+// command has ended.
 type turn struct {
 	runLock
 
 	warn    io.Writer
 	stamp   string // path
 	period  *period
-	retry   bool // after a run that failed
+	retry   bool // after a failed run
 	command []string
-	now     time.Time // when lockfs was started, by the clock of the stamp's file system
-	former  []byte    // the stamp before it; nil: there was none
-	mine    record    // zero: nothing was written yet
+	now     time.Time // start of lockfs, by the clock of the stamp's file system
+	former  []byte    // the previous stamp; nil: none
+	mine    record    // zero: not written yet
 }
 
-// turnLock is the lock of a stamp.
+// turnLock returns the path of a stamp's lock.
 func turnLock(stamp string) string { return stamp + ".lock" }
 
 func newTurn(warn io.Writer, stamp string, p *period, retry bool, command []string, lock runLock) (*turn, error) {
@@ -45,7 +45,7 @@ func newTurn(warn io.Writer, stamp string, p *period, retry bool, command []stri
 	return &turn{runLock: lock, warn: warn, stamp: stamp, period: p, retry: retry, command: command, now: now}, nil
 }
 
-// timeOn is the time by the clock of a file system, on a mount of lockfs the cluster's: that of a new file.
+// timeOn returns the time of a new file: the clock of its file system, on a mount of lockfs the cluster's.
 func timeOn(stamp string) (time.Time, error) {
 	f, err := createBeside(stamp, 0o600)
 	if err != nil {
@@ -59,20 +59,20 @@ func timeOn(stamp string) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// createBeside makes a file that is there for a moment. It is not made exclusively, as a lock would be.
+// createBeside creates a temporary file. It does not use O_EXCL, as a lock would.
 func createBeside(stamp string, mode fs.FileMode) (*os.File, error) {
 	path := filepath.Join(filepath.Dir(stamp), lockfact.TemporaryName())
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	var of *fs.PathError
-	if errors.As(err, &of) { // nobody has heard of that file
+	if errors.As(err, &of) { // the caller does not know the temporary file
 		err = &fs.PathError{Op: of.Op, Path: stamp, Err: of.Err}
 	}
 	return f, err
 }
 
-// acquire is part of [runLock]. It takes the turn.
+// acquire implements [runLock]. It takes the turn.
 func (t *turn) acquire(ctx context.Context) (token string, err error) {
-	if err := t.check(); err != nil { // without waiting for who has it
+	if err := t.check(); err != nil { // without waiting for the holder
 		return "", err
 	}
 	waiting, stop := context.WithCancelCause(ctx)
@@ -88,7 +88,7 @@ func (t *turn) acquire(ctx context.Context) (token string, err error) {
 	if err = t.check(); err == nil {
 		err = t.begin(ctx)
 	}
-	if err == nil { // that may have taken longer than the lock lives
+	if err == nil { // begin may have taken longer than the lock lives
 		err = t.confirm(ctx)
 	}
 	if err != nil {
@@ -97,7 +97,7 @@ func (t *turn) acquire(ctx context.Context) (token string, err error) {
 	return token, nil
 }
 
-// confirm is part of [runLock].
+// confirm implements [runLock].
 func (t *turn) confirm(ctx context.Context) error {
 	err := t.runLock.confirm(ctx)
 	if err == nil {
@@ -106,14 +106,15 @@ func (t *turn) confirm(ctx context.Context) error {
 	return cli.Stopped(ctx, fmt.Errorf("the command is not started: %w", err))
 }
 
-// turnNoticeAfter is for how long somebody waits who is not told for whom: whoever has the lock may be about to begin the turn, which is nothing
-// that cron should send.
+// turnNoticeAfter is how long a command waits before its first notice. The holder may be about to begin the
+// turn, and cron should not send mail about this.
 const turnNoticeAfter = 5 * time.Second
 
-// overInterval is how often who waits looks whether the turn is over.
+// overInterval is how often a waiter checks whether the turn is over.
 const overInterval = 200 * time.Millisecond
 
-// awaitOver ends the wait for the lock when its holder has begun the turn, so that nobody waits for the end of that.
+// awaitOver ends the wait for the lock when its holder has begun the turn. A waiter need not wait for the end
+// of the run.
 func (t *turn) awaitOver(ctx context.Context, stop context.CancelCauseFunc) {
 	for pause.For(ctx, overInterval) == nil {
 		var over *cli.ExitStatus
@@ -123,7 +124,7 @@ func (t *turn) awaitOver(ctx context.Context, stop context.CancelCauseFunc) {
 	}
 }
 
-// check answers why there is no turn to be had; an [cli.ExitStatus] if it is over.
+// check returns an error if the turn is not available: a [cli.ExitStatus] if it is over.
 func (t *turn) check() error {
 	last, err := readRecord(t.stamp)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,11 +150,11 @@ func (t *turn) check() error {
 	return cli.Exit(cli.ExitTurnOver, said)
 }
 
-// clockSlack is how far a clock may have been set back without harm.
+// clockSlack is how far a clock may have been set back without an error.
 const clockSlack = time.Minute
 
-// checkFuture refuses a turn that has not begun yet by the clock of the stamp's file system: nothing would run until then. A turn
-// later than this process's is none if it began while this process waited.
+// checkFuture rejects a stamp from the future, by the clock of its file system: nothing would run until then.
+// A turn later than this process's is allowed if it began during the wait.
 func (t *turn) checkFuture(last *record) error {
 	now, err := timeOn(t.stamp)
 	if err != nil || last.from.Before(now.Add(clockSlack)) {
@@ -179,13 +180,13 @@ func (t *turn) begin(ctx context.Context) error {
 	return replaceStamp(t.stamp, []byte(t.mine.render()), func() error { return t.confirm(ctx) })
 }
 
-// Until a turn's end is noted it is tried for so long, while the lock is held.
+// How long, and how often, lockfs tries to record the end of a turn. It holds the lock meanwhile.
 const (
 	noteTime  = time.Minute
 	notePause = time.Second
 )
 
-// release is part of [runLock].
+// release implements [runLock].
 func (t *turn) release(ctx context.Context, state *os.ProcessState) error {
 	t.mine.state, t.mine.code = ranBadly, exitOf(state)
 	if t.mine.code == 0 {
@@ -203,11 +204,11 @@ func (t *turn) release(ctx context.Context, state *os.ProcessState) error {
 	return t.runLock.release(ctx, state)
 }
 
-// giveBack is part of [runLock]. As nothing was run, the turn has not begun.
+// giveBack implements [runLock]. No command ran, so the turn has not begun.
 func (t *turn) giveBack(ctx context.Context) error {
 	err := persistently(ctx, t.undo)
 	switch {
-	case cli.IsLost(err): // the stamp is for who has the lock to write
+	case cli.IsLost(err): // only the holder may write the stamp
 		err = nil
 	case err != nil:
 		err = fmt.Errorf("%s still says that the command was started: %w", cli.Word(t.stamp), err)
@@ -215,7 +216,7 @@ func (t *turn) giveBack(ctx context.Context) error {
 	return errors.Join(err, t.runLock.giveBack(ctx))
 }
 
-// undo puts the stamp of before back.
+// undo restores the previous stamp.
 func (t *turn) undo(ctx context.Context) error {
 	if t.mine == (record{}) {
 		return nil
@@ -235,7 +236,8 @@ func (t *turn) undo(ctx context.Context) error {
 	return os.Remove(t.stamp)
 }
 
-// end leaves the stamp alone if it is another turn's, whose holder took the lock away.
+// end records the end of the turn. It leaves the stamp of another turn alone if this process has lost the
+// lock.
 func (t *turn) end(ctx context.Context) error {
 	mayEnd := func() error {
 		err := t.ours()
@@ -259,28 +261,28 @@ func (t *turn) end(ctx context.Context) error {
 
 var errAnothers = errors.New("the stamp is another turn's")
 
-// ours is nil if the stamp is of this turn.
+// ours returns nil if the stamp is of this turn.
 func (t *turn) ours() error {
 	last, err := readRecord(t.stamp)
 	if err != nil {
 		return err
 	}
 	ours := last.host == t.mine.host && last.pid == t.mine.pid && last.from.Equal(t.mine.from) &&
-		last.began.Unix() == t.mine.began.Unix() // for containers of one name have the same pids
+		last.began.Unix() == t.mine.began.Unix() // containers of one name may have the same pids
 	if !ours {
 		return errAnothers
 	}
 	return nil
 }
 
-// What became of a turn.
+// States of a turn.
 const (
 	started   = "started"
 	succeeded = "succeeded"
 	ranBadly  = "failed"
 )
 
-// record is what a stamp says.
+// record is the content of a stamp.
 type record struct {
 	period       string
 	from, until  time.Time
@@ -311,8 +313,8 @@ func (r *record) render() string {
 	return text.String()
 }
 
-// replaceStamp does it by a rename, so that there is always a stamp that is whole, and asks just before whether it still may:
-// what comes late does not replace another's.
+// replaceStamp renames a new stamp into place, so there is always a whole one. It calls may just before: a
+// late write must not replace another turn's stamp.
 func replaceStamp(path string, content []byte, may func() error) error {
 	f, err := createBeside(path, 0o644)
 	if err != nil {
@@ -332,7 +334,7 @@ func replaceStamp(path string, content []byte, may func() error) error {
 	return err
 }
 
-// maxStamp is more than a stamp has, in bytes.
+// maxStamp exceeds the size of any stamp, in bytes.
 const maxStamp = 256 << 10
 
 // readStamp reads a regular file. It does not wait for the writer of a FIFO.
@@ -352,7 +354,6 @@ func readStamp(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxStamp))
 }
 
-// readRecord reads a stamp.
 func readRecord(path string) (*record, error) {
 	content, err := readStamp(path)
 	if err != nil {

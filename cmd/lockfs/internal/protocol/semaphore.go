@@ -18,12 +18,12 @@ import (
 	"lockfs/formats/semaphore"
 )
 
-// semaphoreFields are those of --json that other formats do not have.
+// semaphoreFields are the fields of --json for semaphores only.
 type semaphoreFields struct {
 	Tag string `json:"tag,omitempty"`
 }
 
-// lookAtSemaphore answers what is known of a semaphore.
+// lookAtSemaphore returns a lookup of a semaphore.
 func lookAtSemaphore(file semaphore.File) lookup {
 	return func() (lockState, any) {
 		state := lookAt(file.Path, formats.Semaphore, file.StaleTimeout)
@@ -70,7 +70,7 @@ mount of lockfs also
 		cli.Exits(requireMounted(semaphoreRunCommand()))))
 }
 
-// semaphoreFlags are what says how a lock is taken.
+// semaphoreFlags are the flags for acquiring a semaphore.
 type semaphoreFlags struct {
 	file    semaphore.File
 	timeout time.Duration
@@ -92,7 +92,7 @@ func (f *semaphoreFlags) addFile(flags *pflag.FlagSet) {
 		"how often to try again where nothing reports changes of the lockd")
 }
 
-// open gives the lock file at a path.
+// open checks the flags and returns the lock file at a path.
 func (f *semaphoreFlags) open(path string) (semaphore.File, error) {
 	switch {
 	case path == "":
@@ -163,7 +163,7 @@ longer than the stale timeout needs lockfs semaphore run, which renews the lock.
 	return cmd
 }
 
-// lockedForHere is the process of this host that a lock is to name.
+// lockedForHere is lockedFor for this host.
 func lockedForHere(cmd *cobra.Command, pid int) (int, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -172,7 +172,7 @@ func lockedForHere(cmd *cobra.Command, pid int) (int, error) {
 	return lockedFor(cmd, pid, host)
 }
 
-// warnExposed tells of a directory in which everybody can remove everybody's locks ("File Permissions").
+// warnExposed warns of a directory in which all users can remove all locks ("File Permissions").
 func warnExposed(warn io.Writer, path string) {
 	dir := filepath.Dir(path)
 	info, err := os.Stat(dir)
@@ -181,8 +181,8 @@ func warnExposed(warn io.Writer, path string) {
 	}
 }
 
-// warnStaleTimeout tells who gave a --stale-timeout that the lock there goes stale at another time, as on a mount of lockfs
-// its rules say when.
+// warnStaleTimeout warns if a --stale-timeout has no effect: on a mount of lockfs, rules decide when the lock
+// is stale.
 func warnStaleTimeout(cmd *cobra.Command, file semaphore.File) {
 	if !cmd.Flags().Changed("stale-timeout") {
 		return
@@ -201,7 +201,7 @@ func warnStaleTimeout(cmd *cobra.Command, file semaphore.File) {
 		"after %v; `lockfs rule set PATTERN --stale-after %[1]v` changes that\n", file.StaleTimeout, cli.Word(file.Path), timeout.Round(time.Second))
 }
 
-// semaphoreLine takes nil for no lock.
+// semaphoreLine describes a lock in one line; nil means no lock.
 func semaphoreLine(lock *semaphore.Lock, stale bool) string {
 	if lock == nil {
 		return "No lock"
@@ -365,7 +365,7 @@ until it is stale.
 	return cli.RunsCommand(cmd)
 }
 
-// leastStaleTimeout is for a lock that is renewed: timestamps are whole seconds.
+// leastStaleTimeout is the minimum for a renewed lock: timestamps are whole seconds.
 const leastStaleTimeout = 3 * time.Second
 
 func semaphoreRunLock(cmd *cobra.Command, file semaphore.File, wait time.Duration) (*fileLock, error) {

@@ -20,30 +20,30 @@ import (
 	"lockfs/formats/swarm"
 )
 
-// SwarmScript is the name of the script of the specification. Called through a link of that name this program
-// takes its place.
+// SwarmScript is the name of the specification's script. Called through a link of this name, lockfs replaces
+// the script.
 const SwarmScript = "swarm_lock.sh"
 
-// swarmFields are those of --json that other formats do not have.
+// swarmFields are the fields of --json for swarm only.
 type swarmFields struct {
 	TaskID string `json:"task_id"`
 }
 
-// lookAtSwarm answers what is known of the lock of a task.
+// lookAtSwarm returns a lookup of a task's lock.
 func lookAtSwarm(dir swarm.Dir, task string) lookup {
 	return func() (lockState, any) {
 		state := lookAt(swarmFile(dir, task), formats.Swarm, 0)
 		switch entry, err := dir.Check(task); {
-		case errors.Is(err, fs.ErrNotExist): // also where the directory of the locks is not there yet
+		case errors.Is(err, fs.ErrNotExist): // also if the directory is missing
 			state.State, state.Reason = string(formats.Free), ""
-		case err == nil && entry.Err != nil && state.taken(): // it may be that of another task
+		case err == nil && entry.Err != nil && state.taken(): // the file may name another task
 			state.State, state.Reason = string(formats.Invalid), entry.Err.Error()
 		}
 		return state, swarmFields{task}
 	}
 }
 
-// swarmExits makes a command end with the only code for errors that the specification has ("Exit codes").
+// swarmExits makes a command end with the specification's only code for errors ("Exit codes").
 func swarmExits(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -59,7 +59,6 @@ func swarmExits(cmd *cobra.Command) *cobra.Command {
 
 const swarmExitHelp = `The exit code is 0, or as the specification has it 1 for any error. With --json outcome tells these apart.`
 
-// swarmDirHelp is part of each help text that needs it.
 const swarmDirHelp = `The locks are files DIR/TASK.lock, where DIR is $SWARM_STATE_DIR/locks, or /tmp/ai_swarm/locks without that variable.`
 
 func swarmCommand() *cobra.Command {
@@ -91,7 +90,7 @@ only. Only a mount of lockfs also
 		swarmListCommand())
 }
 
-// SwarmScriptCommand is `lockfs swarm` under the name of the script.
+// SwarmScriptCommand returns `lockfs swarm` under the name of the script.
 func SwarmScriptCommand() *cobra.Command {
 	cmd := swarmCommand()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
@@ -138,7 +137,7 @@ without slashes and without a leading dot.
 			taken, err := dir.Acquire(cmd.Context(), args[0], args[1], ttl)
 			var held *swarm.HeldError
 			if errors.As(err, &held) {
-				_ = answer.say(cmd, "Lock already exists\n") // where the specification's own program says it
+				_ = answer.say(cmd, "Lock already exists\n") // as the specification's script does
 			}
 			if err != nil {
 				return explainNotAcquired(dir, args[0], err)
@@ -166,7 +165,7 @@ without slashes and without a leading dot.
 	return cmd
 }
 
-// parseTTL is strict: with 0 it cannot be told whether the lock is to expire at once or never.
+// parseTTL rejects 0, which could mean "at once" or "never".
 func parseTTL(args []string) (time.Duration, error) {
 	if len(args) == 0 {
 		return 0, nil
@@ -229,7 +228,7 @@ worker until another one replaces it.
 	return cmd
 }
 
-// giveBackSwarm releases a lock that was just acquired. A lock that is gone or another worker's is nothing to give back.
+// giveBackSwarm releases a lock just acquired. It returns nil if the lock is gone, or another worker's.
 func giveBackSwarm(ctx context.Context, dir swarm.Dir, taken *swarm.Lock) error {
 	return notReleased(persistently(ctx, func(ctx context.Context) error {
 		err := dir.Release(ctx, taken.TaskID, taken.Worker)
@@ -339,7 +338,7 @@ is Unreadable. The exit code is 0, also for an empty list, and 1 for any error.
 	return cmd
 }
 
-// lookHint is for a file that is no lock, as far as can be told.
+// lookHint returns advice about a file that is probably no lock.
 func lookHint(dir swarm.Dir, task string) string {
 	return fmt.Sprintf("look at %s, and remove it if it is nobody's", cli.Word(swarmFile(dir, task)))
 }

@@ -18,7 +18,7 @@ import (
 	"lockfs/formats/tower"
 )
 
-// towerRequest is what an intent says of its lock.
+// towerRequest is an intent's request for a lock.
 type towerRequest struct {
 	towerFlags
 	auditor
@@ -112,7 +112,6 @@ What the specification has in the answer to a request that is blocked stays as i
 	return cmd
 }
 
-// giveBackTower releases a lock that was just acquired.
 func giveBackTower(ctx context.Context, dir tower.Dir, name string, request *towerRequest) error {
 	outcome := towerOutcome{result: resultFailure}
 	return notReleased(persistently(ctx, func(context.Context) error {
@@ -120,7 +119,7 @@ func giveBackTower(ctx context.Context, dir tower.Dir, name string, request *tow
 	}))
 }
 
-// acquire takes the lock for the process pid, waits for it if it may, and writes the events.
+// acquire acquires the lock for the process pid, with the configured wait, and writes the events.
 func (r *towerRequest) acquire(
 	ctx context.Context, warn io.Writer, dir tower.Dir, name string, pid int,
 ) (*tower.Acquisition, error) {
@@ -152,7 +151,7 @@ func (r *towerRequest) acquire(
 	return taken, nil
 }
 
-// take tells apart that somebody has the lock, and that this was so for as long as it may wait.
+// take acquires the lock. Its error distinguishes another holder from the end of the wait.
 func (r *towerRequest) take(ctx context.Context, dir tower.Dir, lock *tower.Lock) (*tower.Acquisition, error) {
 	var taken *tower.Acquisition
 	err := r.notice.take(ctx, r.wait, func(ctx context.Context) (err error) {
@@ -172,7 +171,8 @@ func (r *towerRequest) checkTTL() error {
 	return nil
 }
 
-// describe makes the lock. The process of acquire ends at once, so the one that called it is named.
+// describe returns the content of the lock. It names the calling process, because acquire itself ends at
+// once.
 func (r *towerRequest) describe(name string, pid int) (*tower.Lock, error) {
 	for flag, value := range map[string]string{"intent": r.intent, "intent-version": r.intentVersion} {
 		if value == "" {
@@ -214,7 +214,8 @@ func firstOf(words ...string) string {
 	return ""
 }
 
-// answerBlocked prints the response of section 4.4 or 6.3, if the error has one, or leaves that to the answer.
+// answerBlocked prints the response of section 4.4 or 6.3, if the error has one. With --json it leaves this
+// to the answer.
 func answerBlocked(a *answer, w io.Writer, indent string, err error) error {
 	var response interface{ Response() any }
 	if !errors.As(err, &response) {
@@ -234,7 +235,7 @@ func answerBlocked(a *answer, w io.Writer, indent string, err error) error {
 	return err
 }
 
-// stolen is of the answer to who stole a lock.
+// stolen is in the answer after a lock was stolen.
 type stolen struct {
 	From string `json:"stolen_from"` // request id
 }

@@ -10,11 +10,11 @@ import (
 	"lockfs/formats/tower"
 )
 
-// auditor writes events, if there is where to. What happened stays so if that fails.
+// auditor writes events to a file, if one is given. A failed write does not undo the event.
 type auditor struct {
 	path    string
 	warn    io.Writer
-	offered bool // somebody could have said where to
+	offered bool // the command has --audit-log
 }
 
 func (a *auditor) add(flags *pflag.FlagSet) {
@@ -22,7 +22,7 @@ func (a *auditor) add(flags *pflag.FlagSet) {
 	flags.StringVar(&a.path, "audit-log", "", "append events to this file, a line of JSON each")
 }
 
-// check is called before anything is changed.
+// check must be called before anything changes.
 func (a *auditor) check(warn io.Writer) error {
 	a.warn = warn
 	if a.path == "" {
@@ -34,7 +34,8 @@ func (a *auditor) check(warn io.Writer) error {
 	return nil
 }
 
-// none says that nobody will be told of a lock, which has no token: a mount of lockfs keeps events of its own.
+// none warns of a lock without events. A lock with a token is on a mount of lockfs, which keeps its own
+// events.
 func (a *auditor) none(token uint64) {
 	if a.offered && a.path == "" && token == 0 {
 		fmt.Fprintln(a.warn, "lockfs: warning: there is no audit log, so no event says that the lock was taken or is released "+

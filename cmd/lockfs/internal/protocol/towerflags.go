@@ -17,10 +17,11 @@ import (
 	"lockfs/formats/tower"
 )
 
-// TowerDirVariable names the directory of tower's locks.
+// TowerDirVariable is the variable with the directory of tower's locks.
 const TowerDirVariable = "TOWER_LOCK_DIR"
 
-// TowerEnvironment sets the flags of a tower command that the command line does not, from tower's own variables and lockfs's.
+// TowerEnvironment sets flags of a tower command that are missing on the command line, from lockfs's
+// variables and tower's.
 func TowerEnvironment(cmd *cobra.Command) error {
 	if err := cli.FlagsFromEnvironment(cmd); err != nil {
 		return err
@@ -32,7 +33,7 @@ func TowerEnvironment(cmd *cobra.Command) error {
 	return nil
 }
 
-// towerFlags are what all commands have, and with params the name of a lock.
+// towerFlags are the flags of all tower commands. params is for commands with the name of a lock.
 type towerFlags struct {
 	dir    string
 	params []string
@@ -45,7 +46,7 @@ func (f *towerFlags) add(flags *pflag.FlagSet, named bool) {
 	}
 }
 
-// open gives the directory. Paths in events and answers are absolute.
+// open returns the directory. Paths in events and answers are absolute.
 func (f *towerFlags) open() (tower.Dir, error) {
 	if f.dir == "" {
 		return tower.Dir{}, fmt.Errorf("--dir is empty: give a directory, or set %s", TowerDirVariable)
@@ -54,7 +55,7 @@ func (f *towerFlags) open() (tower.Dir, error) {
 	return tower.Dir{Path: path, Now: time.Now}, err
 }
 
-// openFor gives the directory and the name of a lock in it.
+// openFor returns the directory, and the name of a lock in it.
 func (f *towerFlags) openFor(template string) (tower.Dir, string, error) {
 	dir, err := f.open()
 	if err != nil {
@@ -77,7 +78,7 @@ func (f *towerFlags) name(template string) (string, error) {
 	return name, nil
 }
 
-// pairs reads what was given as K=V.
+// pairs parses arguments K=V.
 func pairs(flag string, given []string) (map[string]string, error) {
 	values := make(map[string]string, len(given))
 	for _, pair := range given {
@@ -93,14 +94,14 @@ func pairs(flag string, given []string) (map[string]string, error) {
 	return values, nil
 }
 
-// towerFields are those of --json that other formats do not have.
+// towerFields are the fields of --json for tower only.
 type towerFields struct {
 	LockName string          `json:"lock_name"`
-	Warning  string          `json:"warning,omitempty"` // what is suspicious about a valid lock
-	Lock     json.RawMessage `json:"lock,omitempty"`    // as the file has it
+	Warning  string          `json:"warning,omitempty"` // suspicious facts about a valid lock
+	Lock     json.RawMessage `json:"lock,omitempty"`    // as in the file
 }
 
-// lookAtTower answers what is known of a lock.
+// lookAtTower returns a lookup of a lock.
 func lookAtTower(dir tower.Dir, name string) lookup {
 	return func() (lockState, any) {
 		state, fields := lookAt(dir.LockPath(name), formats.Tower, 0), towerFields{LockName: name}
@@ -109,7 +110,7 @@ func lookAtTower(dir tower.Dir, name string) lookup {
 			state.Reason = err.Error()
 			return state, fields
 		}
-		if status.State == tower.Invalid && state.taken() { // it may be that of another name
+		if status.State == tower.Invalid && state.taken() { // the file may name another lock
 			state.State, state.Reason = string(formats.Invalid), status.Problem
 		}
 		fields.Warning, fields.Lock = status.Warning, status.Content
@@ -117,10 +118,10 @@ func lookAtTower(dir tower.Dir, name string) lookup {
 	}
 }
 
-// ttlFlag is a time to live in seconds, as intents have it, or as a duration.
+// ttlFlag is a TTL: a number of seconds, as in intents, or a duration.
 type ttlFlag struct{ seconds *int64 }
 
-// Set is part of pflag.Value.
+// Set implements pflag.Value.
 func (f ttlFlag) Set(s string) error {
 	d, err := time.ParseDuration(s)
 	if err != nil {
@@ -133,7 +134,7 @@ func (f ttlFlag) Set(s string) error {
 	return nil
 }
 
-// String is part of pflag.Value.
+// String implements pflag.Value.
 func (f ttlFlag) String() string {
 	if f.seconds == nil {
 		return ""
@@ -141,5 +142,5 @@ func (f ttlFlag) String() string {
 	return (time.Duration(*f.seconds) * time.Second).String()
 }
 
-// Type is part of pflag.Value.
+// Type implements pflag.Value.
 func (ttlFlag) Type() string { return "seconds" }

@@ -18,7 +18,7 @@ import (
 	"lockfs/formats/tower"
 )
 
-// towerOutcome is how an execution ended.
+// towerOutcome is the result of an execution.
 type towerOutcome struct{ result, step string }
 
 const (
@@ -47,7 +47,7 @@ func (o *towerOutcome) check() error {
 	return nil
 }
 
-// event is that of a release (sections 8.1 and 8.2).
+// event returns the event of a release (sections 8.1 and 8.2).
 func (o *towerOutcome) event(l *tower.Lock, now time.Time) tower.Released {
 	if o.result == resultFailure {
 		return l.ReleasedFailed(o.step, now)
@@ -111,7 +111,7 @@ lock_release_failed.
 	return cmd
 }
 
-// releaseTower removes the lock and writes the event of that, or of its failure (section 8.3).
+// releaseTower removes the lock. It writes the event of the release or of its failure (section 8.3).
 func releaseTower(dir tower.Dir, name, requestID string, outcome *towerOutcome, audit *auditor) error {
 	lock, err := dir.Release(name, requestID)
 	return releasedTower(dir, name, requestID, lock, err, outcome, audit)
@@ -133,7 +133,7 @@ func releasedTower(dir tower.Dir, name, requestID string, lock *tower.Lock, err 
 	audit.emit(lock.ReleaseFailed(path, err, dir.Now()))
 	var invalid *tower.InvalidError
 	var of *fs.PathError
-	switch { // the path is in the command
+	switch { // the command in the message has the path
 	case errors.As(err, &invalid):
 		return fmt.Errorf("the file is not a valid lock (%w); look at it, and if nobody uses it clean up by hand with `%s`",
 			invalid.Err, admin.Removal(path))
@@ -198,7 +198,7 @@ have stolen it. So end this command before you release the lock.
 	return cmd
 }
 
-// checkRequestID is for whoever says that it has a lock.
+// checkRequestID checks the id of a request with a lock.
 func checkRequestID(id string) error {
 	if id == "" {
 		return errors.New("give the --request-id that took the lock")
@@ -206,7 +206,7 @@ func checkRequestID(id string) error {
 	return tower.ValidateRequestID(id)
 }
 
-// explainBusy says what a mount of lockfs means by EBUSY for a lock that the request has.
+// explainBusy explains EBUSY from a mount of lockfs, for a lock of this request.
 func explainBusy(err error) error {
 	if !errors.Is(err, unix.EBUSY) {
 		return err
@@ -222,8 +222,9 @@ func checkEvery(every time.Duration, ttl int64) error {
 	return nil
 }
 
-// keepTower renews the lock, which was last asked for or renewed at some time, until ctx ends, and tells of failures (section 5.4). That the lock is lost is
-// an event too: nothing else in the audit log would say why the request stopped.
+// keepTower renews the lock until ctx ends, and reports failures (section 5.4). renewed is the time of the
+// last request for the lock or its renewal. The loss of the lock is an event too: nothing else in the audit
+// log explains why the request stopped.
 func keepTower(
 	ctx context.Context, warn io.Writer, dir tower.Dir, lock *tower.Lock, renewed time.Time, every time.Duration, audit *auditor,
 	file *tower.LockFile,

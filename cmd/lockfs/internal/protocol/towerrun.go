@@ -31,7 +31,7 @@ type towerRun struct {
 	name   string
 	taken  *tower.Lock
 	file   tower.LockFile
-	since  time.Duration // of when its life is counted, by hostinfo.BootTime: when it was asked for, or to be renewed
+	since  time.Duration // start of its life, by hostinfo.BootTime: the last request for it or its renewal
 }
 
 func towerRunCommand() *cobra.Command {
@@ -131,7 +131,7 @@ func (r *towerRun) locked(cmd *cobra.Command, command []string) error {
 	return runUnder(cmd, r.answer, r, command, r.grace)
 }
 
-// prepare checks what has to do with heartbeats, before anything is taken.
+// prepare completes and checks the request before the lock is acquired.
 func (r *towerRun) prepare() error {
 	if r.requestID == "" {
 		var unique [8]byte
@@ -147,11 +147,11 @@ func (r *towerRun) prepare() error {
 	return checkEvery(r.every, r.ttl)
 }
 
-// acquire is part of [runLock]. The response to a request that is blocked is on standard error.
+// acquire implements [runLock]. The response to a blocked request is on standard error.
 func (r *towerRun) acquire(ctx context.Context) (string, error) {
 	asked := hostinfo.BootTime()
 	taken, err := r.towerRequest.acquire(ctx, r.stderr, r.locks, r.name, os.Getpid())
-	if over := context.Cause(ctx); errors.As(over, new(*cli.ExitStatus)) && waitedInVain(err) { // a turn is
+	if over := context.Cause(ctx); errors.As(over, new(*cli.ExitStatus)) && waitedInVain(err) { // of a turn
 		return "", over
 	}
 	if err != nil {
@@ -168,8 +168,8 @@ func (r *towerRun) acquire(ctx context.Context) (string, error) {
 	return strconv.FormatUint(taken.Token, 10), nil
 }
 
-// outlive has the lock live for long enough to run a command under it, as that of a fileLock: it may have been told of so late
-// that it is stale.
+// outlive ensures a life long enough to start a command, like outlive of a fileLock: a late reply may be
+// about a stale lock.
 func (r *towerRun) outlive() error {
 	asked, life := hostinfo.BootTime(), safely(3*tower.HeartbeatInterval(r.ttl))
 	if asked-r.since < r.every {
@@ -185,7 +185,7 @@ func (r *towerRun) outlive() error {
 	return nil
 }
 
-// confirm is part of [runLock].
+// confirm implements [runLock].
 func (r *towerRun) confirm(context.Context) error {
 	if _, err := r.locks.Own(r.name, r.requestID); err != nil {
 		return err
@@ -198,12 +198,12 @@ func (r *towerRun) keep(ctx context.Context, warn io.Writer) error {
 	return keepTower(ctx, warn, r.locks, r.taken, since, r.every, &r.auditor, &r.file)
 }
 
-// release tells the command's result, also when the lock cannot be removed (section 8.3).
+// release records the command's result, even if the lock cannot be removed (section 8.3).
 func (r *towerRun) release(_ context.Context, state *os.ProcessState) error {
 	return r.end(state, r.locks.Release)
 }
 
-// giveBack is part of [runLock]. However often it is tried, there is one event.
+// giveBack implements [runLock]. All attempts together write one event.
 func (r *towerRun) giveBack(ctx context.Context) error {
 	err := r.end(nil, func(name, requestID string) (lock *tower.Lock, err error) {
 		err = persistently(ctx, func(context.Context) (err error) {

@@ -18,10 +18,10 @@ import (
 	"lockfs/formats/beads"
 )
 
-// waited is how a wait ended. --json has its exported fields beside those of the lock, with the state that ended the wait.
+// waited is the result of a wait. --json prints its exported fields and those of the lock.
 type waited struct {
 	path    string
-	State   string  `json:"state"` // free, stale; held or unreachable: that was so for as long as it waited
+	State   string  `json:"state"` // that ended the wait: free, stale; at a timeout held or unreachable
 	Seconds float64 `json:"waited_seconds"`
 }
 
@@ -55,7 +55,7 @@ systems, and at unreadable files, it looks ten times a second.
 		Args:              cli.Exactly(1, 1),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(cli.FlagsFromEnvironment(cmd)) },
 		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
-			// SIGTERM and SIGINT end it like any program that waits.
+			// SIGTERM and SIGINT have their default action.
 			signal.Reset(syscall.SIGINT, syscall.SIGTERM)
 			w, err := waitFor(cmd.Context(), args[0], timeout)
 			if err != nil {
@@ -67,7 +67,7 @@ systems, and at unreadable files, it looks ten times a second.
 			}
 			answer.look = func() (lockState, any) {
 				state := lookAt(w.path, 0, 0)
-				if state.State != w.State { // somebody else's by now
+				if state.State != w.State { // acquired by another program meanwhile
 					state = lockState{Path: w.path}
 				}
 				return state, nil
@@ -85,7 +85,7 @@ systems, and at unreadable files, it looks ten times a second.
 	return cli.Exits(cmd)
 }
 
-// waitFor returns the last state of the lock, an empty one if its file system does not answer in time.
+// waitFor returns the last state of the lock. The state is empty if the file system does not answer in time.
 func waitFor(ctx context.Context, path string, timeout *time.Duration) (waited, error) {
 	if path == "" {
 		return waited{}, errors.New("PATH is empty: give that of a lock file")
@@ -119,10 +119,10 @@ func waitFor(ctx context.Context, path string, timeout *time.Duration) (waited, 
 	}
 }
 
-// answerTime is for a file system that answers as the wait ends.
+// answerTime allows a file system to answer as the wait ends.
 const answerTime = 250 * time.Millisecond
 
-// beadsLockIn is the lock of the beads directory at a path, and of anything else that path.
+// beadsLockIn returns the lock of a beads directory, and any other path unchanged.
 func beadsLockIn(path string) string {
 	lock := filepath.Join(path, beads.FileName)
 	info, err := os.Stat(path)
@@ -138,8 +138,8 @@ func beadsLockIn(path string) string {
 	return path
 }
 
-// waitHint is removeHint for a path that was said, but for a directory that has something in it: that may be anybody's
-// data. Of a file that is no lock because it is too large it says so.
+// waitHint is removeHint for a path already named. A directory that is not empty gets another hint, since it
+// may be other data. For a file too large for a lock, the hint says so.
 func waitHint(path string) string {
 	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
 		return "it is a directory that is not empty, and free once it is gone: was that what you meant?"
@@ -150,7 +150,7 @@ func waitHint(path string) string {
 	return removeHint(path, path)
 }
 
-// explainNoDir says of a directory that is not there why nobody knows whether there is a lock in it.
+// explainNoDir adds to the error of a missing directory: a lock may be there once it is mounted.
 func explainNoDir(err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err

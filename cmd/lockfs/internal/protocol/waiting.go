@@ -17,26 +17,26 @@ import (
 	"lockfs/formats"
 )
 
-// noticeAfter is for how long somebody waits who is not told for whom yet, and how often a terminal is told again.
+// noticeAfter is the wait before the first notice, and the interval of updates on a terminal.
 const noticeAfter = time.Second
 
-// waitHelp is part of the help of each command that waits for a lock.
+// waitHelp is part of the help of commands that wait for a lock.
 const waitHelp = `After one second of waiting, lockfs prints once, on standard error, which
 process holds the lock, why it is not stale, and the command that would end the
 wait. On a terminal it keeps that line up to date; with --json it prints a line
 of JSON. On a mount that hangs, lockfs exits at most five seconds after the
 time limit; it gives back a lock that it acquires later.`
 
-// notice tells for whom and why a command waits. Nil tells nothing.
+// notice reports the lock for which a command waits, and why. A nil notice reports nothing.
 type notice struct {
 	out      io.Writer
 	asJSON   bool
 	terminal bool
 	look     lookup
-	first    time.Duration // until anything is said
+	first    time.Duration // until the first report
 
-	due  time.Time // zero: not any more
-	rows int       // that the notice on the terminal takes
+	due  time.Time // zero: no more reports
+	rows int       // of the report on the terminal
 }
 
 func newNotice(cmd *cobra.Command, asJSON bool, look lookup) *notice {
@@ -45,9 +45,9 @@ func newNotice(cmd *cobra.Command, asJSON bool, look lookup) *notice {
 	return &notice{out: out, asJSON: asJSON, terminal: out == os.Stderr && err == nil && !asJSON, look: look, first: noticeAfter}
 }
 
-// take calls attempt, which is to take a lock until its context ends, for as long as it may wait. The notice is given
-// between two attempts and never during one: on a mount of lockfs it matters which lock a process has looked at when
-// it removes or replaces a stale one.
+// take calls attempt, which tries to acquire a lock until its context ends, for up to wait. It reports
+// between attempts, never during one. On a mount of lockfs, a process may remove or replace only the stale
+// lock that it has read last.
 func (n *notice) take(ctx context.Context, wait time.Duration, attempt func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -71,7 +71,7 @@ func (n *notice) begin() {
 	}
 }
 
-// untilDue ends when something is to be told, too.
+// untilDue returns a context that also ends when a report is due.
 func (n *notice) untilDue(ctx context.Context) (context.Context, context.CancelFunc) {
 	if n == nil || n.due.IsZero() {
 		return context.WithCancel(ctx)
@@ -79,7 +79,7 @@ func (n *notice) untilDue(ctx context.Context) (context.Context, context.CancelF
 	return context.WithDeadline(ctx, n.due)
 }
 
-// tell tells what there is to tell, unless the lock is free by now.
+// tell reports the wait, unless the lock is free.
 func (n *notice) tell() {
 	if n.due = (time.Time{}); n.terminal {
 		n.due = time.Now().Add(noticeAfter)
@@ -105,7 +105,7 @@ func (n *notice) tell() {
 	}
 }
 
-// end leaves nothing on a terminal.
+// end removes the report from a terminal.
 func (n *notice) end() {
 	if n == nil || n.rows == 0 {
 		return
@@ -117,7 +117,7 @@ func (n *notice) end() {
 	n.rows = 0
 }
 
-// waitingFor is one line.
+// waitingFor returns the report, one line.
 func (s *lockState) waitingFor() string {
 	parts := []string{"waiting for " + cli.Word(s.Path)}
 	who, pid := "", fmt.Sprint(s.PID)
@@ -145,7 +145,7 @@ func (s *lockState) waitingFor() string {
 	return strings.Join(parts, "; ")
 }
 
-// removable adds the command that ends a lock, whoever has it.
+// removable adds the command that removes a lock of any holder.
 func removable(look lookup) lookup {
 	return func() (lockState, any) {
 		state, more := look()
@@ -154,7 +154,7 @@ func removable(look lookup) lookup {
 	}
 }
 
-// forcible adds the command that takes over a lock of tower which is stale, and to any other what ends it.
+// forcible adds the command that steals a stale lock of tower, or removes another lock.
 func forcible(look lookup, command string) lookup {
 	remove := removable(look)
 	return func() (lockState, any) {
