@@ -1,7 +1,7 @@
-// Package bench measures how fast locks are in a directory, on whatever file system that is.
+// Package bench measures the speed of locks in a directory of any file system.
 //
-// It makes system calls, as a program does that locks by files: nothing here knows lockfs. All load is in one fresh directory below the
-// one that is measured, which [Run] removes. The contests between file systems are in test/bench.
+// It makes the system calls of a program with lock files, and knows nothing of lockfs. All load is in one
+// fresh directory below the measured one; [Run] removes it. test/bench compares file systems.
 package bench
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Run measures. When ctx ends it returns soon, with the cause.
+// Run takes the measurements of a plan. When ctx ends, it returns soon, with the cause.
 func Run(ctx context.Context, plan Plan) (report *Report, err error) {
 	chosen, err := plan.choose()
 	if err != nil {
@@ -74,8 +74,8 @@ func (p *Plan) choose() (chosen []measurement, err error) {
 	return chosen, nil
 }
 
-// quietRuntime keeps Go out of the figures until it is undone. A thread that waits in a system call keeps its processor
-// of the Go runtime for a while, so each worker gets one.
+// quietRuntime reduces the effect of the Go runtime on the figures until undo is called. A thread in a system
+// call keeps its processor of the runtime for a while, so each worker gets one.
 func quietRuntime(workers int) (undo func()) {
 	processors := runtime.GOMAXPROCS(runtime.NumCPU() + workers)
 	percent := debug.SetGCPercent(-1) // garbage is collected between measurements
@@ -85,12 +85,13 @@ func quietRuntime(workers int) (undo func()) {
 	}
 }
 
-// isAnswer reports whether an error is the result: the file system cannot do what is measured, or does it wrong.
+// isAnswer reports whether an error is a result: the file system cannot do the measured operation, or does it
+// wrong.
 func isAnswer(err error) bool {
 	return errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENOLCK) || errors.Is(err, errNotExclusive)
 }
 
-// resultOf sorts the samples, of which there is at least one. elapsed is 0 if there were pauses between them.
+// resultOf sorts the samples, at least one. elapsed is 0 if there were pauses between them.
 func resultOf(name string, took []time.Duration, elapsed time.Duration) Result {
 	slices.Sort(took)
 	quantile := func(q float64) float64 {

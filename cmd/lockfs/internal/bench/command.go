@@ -17,7 +17,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// Command is lockfs bench.
+// Command returns the command bench.
 func Command() *cobra.Command {
 	var plan Plan
 	asJSON := false
@@ -43,7 +43,7 @@ Ctrl-C. If this hangs, press it again.`, measurementHelp()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
 			defer stop()
-			// A second Ctrl-C ends a program that waits for a file system which does not answer.
+			// A second Ctrl-C ends a program that waits for a hanging file system.
 			defer context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })()
 			plan.Dir = args[0]
 			plan.Progress = func(measurement string, number, of int) {
@@ -98,7 +98,7 @@ func printReport(w io.Writer, report *Report) error {
 	return table.Flush()
 }
 
-// showMicros shows three digits of a time.
+// showMicros formats a time with three digits.
 func showMicros(us float64) string {
 	switch {
 	case us >= 1e6:

@@ -10,22 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hold is how long a holder has the lock after the other one began to ask for it: time enough to have become a waiter. It does not count.
+// hold is how long a holder keeps the lock after the other side begins to ask for it, so the other side is
+// waiting. It does not count.
 const hold = 20 * time.Millisecond
 
-// side is one of two that contend for a lock. Both are in this process, so that one clock times both.
+// side is one of two contenders for a lock. Both are in this process, so one clock times both.
 type side interface {
-	// acquire waits for the lock and returns when it had it.
+	// acquire waits for the lock and returns the time of its acquisition.
 	acquire() (time.Time, error)
 	release() error
 	close()
 }
 
-// byHandover makes a measurement of a lock that goes back and forth between two sides, from the beginning of a release to the moment at which
-// the other side has the lock.
+// byHandover returns a measurement of a lock that alternates between two sides. A sample lasts from the start
+// of a release until the other side has the lock.
 func byHandover(newSide func(place, *atomic.Bool) (side, error)) func(context.Context, folder, Plan) ([]time.Duration, time.Duration, error) {
 	return func(ctx context.Context, f folder, plan Plan) (took []time.Duration, _ time.Duration, err error) {
-		var over atomic.Bool // ends a waiter that does not sleep
+		var over atomic.Bool // ends a waiter that polls
 		var sides [2]side
 		p := f.place("handover")
 		defer func() { _ = p.unlink() }()
@@ -86,7 +87,7 @@ func handOver(holder, waiter side, over *atomic.Bool) (time.Duration, error) {
 	return g.at.Sub(released), g.err
 }
 
-// flocker locks by flock(2) through a descriptor of its own.
+// flocker locks by flock(2), through its own descriptor.
 type flocker struct {
 	place
 	fd int
@@ -111,7 +112,7 @@ func (f *flocker) close() {
 	f.fd = -1
 }
 
-// creator locks by exclusive creation, which it tries without a pause.
+// creator locks by exclusive creation. It retries without a pause.
 type creator struct {
 	place
 	over *atomic.Bool

@@ -9,14 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// measurement is one thing that is measured.
+// measurement is one measured operation.
 type measurement struct {
 	name, about string
-	// measure returns at least one sample, or an error. elapsed is how long workers were at it without a pause; 0: there were pauses.
+	// measure returns at least one sample, or an error. elapsed is the time of the workers; 0: there were
+	// pauses.
 	measure func(ctx context.Context, f folder, plan Plan) (took []time.Duration, elapsed time.Duration, err error)
 }
 
-// all is everything that can be measured.
+// all lists the measurements.
 var all = []measurement{
 	{"cycle", "a lock: exclusive create, write of 20 bytes, close, unlink", byWorkers(cycle)},
 	{"mkdir", "a lock: mkdir, rmdir", byWorkers(mkdir)},
@@ -96,7 +97,7 @@ func flock(p place) (job, error) {
 
 const listed = 100
 
-// list has one directory for all workers.
+// list uses one directory for all workers.
 func list(p place) (job, error) {
 	p.name, p.path = "listed", filepath.Join(filepath.Dir(p.path), "listed")
 	if err := unix.Mkdirat(p.dir, p.name, 0o755); err == nil {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is a name in an open directory. System calls take it from there, as a program's do that works in that
-// directory: how deep it is costs nothing, where a file system looks up each part of a path.
+// place is a name in an open directory. System calls are relative to the directory, like those of a program
+// that works there. So the depth of the directory has no effect on the figures.
 type place struct {
 	dir  int // descriptor
 	name string
@@ -29,10 +29,10 @@ func openFolder(path string) (folder, error) {
 func (f folder) place(name string) place { return place{f.fd, name, filepath.Join(f.path, name)} }
 func (f folder) close()                  { _ = unix.Close(f.fd) }
 
-// content is what a lock has, of the length of a host name and a pid.
+// content has the length of a host name and a pid, as in a lock.
 var content = []byte("host-of-holder 4711\n")
 
-// open retries what a signal of the Go runtime interrupts, as the os package does.
+// open retries after interruptions by signals of the Go runtime, as package os does.
 func (p place) open(flags int) (int, error) {
 	for {
 		fd, err := unix.Openat(p.dir, p.name, flags|unix.O_CLOEXEC, 0o644)
@@ -42,10 +42,10 @@ func (p place) open(flags int) (int, error) {
 	}
 }
 
-// create makes a lock that is held, without content.
+// create creates a held lock without content.
 func (p place) create() (int, error) { return p.open(unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY) }
 
-// take makes a lock that is held.
+// take creates a held lock.
 func (p place) take() error {
 	fd, err := p.create()
 	if err != nil {
@@ -58,7 +58,7 @@ func (p place) take() error {
 	return p.failed("close", unix.Close(fd))
 }
 
-// drain reads until there is no more, and closes.
+// drain reads to the end, and closes fd.
 func (p place) drain(fd int, read func() (int, error)) error {
 	for {
 		n, err := read()

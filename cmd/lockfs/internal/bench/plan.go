@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// MaxWorkers is how many workers there may be: each is a thread and a file.
+	// MaxWorkers limits the workers: each is a thread and a file.
 	MaxWorkers = 1000
-	// MaxDuration is for how long one figure may be measured: every sample is kept.
+	// MaxDuration limits the time of one figure, because every sample is kept.
 	MaxDuration = time.Minute
 )
 
-// Plan is what to measure.
+// Plan selects the measurements.
 type Plan struct {
 	Dir      string
 	Workers  int           // at the same time, each on a name of its own
@@ -22,7 +22,7 @@ type Plan struct {
 	Progress func(measurement string, number, of int) // called before each
 }
 
-// Report is what was measured.
+// Report has the results of a plan.
 type Report struct {
 	Version   string   `json:"version,omitempty"` // of the program
 	Directory string   `json:"directory"`
@@ -32,15 +32,15 @@ type Report struct {
 	Results   []Result `json:"results"`
 }
 
-// Result is one measurement.
+// Result is the result of one measurement.
 type Result struct {
 	Measurement string  `json:"measurement"`
 	Count       int     `json:"count"`
 	Median      float64 `json:"median_us"`
 	P99         float64 `json:"p99_us"`
-	PerSecond   float64 `json:"per_second,omitempty"` // of all workers; not of handovers, which are held up on purpose
+	PerSecond   float64 `json:"per_second,omitempty"` // of all workers; not of handovers, which have pauses
 	Error       string  `json:"error,omitempty"`      // why there are no figures
 }
 
-// errNotExclusive is a file system's worst answer.
+// errNotExclusive reports a broken file system.
 var errNotExclusive = errors.New("both had the lock at the same time")

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// job is what one worker does again and again.
+// job is the repeated work of one worker.
 type job struct {
 	once func() error
-	end  func() // when it was done for the last time; nil: nothing
+	end  func() // after the last repetition; nil: nothing
 }
 
-// byWorkers makes a measurement of a job. Each worker does it once before the time counts, and then until the time is over, at least once. All
-// end soon after one has failed.
+// byWorkers returns a measurement of a job. Each worker does it once untimed, then at least once, until the
+// time is over. After a failure all workers end soon.
 func byWorkers(start func(place) (job, error)) func(context.Context, folder, Plan) ([]time.Duration, time.Duration, error) {
 	return func(ctx context.Context, f folder, plan Plan) (all []time.Duration, elapsed time.Duration, err error) {
 		jobs := make([]job, 0, plan.Workers)
