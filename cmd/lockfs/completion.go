@@ -14,8 +14,8 @@ import (
 	"lockfs/formats/tower"
 )
 
-// complete says for every command what a shell may complete its arguments and the values of its flags with: what the
-// tables below have, and nothing else, for a shell on its own offers files everywhere.
+// complete sets the shell completion of all arguments and flags from the tables below. Without an entry it
+// completes nothing: shells by themselves would offer files.
 func complete(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		if !cmd.HasSubCommands() {
@@ -37,10 +37,10 @@ func completeFlag(cmd *cobra.Command, flag *pflag.Flag) {
 	if with == nil {
 		with = cobra.NoFileCompletions
 	}
-	_ = cmd.RegisterFlagCompletionFunc(flag.Name, with) // it fails for flags that are not there, or done already
+	_ = cmd.RegisterFlagCompletionFunc(flag.Name, with) // it fails for missing flags, and for those already done
 }
 
-// argumentCompletions are for commands by their path. What follows -- is a command, which shells take for a file.
+// argumentCompletions maps the paths of commands. A command follows --, which shells complete as a file.
 var argumentCompletions = map[string]cobra.CompletionFunc{
 	"lockfs tower acquire":   first(towerNames),
 	"lockfs tower release":   first(towerNames),
@@ -82,7 +82,7 @@ var argumentCompletions = map[string]cobra.CompletionFunc{
 	"lockfs docs units": first(directories),
 }
 
-// flagCompletions are for flags by name, of one command or of all.
+// flagCompletions maps flags, of one command or of all.
 var flagCompletions = map[string]cobra.CompletionFunc{
 	"run --format": words("semaphore", "tower", "swarm", "beads", "pid"),
 	"set --format": words("tower", "semaphore", "swarm", "beads", "pid", "forrst", "none", "data"),
@@ -119,14 +119,14 @@ func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDir
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// sockets are those of the daemons of this host.
+// sockets completes the sockets of the daemons of this host.
 func sockets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	found, _ := cli.Sockets()
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// first is for the argument before all others; of those, only the ones after -- can be files. Where that was is not in
-// args, and cobra's own parsing adds one, so it is looked for in what the shell gave this process.
+// first completes the first argument only. Arguments after -- can be files. args does not show the position
+// of --, and cobra's own parsing adds one, so first searches os.Args.
 func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		switch {
@@ -151,7 +151,7 @@ func swarmTasks(*cobra.Command, []string, string) ([]string, cobra.ShellCompDire
 	return locksIn(string(swarm.DefaultDir()), swarm.FileName(""), swarm.ValidateTaskID), cobra.ShellCompDirectiveNoFileComp
 }
 
-// swarmTaskAndWorker completes a task, and the worker who has it.
+// swarmTaskAndWorker completes a task and the worker with its lock.
 func swarmTaskAndWorker(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) != 1 {
 		return first(swarmTasks)(cmd, args, word)
@@ -163,7 +163,7 @@ func swarmTaskAndWorker(cmd *cobra.Command, args []string, word string) ([]strin
 	return workers, cobra.ShellCompDirectiveNoFileComp
 }
 
-// locksIn are the names of the locks in a directory, whose files it does not open.
+// locksIn returns the names of the locks in a directory, without opening their files.
 func locksIn(dir, suffix string, valid func(string) error) []string {
 	entries, _ := os.ReadDir(dir)
 	var names []string

@@ -21,7 +21,7 @@ import (
 
 func main() { cli.Main(program) }
 
-// program is the one that goes by a name.
+// program returns the program for the name under which it was called.
 func program(name string) cli.Program {
 	switch name {
 	case daemon.MountHelper, daemon.MountHelperOfFuse:
@@ -67,7 +67,8 @@ The exit code is 0, or 1 after an error, unless the help of a command says more.
 
 Manual: lockfs help CHAPTER, with one of ` + manual.Names() + ".\n"
 
-// docsCommand makes what packages ship: what the manual has, and what lockfs up would write.
+// docsCommand returns the command that prints the files of packages, and the units that lockfs up would
+// write.
 func docsCommand() *cobra.Command {
 	return cli.Parent(manual.DocsCommand(cli.ProgramVersion()), setup.UnitsCommand())
 }
