@@ -12,11 +12,12 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// Check tells what is known of the lock at path, which is judged as [Wait] does it. Nothing is changed. A rule forces the format that is wanted, and says after how long a semaphore is
-// stale where no mount of lockfs does. The error is not fs.ErrNotExist unless there is no directory.
+// Check returns the state of the lock at path, evaluated as by [Wait], and changes nothing. The rule sets the
+// expected format, and the stale timeout of a semaphore outside of mounts of lockfs. The error is
+// fs.ErrNotExist only if the directory is missing.
 //
-// On a mount of lockfs it is a look at the lock, as every reading is: nobody should call it who is about to remove or
-// replace a lock which he has judged before.
+// On a mount of lockfs, the guard counts every read as a look at the lock. So do not call Check between
+// evaluating a lock and removing or replacing it.
 func Check(path string, rule Rule) (Status, error) {
 	for range checkRetries {
 		s, err := check(path, rule)
@@ -27,7 +28,7 @@ func Check(path string, rule Rule) (Status, error) {
 	return Status{State: Held, Format: None, Reason: "it changes hands all the time"}, nil
 }
 
-// checkRetries is how often a lock is looked at again that was replaced meanwhile.
+// checkRetries is how often Check starts again after the lock was replaced meanwhile.
 const checkRetries = 5
 
 var errReplaced = errors.New("the lock is another one by now")
@@ -51,7 +52,7 @@ func check(path string, rule Rule) (Status, error) {
 	defer func() { _ = f.Close() }()
 	s := describe(content, named.ModTime(), rule)
 	s.mounted(func(name string) string { return lockfile.AttributeOf(f, name) })
-	if s.Expires.Nanosecond() == int(lockfact.Cut) { // a stamp in whole seconds, at the latest that it can mean
+	if s.Expires.Nanosecond() == int(lockfact.Cut) { // from a timestamp in whole seconds
 		s.Expires = s.Expires.Truncate(time.Second)
 	}
 	s.explain(content, named.ModTime(), rule)
@@ -60,12 +61,12 @@ func check(path string, rule Rule) (Status, error) {
 		return Status{}, errReplaced
 	}
 	if now, err := os.Lstat(path); err != nil || !os.SameFile(now, opened) || !os.SameFile(now, named) {
-		return Status{}, errReplaced // what a mount knows is of none, or of both
+		return Status{}, errReplaced // the attributes may be of either file
 	}
 	return s, nil
 }
 
-// checkOther describes what is no file. Only on a mount of lockfs is that ever stale.
+// checkOther describes anything but a regular file. It is stale only on a mount of lockfs.
 func checkOther(path string, named fs.FileInfo, rule Rule) Status {
 	s := Status{State: Held, Format: None, Acquired: named.ModTime()}
 	if rule.Format != 0 {
@@ -73,7 +74,7 @@ func checkOther(path string, named fs.FileInfo, rule Rule) Status {
 	}
 	s.mounted(func(name string) string {
 		if named.Mode()&fs.ModeSymlink != 0 {
-			return "" // it would be that of another file
+			return "" // the attribute would be the target's
 		}
 		return lockfile.Attribute(path, name)
 	})
@@ -81,7 +82,7 @@ func checkOther(path string, named fs.FileInfo, rule Rule) Status {
 	return s
 }
 
-// describe is what a content says on the host where it was written.
+// describe evaluates a content as written on this host.
 func describe(content []byte, mtime time.Time, rule Rule) Status {
 	const noMtime = 0 // age alone makes nothing stale here
 	facts := Rule{StaleAfter: rule.StaleAfter}.Govern(FactsOf(content, Origin{}), noMtime)
@@ -100,7 +101,7 @@ func describe(content []byte, mtime time.Time, rule Rule) Status {
 	return s
 }
 
-// mounted takes over what a mount of lockfs knows better than the content.
+// mounted replaces facts of the content by those of a mount of lockfs.
 func (s *Status) mounted(attribute func(name string) string) {
 	state := attribute("state")
 	if state == "" {
@@ -120,7 +121,8 @@ func (s *Status) mounted(attribute func(name string) string) {
 	}
 }
 
-// explain finds the reason, and that the lock is not one of the format which the rule forces.
+// explain sets the reason. A content is Invalid, unless stale, if it breaks the rules of the rule's format or
+// of its own.
 func (s *Status) explain(content []byte, mtime time.Time, rule Rule) {
 	format := rule.Format
 	if format == 0 {

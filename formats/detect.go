@@ -6,9 +6,9 @@ import (
 	"lockfs/formats/internal/strictjson"
 )
 
-// Detect says which format a content is of, by its mark: it says which protocol it follows, whether or not it keeps
-// to all of its rules, which [FactsOf] tells. A content that may be half of one is of none. It takes time linear in the
-// length of the content, whatever that is.
+// Detect returns the format of a content by its mark. The content may break other rules of the format;
+// [FactsOf] checks them. A content that may be half-written has no format. Detect takes time linear in the
+// length of any content.
 func Detect(content []byte) Format {
 	if bytes.HasPrefix(bytes.TrimLeft(content, " \t\r\n"), []byte("{")) {
 		if object, err := strictjson.Scan(content); err == nil {
@@ -23,7 +23,7 @@ func Detect(content []byte) Format {
 	return None
 }
 
-// formatOf lets the first format that recognises the members decide.
+// formatOf returns the first format that recognizes the members.
 func formatOf(object *strictjson.Object) Format {
 	for i := range kinds {
 		if kinds[i].inObject != nil && kinds[i].inObject(object) {

@@ -1,48 +1,46 @@
-// Package formats understands lock files: which protocol a content speaks, who holds the lock, and
-// whether it is stale.
+// Package formats reads lock files: it finds the protocol of a content, the holder of the lock, and whether
+// the lock is stale.
 //
 //	formats.Detect(content)                        // tower, semaphore, swarm, beads, pid, forrst or none
-//	formats.FactsOf(content, origin)               // who holds the lock, and when it is stale
+//	formats.FactsOf(content, origin)               // the holder, and when the lock is stale
 //	rule.Govern(facts, mtime)                      // the same under an administrator's rule
-//	formats.StatementIn(name, content, writer)     // the pid, if that is all that a content says
-//	formats.EvidenceIn(content, writer)            // what in a content of no format makes a lock of an exclusive name
-//	formats.WordsOf(name)                          // whether a name says that it is a lock's, or data's
-//	formats.Check(path, rule)                      // what is known of the lock in a file, and why
+//	formats.StatementIn(name, content, writer)     // the pid, if the content is nothing else
+//	formats.EvidenceIn(content, writer)            // evidence of a lock in a content of no format
+//	formats.WordsOf(name)                          // whether a name indicates a lock or data
+//	formats.Check(path, rule)                      // the state of the lock in a file, and why
 //	formats.Wait(ctx, path)                        // until the lock in a file is free or stale
 //
-// Each protocol has a package of its own below this one, with the type of its lock file, Parse,
-// Validate, Render, FactsOf and what else its specification defines. Import one of them alone to speak
-// one protocol, and this package to read any.
+// Each protocol has its own package below this one, with the type of its lock file, Parse, Validate, Render,
+// FactsOf, and other parts of its specification. Import one of them for one protocol, and this package to
+// read any.
 //
-// # Who imports whom
+// # Imports
 //
-// Recognising a content needs all the formats, and each format needs the words in which the answer is
-// given. So those words are in a package of their own:
+// This package needs all formats, and each format needs the types of the result. So these types have their
+// own package:
 //
 //	formats  ->  formats/tower, formats/semaphore, ...  ->  formats/lockfact
 //
-// lockfact holds types only. This package gives them under its own name ([Facts] is lockfact.Facts), so
-// one import is enough either way. Nothing registers itself: table.go has a row for each format, of what differs here.
-// Nothing here imports the rest of lockfs, or anything that is not in the standard library.
+// This package has the types of lockfact under its own name ([Facts] is lockfact.Facts), so one import is
+// enough. Formats do not register themselves: table.go has a row for each. These packages import only each
+// other and the standard library.
 //
-// # What is recognised
+// # Recognition
 //
-// A content is of the format whose mark it has, such as lock_version "v1" in JSON, whether or not it keeps to
-// all the rules of that: one that does not is invalid, guarded as its format is, and never stale. Anything
-// else is [None], also an empty or a half-written file, and None is never stale unless a rule says after how
-// long. Members of JSON count only when they are spelled exactly as specified, and JSON in which one appears
-// twice is invalid.
+// A content has the format of its mark, such as lock_version "v1" in JSON. If it breaks other rules of the
+// format, it is invalid, guarded like its format, and never stale. Any other content is [None], also an empty
+// or half-written file. None is stale only under a rule with a time. Members of JSON count only with the
+// exact spelling of the specification. JSON with a member twice is invalid.
 //
-// The only plain text that is of a format by itself is a pid; all its shapes are in
-// [StatementIn]. A content of no format makes a lock of a name that was created exclusively if there are two independent
-// pieces of evidence ([lockfact.Evidence]): [EvidenceIn] finds those in the content, [WordsOf] the one in the name.
-// testdata/corpus.txt has lock files of real programs and data that looks like them; a test says how many are told apart.
+// The only format of plain text without a mark is a pid; [StatementIn] lists all its shapes. A content of no
+// format makes an exclusively created name a lock by two independent pieces of evidence
+// ([lockfact.Evidence]). [EvidenceIn] finds those in the content, [WordsOf] the one in the name.
+// testdata/corpus.txt has lock files of real programs and similar data; a test counts the correct results.
 //
 // # Time
 //
-// Nothing here reads a clock but [Wait] and [Check]. Timestamps in a content are on the clock of the host that wrote it;
-// [Origin] carries that clock's distance from cluster time, and [FactsOf] translates. The
-// packages below judge on the clock of the content. A lock is stale when its time is over, not at the
-// last instant of it; and as a timestamp in whole seconds was cut to that, its time is over when that of the latest
-// instant which it can mean is.
+// Only [Wait] and [Check] read a clock. Timestamps in a content are on the clock of its writing host.
+// [Origin] has the distance of this clock from cluster time, and [FactsOf] translates. The packages below use
+// the clock of the content. A lock is stale after the last instant of its time, not at it. A timestamp in
+// whole seconds is cut, so its time counts from the latest instant that it can mean.
 package formats

@@ -11,22 +11,24 @@ import (
 )
 
 const (
-	maxEvidence = 512 // bytes; what is longer is data
-	maxKin      = 8   // numbers that IsKin is asked for
+	maxEvidence = 512 // bytes; a longer content is data
+	maxKin      = 8   // calls of IsKin
 )
 
-// Writer is where and when a content was written, and by which processes.
+// Writer is where, when and by which processes a content was written.
 type Writer struct {
-	Hosts []string           // names that the writing host goes by, in short or in full
-	Now   time.Time          // when it was written, on that host's wall clock
-	IsKin func(pid int) bool // whether a number was, at that time, a pid of the writer's family; nil: no number was
+	Hosts []string           // names of the writing host, short or full
+	Now   time.Time          // time of the write, on that host's wall clock
+	IsKin func(pid int) bool // whether a number was a pid of the writer's family at that time; nil: none was
 }
 
-// EvidenceIn lists the evidence in a content of no format, or in the target of a symbolic link, that an exclusive name is a lock
-// ([lockfact.Evidence]): a name of the writer's host as a whole word, a time within a day of the write, and a pid of the writer's
-// family, each once. The pieces are short phrases for people, such as "names its host web1". A content of more than 512 bytes has none.
+// EvidenceIn returns the evidence ([lockfact.Evidence]) in a content of no format, or in the target of a
+// symbolic link, for a lock of an exclusive name. The pieces, each once: a name of the writer's host as a
+// whole word, a time within a day of the write, and a pid of the writer's family. They are short phrases for
+// people, such as "names its host web1". A content of more than 512 bytes has none.
 //
-// EvidenceIn takes time linear in the length of the content, and asks IsKin last, at most eight times, and only while two pieces are not found.
+// EvidenceIn takes time linear in the length of the content. It calls IsKin last, at most eight times, and
+// only if it has found less than two pieces.
 func EvidenceIn(content []byte, w Writer) (pieces []string) {
 	if len(content) > maxEvidence {
 		return nil
@@ -47,7 +49,7 @@ func EvidenceIn(content []byte, w Writer) (pieces []string) {
 	return pieces
 }
 
-// hostIn answers the first name of the writer's host that stands in a text.
+// hostIn returns the first name of the writer's host in a text.
 func (w Writer) hostIn(text string) string {
 	for i := range len(text) {
 		if !inName(text[i]) || i > 0 && inName(text[i-1]) {
@@ -62,8 +64,8 @@ func (w Writer) hostIn(text string) string {
 	return ""
 }
 
-// nameAt answers the name of a host that a text begins with: the full one, or the short one. If only the short one is
-// known, the text can say the full one, with a domain of two parts at least: data.txt is no host.
+// nameAt returns the name of a host at the beginning of a text, full or short. If only the short name is
+// known, the text may add a domain of at least two parts: data.txt is no host.
 func nameAt(text, host string) string {
 	if host == "" || text[0]|0x20 != host[0]|0x20 && text[0] < 0x80 {
 		return ""
@@ -79,7 +81,7 @@ func nameAt(text, host string) string {
 	return ""
 }
 
-// cutName answers what a word at the beginning of a text goes on with after a name, but for the full stop of a sentence.
+// cutName returns the rest of a text's first word after a name, without the full stop of a sentence.
 func cutName(text, name string) (after string, found bool) {
 	if len(name) < 2 || len(text) < len(name) || !strings.EqualFold(text[:len(name)], name) || !hasLetter(name) {
 		return "", false
@@ -88,7 +90,7 @@ func cutName(text, name string) (after string, found bool) {
 	return strings.TrimRight(after[:nameEnd(after, 0)], "."), true
 }
 
-// kinIn answers the first number in a text that is a pid of the writer's family.
+// kinIn returns the first number in a text that is a pid of the writer's family.
 func (w Writer) kinIn(text string) (number int, found bool) {
 	if w.IsKin == nil {
 		return 0, false
@@ -112,8 +114,8 @@ func (w Writer) kinIn(text string) (number int, found bool) {
 	return 0, false
 }
 
-// numbersOf are those in a word that can be pids, or 0: the word itself, or what a name begins or ends with, as in
-// web1.4711 and 4711-web1. Parts of 1.2.3 and 2026-11-22 are none.
+// numbersOf returns the numbers in a word that can be pids, or 0: the word itself, or the beginning or end of
+// a name, as in web1.4711 and 4711-web1. Parts of 1.2.3 and 2026-11-22 are none.
 func numbersOf(word string) [2]int {
 	if word == "" || !isDigit(word[0]) && !isDigit(word[len(word)-1]) {
 		return [2]int{}
@@ -128,7 +130,7 @@ func numbersOf(word string) [2]int {
 	return [2]int{pidOf(word[:first]), pidOf(word[last+1:])}
 }
 
-// pidOf is 0 for anything but a decimal number that a process can have.
+// pidOf returns 0 for anything but the decimal number of a possible process.
 func pidOf(digits string) int {
 	if len(digits) == 0 || len(digits) > 7 || digits[0] < '1' || digits[0] > '9' {
 		return 0
@@ -140,7 +142,7 @@ func pidOf(digits string) int {
 	return n
 }
 
-// nameEnd is the position after what begins at i and could be the name of a host.
+// nameEnd returns the position after a possible host name at i.
 func nameEnd(text string, i int) int {
 	for i < len(text) && inName(text[i]) {
 		i++

@@ -6,8 +6,8 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// FactsOf gives the facts of a content, without any rule; those under one are [Rule.Govern]'s. A content that breaks a
-// rule of its own format is never stale, and Facts.Invalid says what is wrong.
+// FactsOf returns the facts of a content without any rule; [Rule.Govern] applies one. A content that breaks a
+// rule of its format is never stale, and Facts.Invalid has the problem.
 func FactsOf(content []byte, written Origin) Facts {
 	format := Detect(content)
 	if format == None {
@@ -22,7 +22,7 @@ func FactsOf(content []byte, written Origin) Facts {
 
 var errNone = errors.New("of no known format")
 
-// factsOf gives the facts of a lock of this format; the error is that of its Parse.
+// factsOf returns the facts of a lock of this format, or the error of its Parse.
 func factsOf(format Format, content []byte, written Origin) (Facts, error) {
 	k := kindOf(format)
 	if k == nil {

@@ -9,7 +9,7 @@ func hasLetter(text string) bool {
 	return false
 }
 
-// inName tells what names of hosts are made of; what is not ASCII counts as letters.
+// inName reports whether host names may contain a byte. Bytes outside of ASCII count as letters.
 func inName(c byte) bool { return inWord(c) || c == '-' || c == '.' }
 
 func inWord(c byte) bool { return isDigit(c) || isLetter(c) }

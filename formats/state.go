@@ -2,22 +2,22 @@ package formats
 
 import "time"
 
-// Free is the state of a name that has no lock.
+// Free is the state of a name without a lock.
 const Free State = "free"
 
-// Invalid is the state of a file that is not a valid lock of the format that was asked for. It counts as held.
+// Invalid is the state of a file that is not a valid lock of the expected format. It counts as held.
 const Invalid State = "invalid"
 
-// Status is what is known of a lock at a moment.
+// Status describes a lock at a moment.
 type Status struct {
 	State    State  // Free, Held, Stale, Unreachable or Invalid
-	Format   Format // what was found; None if nothing was
-	Holder   string // as the format names it, through [lockfact.HolderName]
-	Host     string // of the holder; empty if it is not known
-	PID      int    // 0 if it is not known
+	Format   Format // of the content; None if unknown
+	Holder   string // from the content, through [lockfact.HolderName]
+	Host     string // of the holder; empty if unknown
+	PID      int    // 0 if unknown
 	Acquired time.Time
-	Expires  time.Time // when it is stale unless it is renewed; zero: not by time
+	Expires  time.Time // when it is stale unless renewed; zero: not by time
 	Token    uint64    // on a mount of lockfs
-	Empty    bool      // it is a file in which nothing stands
-	Reason   string    // why the lock is in this state; empty for one that is free
+	Empty    bool      // the file is empty
+	Reason   string    // of the state; empty if free
 }

@@ -6,17 +6,19 @@ import (
 	"lockfs/formats/pid"
 )
 
-// Statement is the pid that is all that a lock says: a lock of format pid.
+// Statement is the pid in a lock of format pid, the only content of such a lock.
 type Statement struct {
 	PID int
 
-	// Conditional: data could have this content too, so the lock counts only under a name that was created exclusively or says lock.
+	// Conditional: data could have this content too, so the lock counts only under a name that was created
+	// exclusively or indicates a lock.
 	Conditional bool
 }
 
-// StatementIn tells whether a content, or the target of a symbolic link, consists of a pid of the writer's family (an ancestor, a
-// descendant, or the writer itself), and which pid that is. name is the name of the file, empty if it is not known. Blanks, line breaks and NUL bytes
-// around the content do not matter. These are all the shapes; the examples are of process 1234 on host web1:
+// StatementIn reports whether a content, or the target of a symbolic link, is nothing but a pid of the
+// writer's family. The family is the writer, its ancestors and its descendants. name is the name of the file,
+// or empty. Blanks, line breaks and NUL bytes around the content do not matter. These are all the shapes, for
+// process 1234 on host web1:
 //
 //	1234                              most programs; also as the target of a link (Twisted)
 //	first line 1234 of a *.pid file   PostgreSQL
@@ -31,8 +33,8 @@ type Statement struct {
 //	pid=1234                          shell scripts; a half-written semaphore lock is this too
 //	{"pid":1234}                      JSON with this member alone
 //
-// All but the first two are conditional; so is the pid 1, which a counter has too. A content with any other statement, such as a line of a log
-// with host and pid in it, has none of these shapes.
+// All but the first two are conditional; so is the pid 1, which may be a counter. A content with any other
+// text, such as a log line with host and pid, has none of these shapes.
 func StatementIn(name string, content []byte, w Writer) (s Statement, found bool) {
 	if bare, err := pid.Parse(content); err == nil {
 		return Statement{bare.PID, bare.PID == 1}, w.isKin(bare.PID)
@@ -55,7 +57,7 @@ func StatementIn(name string, content []byte, w Writer) (s Statement, found bool
 	return Statement{}, false
 }
 
-// FactsOf are the facts of a lock with this statement.
+// FactsOf returns the facts of a lock with this statement.
 func (s Statement) FactsOf(written Origin) Facts {
 	facts := (&pid.Lock{PID: s.PID}).Facts(written)
 	facts.Conditional = s.Conditional
@@ -77,7 +79,8 @@ func zeroPadded(text string) int {
 	return pidOf(strings.TrimLeft(text, "0"))
 }
 
-// afterHost reads [user@]HOST[/namespace] with a pid behind a blank, a colon, a hyphen or a full stop, and perhaps :number.
+// afterHost reads [user@]HOST[/namespace] with a pid behind a blank, a colon, a hyphen or a full stop, and
+// perhaps :number.
 func (w Writer) afterHost(text string) int {
 	if user, rest, found := strings.Cut(text, "@"); found && user != "" && !strings.ContainsAny(user, padding) {
 		text = rest
@@ -120,8 +123,8 @@ func (w Writer) beforeHost(text string) int {
 	return 0
 }
 
-// afterHosts answers what follows the name of the writer's host at the beginning of a text, once for each name that fits. A domain counts as a part of
-// the name, known or not.
+// afterHosts returns the text after the name of the writer's host, once for each matching name. A domain is
+// part of the name, known or not.
 func (w Writer) afterHosts(text string) (rests []string) {
 	for _, host := range w.Hosts {
 		short, _, _ := strings.Cut(host, ".")
@@ -139,8 +142,8 @@ func (w Writer) afterHosts(text string) (rests []string) {
 	return rests
 }
 
-// domainIn is the length of a domain of two labels or more at the beginning of a text, the first full stop included; a label that is
-// a number is no part of it.
+// domainIn returns the length of a domain of at least two labels at the beginning of a text, with the first
+// full stop. A label of digits is not part of it.
 func domainIn(text string) (length int) {
 	labels := 0
 	for length < len(text) && text[length] == '.' {
@@ -160,7 +163,7 @@ func domainIn(text string) (length int) {
 	return length
 }
 
-// uucpWidth is how many columns the pid has in a lock of HoneyDanBer UUCP.
+// uucpWidth is the width of the pid in a lock of HoneyDanBer UUCP.
 const uucpWidth = 10
 
 // columns reads a pid in ten columns, then one word or two.

@@ -11,21 +11,21 @@ import (
 	"lockfs/formats/tower"
 )
 
-// kind is what this package has to know of a format.
+// kind describes a format for this package.
 type kind struct {
 	format Format
 
-	// Its mark, among the members of an object of JSON, or in any other text. One of them is nil.
+	// The mark of the format, in the members of a JSON object or in other text. One of the two is nil.
 	inObject func(*strictjson.Object) bool
 	inText   func(content []byte) bool
 
-	facts   func(content []byte, written Origin) (Facts, error) // without any rule; the error is that of Parse
-	guard   Guard                                               // of one that breaks a rule of its format
+	facts   func(content []byte, written Origin) (Facts, error) // without any rule; the error of Parse
+	guard   Guard                                               // of an invalid lock
 	dead    func(content []byte) bool                           // whether its process is gone; nil: it lives by time
-	details func(content []byte, s *Status)                     // what the facts do not tell of a valid one; nil: nothing
+	details func(content []byte, s *Status)                     // adds details of a valid lock to its facts; nil: none
 }
 
-// kinds are all formats, in the order in which they are tried: a content is of the first whose mark it has.
+// kinds lists all formats in the order of recognition: the first with its mark wins.
 var kinds = [...]kind{
 	{
 		format: Tower, guard: GuardHost, facts: tower.FactsOf, details: detailsOfTower,
@@ -53,7 +53,7 @@ var kinds = [...]kind{
 	},
 }
 
-// kindOf answers nil for what is no format of a content.
+// kindOf returns nil if no content has this format.
 func kindOf(format Format) *kind {
 	for i := range kinds {
 		if kinds[i].format == format {

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// timeNear answers the first time in a text that is within a day of another: seconds since the Unix epoch, also with a
-// fraction or as milliseconds, microseconds or nanoseconds; RFC 3339 and ISO 8601 with - and :, RFC 2822, ctime(3), and
-// what date(1) prints without being told how. One without a zone, or with a zone's name, is taken for UTC.
+// timeNear returns the first time in a text within a day of near. It reads seconds since the Unix epoch, with
+// a fraction or as milliseconds, microseconds or nanoseconds. It also reads RFC 3339, ISO 8601 with - and :,
+// RFC 2822, ctime(3), and the default output of date(1). A time without a zone, or with a zone's name, counts
+// as UTC.
 func timeNear(text string, near time.Time) (time.Time, bool) {
 	for i := range len(text) {
 		if i > 0 && inWord(text[i-1]) {
@@ -29,7 +30,7 @@ func timeNear(text string, near time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// timeOfDigits answers the time that begins with a digit. How many there are tells which kind it can be.
+// timeOfDigits reads a time at a digit. The number of digits selects the kind.
 func timeOfDigits(text string) (time.Time, bool) {
 	digits := 1
 	for digits < len(text) && digits < 20 && isDigit(text[digits]) {
@@ -55,8 +56,7 @@ func timeOfDigits(text string) (time.Time, bool) {
 	return time.Unix(0, n), err == nil
 }
 
-// isoTime reads 2026-11-22T10:00:00Z, also with a space for the T, without seconds, with a fraction and another zone or
-// none.
+// isoTime reads 2026-11-22T10:00:00Z. The T may be a space, and seconds, fraction and zone are optional.
 func isoTime(text string) (time.Time, bool) {
 	r := timeReader{text: text}
 	year := r.number(4, 4)
@@ -69,7 +69,7 @@ func isoTime(text string) (time.Time, bool) {
 	return r.time(year, month, day, clock-r.zone())
 }
 
-// mailTime reads 22 Nov 2026 10:00:00 +0000, which the name of a weekday can stand before.
+// mailTime reads 22 Nov 2026 10:00:00 +0000, possibly after the name of a weekday.
 func mailTime(text string) (time.Time, bool) {
 	r := timeReader{text: text}
 	day := r.number(1, 2)
@@ -84,8 +84,8 @@ func mailTime(text string) (time.Time, bool) {
 	return r.time(year, month, day, clock-r.zone())
 }
 
-// dateTime reads Nov 22 10:00:00 UTC 2026, also without a zone. What else date(1) says, such as AM, changes less than a
-// day.
+// dateTime reads Nov 22 10:00:00 UTC 2026, also without a zone. Other parts of date(1)'s output, such as AM,
+// change less than a day.
 func dateTime(text string) (time.Time, bool) {
 	r := timeReader{text: text}
 	month := r.month()
@@ -107,13 +107,13 @@ func dateTime(text string) (time.Time, bool) {
 	return r.time(r.number(4, 4), month, day, clock)
 }
 
-// timeReader takes the parts of a time from the beginning of a text.
+// timeReader reads the parts of a time from the beginning of a text.
 type timeReader struct {
 	text string
-	bad  bool // what was wanted was not there
+	bad  bool // an expected part was missing
 }
 
-// number takes a decimal number that has so many digits.
+// number reads a decimal number of least to most digits.
 func (r *timeReader) number(least, most int) (n int) {
 	digits := 0
 	for digits < len(r.text) && isDigit(r.text[digits]) && digits <= most {
@@ -145,7 +145,7 @@ func (r *timeReader) month() int {
 	return at/3 + 1
 }
 
-// clock takes 10:00, 10:00:00 or 10:00:00.000 and answers how long that is after midnight, in whole seconds.
+// clock reads 10:00, 10:00:00 or 10:00:00.000, and returns the time since midnight in whole seconds.
 func (r *timeReader) clock() time.Duration {
 	hour := r.number(1, 2)
 	r.oneOf(":")
@@ -161,7 +161,7 @@ func (r *timeReader) clock() time.Duration {
 	return time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute + time.Duration(second)*time.Second
 }
 
-// zone takes +01:00, +0100 or +01, if one is there, and answers how far it is ahead of UTC.
+// zone reads +01:00, +0100 or +01, if present, and returns the offset from UTC.
 func (r *timeReader) zone() time.Duration {
 	text := strings.TrimPrefix(r.text, " ")
 	if len(text) < 3 || text[0] != '+' && text[0] != '-' || !isDigit(text[1]) || !isDigit(text[2]) {

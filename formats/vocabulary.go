@@ -5,39 +5,39 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// ErrNotRegular is a directory, symbolic link, pipe or the like where a lock would be a file.
+// ErrNotRegular reports a directory, symbolic link, pipe or the like in the place of a lock file.
 var ErrNotRegular = lockfile.ErrNotRegular
 
-// MaxContent is how many bytes a lock has at most. A file that has more is a lock of no format, which is never stale.
+// MaxContent is the maximum size of a lock in bytes. A larger file is a lock of no format, and never stale.
 const MaxContent = lockfile.MaxContent
 
-// TooLargeError is a file that has more.
+// TooLargeError reports a larger file.
 type TooLargeError = lockfile.TooLargeError
 
-// The words in which formats are spoken of are those of [lockfact].
+// The types of [lockfact].
 type (
-	// Facts is what a content says about its lock.
+	// Facts describes the lock of a content.
 	Facts = lockfact.Facts
 
 	// Origin is where and when a content was written.
 	Origin = lockfact.Origin
 
-	// Rule is what an administrator set for some locks.
+	// Rule is an administrator's setting for some locks.
 	Rule = lockfact.Rule
 
-	// Format is the name of a format.
+	// Format is a lock-file format.
 	Format = lockfact.Format
 
-	// State is what a lock is at a moment.
+	// State is the state of a lock at a moment.
 	State = lockfact.State
 
-	// Guard is who may remove a lock while it lives.
+	// Guard restricts the removal of a live lock.
 	Guard = lockfact.Guard
 
-	// OnStale is what happens to a stale lock.
+	// OnStale is the treatment of a stale lock.
 	OnStale = lockfact.OnStale
 
-	// Holder is who holds what fits a rule.
+	// Holder selects the holder under a rule.
 	Holder = lockfact.Holder
 
 	// FieldError is an error about one field.
@@ -56,7 +56,7 @@ const (
 	Data      = lockfact.Data // for rules only
 )
 
-// HolderCreator is the process that made the name.
+// HolderCreator is the process that created the name.
 const HolderCreator = lockfact.HolderCreator
 
 // The states.
@@ -73,11 +73,11 @@ const (
 	GuardOwner  = lockfact.GuardOwner
 )
 
-// What happens to a stale lock.
+// Treatments of a stale lock.
 const (
 	Keep   = lockfact.Keep
 	Remove = lockfact.Remove
 )
 
-// ParseFormat accepts the name of a format.
+// ParseFormat parses the name of a format.
 func ParseFormat(s string) (Format, error) { return lockfact.ParseFormat(s) }

@@ -12,17 +12,16 @@ import (
 )
 
 const (
-	pollInterval    = 100 * time.Millisecond // counts only where nothing tells that the lock has changed
-	processInterval = time.Second            // nothing tells that a process has ended
+	pollInterval    = 100 * time.Millisecond // only where nothing reports changes
+	processInterval = time.Second            // nothing reports the end of a process
 )
 
-// Wait waits until the lock at path is [Free] or [Stale], which it answers, so that whoever wants it can take it: one
-// moment later somebody may have. A lock of any format is judged by its own rule, on a mount of lockfs by what that
-// says, and anything of no format is held for as long as it is there, directories and symbolic links too. When ctx
-// ends it is [Held], with ctx's error.
+// Wait waits until the lock at path is [Free] or [Stale], and returns this state. Another program may acquire
+// the lock a moment later. The rule of its format decides about a lock, on a mount of lockfs the mount.
+// Anything else is held as long as it exists, also a directory or symbolic link. When ctx ends, Wait returns
+// the last state and ctx's error.
 //
-// It does not poll, where the system tells that the lock has changed: on Linux, on local file systems and on mounts of
-// lockfs.
+// Wait does not poll if the system reports changes: on Linux, on local file systems and on mounts of lockfs.
 func Wait(ctx context.Context, path string) (State, error) {
 	var state State
 	var failed error
@@ -36,14 +35,14 @@ func Wait(ctx context.Context, path string) (State, error) {
 	return state, failed
 }
 
-// Watch calls look, and again each time that the file at path may have changed and at the time that look answers, until
-// it answers that this is enough, or ctx ends, whose error is the result then. Where nothing tells of changes it is
-// called at each interval, and everywhere now and then.
+// Watch calls look, and again after each possible change of the file at path and at the time returned by
+// look. It stops when look returns false, or when ctx ends, with ctx's error. Where nothing reports changes,
+// it calls look at each interval, and everywhere now and then.
 func Watch(ctx context.Context, path string, interval time.Duration, look func() (next time.Time, again bool)) error {
 	return lockfile.Wait(ctx, path, interval, look)
 }
 
-// look tells the state of the lock at path, and when it will be stale if that is known.
+// look returns the state of the lock at path, and when it will be stale, if known.
 func look(path string) (State, time.Time, error) {
 	named, err := os.Lstat(path)
 	if err != nil {
@@ -70,7 +69,8 @@ func look(path string) (State, time.Time, error) {
 	return state, staleAt, nil
 }
 
-// absent tells that a lock is gone from that its directory is, of which nobody knows what it would have.
+// absent returns Free for a missing lock in an existing directory. Without the directory, the state is
+// unknown.
 func absent(path string, err error) (State, time.Time, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return "", time.Time{}, err
@@ -81,8 +81,8 @@ func absent(path string, err error) (State, time.Time, error) {
 	return Free, time.Time{}, nil
 }
 
-// judgeHere judges a lock of these facts that was written on this host, or one with the same clock: whether it is stale,
-// and when that is to be asked again if nothing changes it, zero for never.
+// judgeHere evaluates a lock written on this host, or on one with the same clock. It also returns when to
+// evaluate it again without a change; zero: never.
 func judgeHere(content []byte, facts Facts) (State, time.Time) {
 	now := time.Now()
 	if k := kindOf(facts.Format); k != nil && k.dead != nil {

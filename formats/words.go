@@ -8,8 +8,9 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// WordsOf tells what the words of a name say: that it is a lock, that it is data, or nothing. A word ends where letters end or
-// an upper-case letter follows a lower-case one, so "LCK..ttyS0", "00LOCK-pkg" and "SingletonLock" say lock and "clock" does not.
+// WordsOf reports whether the words of a name indicate a lock, data, or neither. A word ends after its last
+// letter, or before an upper-case letter after a lower-case one. So "LCK..ttyS0", "00LOCK-pkg" and
+// "SingletonLock" indicate a lock, and "clock" does not.
 func WordsOf(name string) lockfact.NameSays {
 	if len(name) > maxName {
 		return lockfact.NameSaysNothing
@@ -29,20 +30,21 @@ func WordsOf(name string) lockfact.NameSays {
 	return lockfact.NameSaysNothing
 }
 
-// maxName is what a file system takes for a name, in bytes.
+// maxName is the maximum length of a name in a file system, in bytes.
 const maxName = 255
 
-// lockWords are those that programs name their locks by.
+// lockWords are words in the names of locks.
 var lockWords = setOf(
 	"lock", "locks", "locked", "locking", "lockfile", "lockdir", "lck", "lok", "lk", "wlock", "flock", "filelock", "softlock", "parentlock", "lockmail", "rfl", "wfl",
 	"pid", "pidfile", "mutex", "mtx", "sem", "semaphore", "running", "busy", "inuse", "leader", "owner", "holder", "claim", "claimed", "lease",
 )
 
-// lockPrefixes are how editors name the locks of the file with the rest of the name: Emacs, LibreOffice and Microsoft Office.
+// lockPrefixes begin the names of locks of editors: Emacs, LibreOffice and Microsoft Office. The rest names
+// the edited file.
 var lockPrefixes = []string{".#", ".~", "~$"}
 
-// dataNames are those of data that has a word of a lock: the exact versions of what a project depends on. Others are of files that
-// keep an empty directory.
+// dataNames are names of data with a word of a lock: files with exact versions of dependencies. Others are
+// names of files that keep an empty directory.
 var dataNames = setOf(
 	"yarn.lock", "cargo.lock", "gemfile.lock", "flake.lock", "poetry.lock", "uv.lock", "pdm.lock", "pixi.lock", "pipfile.lock",
 	"composer.lock", "podfile.lock", "cartfile.resolved", "mix.lock", "rebar.lock", "pubspec.lock", "bun.lock", "bun.lockb", "deno.lock", "chart.lock",
@@ -52,7 +54,7 @@ var dataNames = setOf(
 	".gitkeep", ".keep", ".gitignore", ".gitattributes", ".hgkeep", ".placeholder", ".empty", ".dockerignore", ".npmignore", ".nojekyll", "py.typed",
 )
 
-// dataEndings are those of source code and documents, which are about locks where their names say so.
+// dataEndings are of source code and documents. Their names may be about locks.
 var dataEndings = setOf(
 	"py", "pyi", "go", "c", "h", "cc", "cpp", "cxx", "hpp", "rs", "js", "mjs", "ts", "jsx", "tsx", "java", "kt", "rb", "php", "pl", "pm", "swift", "cs",
 	"scala", "lua", "el", "vim", "m4", "sql", "proto", "html", "css", "md", "rst", "tex", "o", "a", "so", "pyc", "class",
@@ -66,7 +68,7 @@ func setOf(words ...string) map[string]bool {
 	return set
 }
 
-// words are those of a name, in lower case.
+// words returns the words of a name in lower case.
 func words(name string) (found []string) {
 	word := make([]rune, 0, 16)
 	end := func() {
