@@ -1,8 +1,7 @@
-// Package lockfact is the vocabulary that the lock-file formats share: what is known about a lock
-// ([Facts]), where and when its content was written ([Origin]), and what an administrator changed ([Rule]).
+// Package lockfact has the types shared by the lock-file formats: the facts about a lock ([Facts]), the
+// origin of its content ([Origin]), and an administrator's settings ([Rule]).
 //
-// It exists so that lockfs/formats/tower and its siblings can be imported alone: each of them imports
-// this package and nothing else of lockfs, and lockfs/formats, which imports all of them, gives the
-// same types under its own name. Programs that use several formats import lockfs/formats and need not
-// know this package.
+// This package allows programs to import lockfs/formats/tower and its siblings alone: they import lockfact,
+// and not lockfs/formats. lockfs/formats imports all of them, and has these types under its own name.
+// Programs with several formats import lockfs/formats only.
 package lockfact

@@ -2,31 +2,32 @@ package lockfact
 
 import "strings"
 
-// NameSays is what the words of a name say about it ([lockfs/formats.WordsOf]). Its number is what the log has of it.
+// NameSays is the meaning of a name's words ([lockfs/formats.WordsOf]). Its number is in the log.
 type NameSays uint8
 
-// What a name can say. NameSaysData is a name by which programs know data, such as yarn.lock or lock.go: for it the name of
-// its directory counts for nothing either.
+// Meanings of a name. NameSaysData is for well-known names of data, such as yarn.lock or lock.go. For these,
+// the name of the directory does not count either.
 const (
 	NameSaysNothing NameSays = iota
 	NameSaysLock
 	NameSaysData
 )
 
-// Evidence is what makes a lock of a name that was created exclusively, whatever the format of its content: two pieces that do not
-// follow from each other. Many ordinary programs create exclusively (cp, install, tar, git, mv), so one piece is not enough.
+// Evidence decides whether an exclusively created name is a lock, in any format of its content. It takes two
+// independent pieces. Many ordinary programs create exclusively (cp, install, tar, git, mv), so one is not
+// enough.
 type Evidence struct {
 	Name      NameSays // of its own name
-	Directory NameSays // of the name of the directory in which it was created
+	Directory NameSays // of the name of its directory at creation
 	Size      int      // of the content or the target, in bytes
-	Content   []string // the pieces that were found in the content, as phrases (lockfs/formats.EvidenceIn)
+	Content   []string // pieces found in the content, as phrases (lockfs/formats.EvidenceIn)
 }
 
-// Short is up to how many bytes a content counts as a statement of its own under a name that says lock: "taken", a user's name, a
-// random token. It is more than a SHA-256 in hexadecimal.
+// Short is the maximum size in bytes of a content that counts as a statement under a name of a lock: "taken",
+// a user's name, a random token. A SHA-256 in hexadecimal is shorter.
 const Short = 80
 
-// Pieces counts the evidence. Replicas decide by it, so it must not change.
+// Pieces returns the number of pieces. Replicas decide by it, so it must not change.
 func (e Evidence) Pieces() int {
 	pieces := len(e.Content)
 	if e.Size == 0 {
@@ -38,16 +39,16 @@ func (e Evidence) Pieces() int {
 	return pieces
 }
 
-// Named reports whether the name says lock, or the name of its directory does and its own does not say that it is data.
+// Named reports whether the name indicates a lock. If it indicates nothing, the name of its directory counts.
 func (e Evidence) Named() bool {
 	return e.Name == NameSaysLock || e.Name == NameSaysNothing && e.Directory == NameSaysLock
 }
 
-// enough is how many pieces of evidence make a lock.
+// enough is the number of pieces for a lock.
 const enough = 2
 
-// IsEnough reports whether the evidence makes a lock of an exclusive name. A short content is a piece too, next to a
-// name that says lock; it is none for rules that remove (MayRemove).
+// IsEnough reports whether the evidence makes an exclusive name a lock. Under a name of a lock, a short
+// content is a piece too, but not for rules that remove (MayRemove).
 func (e Evidence) IsEnough() bool {
 	return e.Pieces() >= enough || e.Named() && e.Size <= Short
 }
@@ -55,12 +56,12 @@ func (e Evidence) IsEnough() bool {
 // MayRemove reports whether a rule that removes applies to an exclusive name of no format.
 func (e Evidence) MayRemove() bool { return e.Pieces() >= enough }
 
-// Supports reports whether facts of a format count under a name, which was created exclusively or not.
+// Supports reports whether facts of a format count under a name, exclusively created or not.
 func (e Evidence) Supports(f Facts, exclusive bool) bool {
 	return !f.Conditional || exclusive || e.Named()
 }
 
-// String lists the evidence, as what follows "it was created exclusively".
+// String lists the evidence, to follow "it was created exclusively".
 func (e Evidence) String() string {
 	var pieces []string
 	if e.Size == 0 {

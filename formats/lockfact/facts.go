@@ -5,46 +5,45 @@ import (
 	"time"
 )
 
-// Facts is what a content says about its lock, worked out once when the content is written. Times are
-// nanoseconds since the Unix epoch, in cluster time, whatever the clock of the writing host.
+// Facts describes the lock of a content. It is computed once, when the content is written. Times are
+// nanoseconds since the Unix epoch in cluster time, not on the clock of the writing host.
 type Facts struct {
-	Invalid   string // what is wrong with it, through [Problem]; empty for a valid content
-	Holder    string // the name the format gives, through [HolderName]
-	Host      string // the host that wrote the content
-	PID       int    // as the content gives it, on Host; 0 if it gives none that can be used
-	IssuedAt  int64  // the format's time of acquisition or last heartbeat; 0 if it has none
-	ExpiresAt int64  // stale when the time is later than this; 0 = never by time
+	Invalid   string // the problem, through [Problem]; empty if valid
+	Holder    string // from the content, through [HolderName]
+	Host      string // the writing host
+	PID       int    // from the content, on Host; 0 if missing or unusable
+	IssuedAt  int64  // the format's time of acquisition or last heartbeat; 0: none
+	ExpiresAt int64  // stale after this time; 0: never by time
 	Format    Format
-	Guard     Guard   // who may remove it while it lives
-	OnStale   OnStale // what happens to it when it does not
+	Guard     Guard   // restricts removal while it lives
+	OnStale   OnStale // treatment once it is stale
 
-	// Conditional facts count only under a name that was created exclusively or says lock: data could have this content too.
+	// Conditional facts count only under a name that was created exclusively or indicates a lock. Data could
+	// have the same content.
 	Conditional bool
 }
 
-// Cut is how much later than a timestamp in whole seconds the moment can have been that it stands for: the fraction is
-// cut off. Expiry counts from the latest, so that nothing is stale early. In whole seconds, as scripts count, that is
-// "greater than" to the nanosecond.
+// Cut is the maximum difference between an instant and its timestamp in whole seconds, which is cut. Expiry
+// counts from the latest possible instant, so nothing is stale early. In whole seconds, as in scripts, this
+// is exactly "greater than".
 const Cut = time.Second - 1
 
-// StaleAt reports whether the lock is stale by time at now, in nanoseconds of cluster time. At
-// ExpiresAt itself it is still held: tower section 6.1 and semaphore "Stale Detection" are both
-// "greater than".
+// StaleAt reports whether the lock is stale by time at now, in nanoseconds of cluster time. At ExpiresAt
+// itself it is still held: tower section 6.1 and semaphore "Stale Detection" say "greater than".
 func (f Facts) StaleAt(now int64) bool {
 	return f.ExpiresAt != 0 && now > f.ExpiresAt
 }
 
-// ByProcess reports whether the lock lives as long as the process PID on Host. Other formats carry a
-// PID for people to read (tower section 12.3 forbids more).
+// ByProcess reports whether the lock lives as long as the process PID on Host. In other formats, PID is for
+// people only (tower section 12.3).
 func (f Facts) ByProcess() bool {
 	return f.PID != 0 && f.Format.traits().byProcess
 }
 
-// SameHolder reports whether f and g speak of the same acquisition, so that a fencing token stays. A
-// tower request, a swarm worker and a forrst owner are known by their name; the holder of any other
-// format is a process. Of an invalid content only the host is known, and it is another holder's than any
-// valid one. None knows no holder, so ask only about the others. Replicas decide by this, so it must not
-// change.
+// SameHolder reports whether f and g describe the same acquisition, so the fencing token stays. A name
+// identifies a tower request, a swarm worker and a forrst owner; a process identifies other holders. Of an
+// invalid content only the host is known, and its holder differs from any valid one. None has no holder, so
+// call it for other formats only. Replicas decide by it, so it must not change.
 func (f Facts) SameHolder(g Facts) bool {
 	if f.Format != g.Format || f.Holder != g.Holder || (f.Invalid == "") != (g.Invalid == "") {
 		return false
@@ -55,15 +54,15 @@ func (f Facts) SameHolder(g Facts) bool {
 	return f.Host == g.Host && f.PID == g.PID
 }
 
-// Origin says where and when a content was written.
+// Origin is where and on which clock a content was written.
 type Origin struct {
-	Host        string        // the writing host's name in the cluster
-	Hostname    string        // what hostname(1) says there; empty if it is the same as Host
+	Host        string        // name of the writing host in the cluster
+	Hostname    string        // output of hostname(1) there; empty if equal to Host
 	ClockOffset time.Duration // that host's wall clock minus cluster time
 }
 
-// ClusterTime translates a timestamp in the content, which is on the writing host's clock, to
-// nanoseconds of cluster time. Times that nanoseconds cannot hold become the nearest that they can.
+// ClusterTime translates a timestamp on the writing host's clock to nanoseconds of cluster time. Times out of
+// range become the nearest in range.
 func (o Origin) ClusterTime(t time.Time) int64 {
 	return nanoseconds(t.Add(-1 - o.ClockOffset).Add(1)) // -ClockOffset alone may overflow
 }
@@ -86,8 +85,8 @@ func nanoseconds(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// InvalidFacts are the facts, without any rule, of a content that says which format it is of but breaks a
-// rule of it: that format's guard, no holder, and never stale.
+// InvalidFacts returns the facts, without any rule, of a content with the mark of a format and a broken rule.
+// It has the format's guard and no holder, and is never stale.
 func InvalidFacts(format Format, problem error, guard Guard, host string) Facts {
 	return Facts{Format: format, Invalid: Problem(problem), Host: host, Guard: guard, OnStale: Keep}
 }

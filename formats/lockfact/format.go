@@ -2,11 +2,11 @@ package lockfact
 
 import "fmt"
 
-// Format is a lock-file format. Its number is what the log has of it, so it is never given to another.
+// Format is a lock-file format. Its number is in the log, so it is never reused.
 type Format uint16
 
-// The formats. None is any content that is not of one of the others, also an empty or half-written one. The zero Format
-// is none of them: in a rule, any.
+// The formats. None is any content of no other format, also an empty or half-written one. The zero Format is
+// no format; in a rule it means any.
 const (
 	Tower Format = iota + 1
 	Semaphore
@@ -15,14 +15,14 @@ const (
 	PID
 	Forrst
 	None
-	Data // for rules only: what fits is data and no lock, whatever its content. No content is of it
+	Data // for rules only: matching files are data and no locks, whatever their content
 )
 
-// traits is what replicas decide by, so it must not change.
+// traits are properties for decisions of replicas, so they must not change.
 type traits struct {
 	name      string
 	byProcess bool // its locks live as long as a process
-	byName    bool // its holder is known by a name, whatever its process and host
+	byName    bool // a name identifies its holder, whatever the process and host
 }
 
 var formats = [...]traits{
@@ -36,7 +36,7 @@ var formats = [...]traits{
 	Data:      {name: "data"},
 }
 
-// traits of what is no format are those of the zero Format.
+// traits returns the zero value for an unknown format.
 func (f Format) traits() traits {
 	if int(f) >= len(formats) {
 		return traits{}
@@ -44,15 +44,15 @@ func (f Format) traits() traits {
 	return formats[f]
 }
 
-// String is the name of the format, as it is shown and as rules spell it; empty for what is none.
+// String returns the name of the format, as in output and rules; empty if unknown.
 func (f Format) String() string { return f.traits().name }
 
-// Formats lists every format that a rule can have, None and Data last.
+// Formats returns all formats for rules, None and Data last.
 func Formats() []Format {
 	return []Format{Tower, Semaphore, Swarm, Beads, PID, Forrst, None, Data}
 }
 
-// ParseFormat accepts the name of a format.
+// ParseFormat parses the name of a format.
 func ParseFormat(s string) (Format, error) {
 	for _, f := range Formats() {
 		if s == f.String() {

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Govern gives the facts of a lock under the rule, from those that were worked out of its content
-// without any; mtime is the file's, in nanoseconds of cluster time, 0 if it is not known.
+// Govern returns the facts of a lock under the rule, from its facts without any. mtime is the file's, in
+// nanoseconds of cluster time; 0: unknown.
 //
-// A lock of another format than the rule's is of no format, and StaleAfter, which was meant for the
-// rule's format, does not apply to it. StaleAfter counts for a semaphore from the latest instant that IssuedAt, in
-// whole seconds, can mean, and from mtime for what is of no format; an invalid content is never stale. Guard and OnStale apply to all but Data. Who
-// a Holder is depends on the name, not on the content, so it changes nothing here.
+// A lock of another format than the rule's has no format, and StaleAfter does not apply to it, except in a
+// rule for None. For a semaphore, StaleAfter counts from the latest instant of IssuedAt, which has whole
+// seconds. Without a format, it counts from mtime. An invalid content is never stale. Guard and OnStale apply
+// to all but Data. Holder depends on the name, not on the content, so it changes nothing here.
 //
-// This is arithmetic alone. Replicas decide by it, so it must not change.
+// Govern is arithmetic alone. Replicas decide by it, so it must not change.
 func (r Rule) Govern(f Facts, mtime int64) Facts {
 	if r.Format == Data {
 		return NoneFacts(f.Host)
@@ -35,7 +35,7 @@ func (r Rule) Govern(f Facts, mtime int64) Facts {
 	return r.Override(f)
 }
 
-// NoneFacts are the facts, without any rule, of a content of no format.
+// NoneFacts returns the facts, without any rule, of a content of no format.
 func NoneFacts(host string) Facts {
 	return Facts{Format: None, Host: host, Guard: GuardAnyone, OnStale: Keep}
 }
@@ -48,7 +48,7 @@ func deadline(from int64, after time.Duration) int64 {
 	return 1
 }
 
-// plus is a time in nanoseconds plus a duration: the nearest that nanoseconds can hold.
+// plus adds a duration to a time in nanoseconds. Out of range, it returns the nearest value.
 func plus(from int64, d time.Duration) int64 {
 	sum := from + int64(d)
 	switch {

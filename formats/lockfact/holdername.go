@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxHolder bounds what of a name travels in the facts, in bytes.
+// maxHolder is the maximum size of a name in the facts, in bytes.
 const maxHolder = 255
 
-// HolderName makes a name from a content fit to be listed: one printable line of at most 255 bytes.
-// An ordinary name is itself; one with control characters becomes a Go string literal; a longer one
-// keeps its beginning and gets a checksum of the whole, so that two names stay two.
+// HolderName makes a name fit for lists: one printable line of at most 255 bytes. An ordinary name stays. A
+// name with control characters becomes a Go string literal. A longer name keeps its beginning and gets a
+// checksum of the whole, so two names stay two.
 func HolderName(name string) string {
 	if name != "" && (name[0] == '"' || !printable(name)) {
 		name = strconv.Quote(name)
@@ -24,7 +24,7 @@ func HolderName(name string) string {
 	return shorten(name)
 }
 
-// Problem is what an error says of a content, as [Facts] have it: fit to be listed like a [HolderName].
+// Problem returns the text of an error for [Facts], fit for lists like a [HolderName].
 func Problem(err error) string { return HolderName(err.Error()) }
 
 func printable(s string) bool {
@@ -36,7 +36,7 @@ func printable(s string) bool {
 	return true
 }
 
-// shorten cuts a name to maxHolder bytes, ending it with a checksum of all of it.
+// shorten cuts a name to maxHolder bytes, with a checksum of the whole at the end.
 func shorten(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	end := "...sha256:" + hex.EncodeToString(sum[:])

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Rule is what an administrator set for the locks of some path pattern. The zero Rule changes nothing.
+// Rule is an administrator's setting for the locks of a path pattern. The zero Rule changes nothing.
 type Rule struct {
-	Format      Format        // locks of this format only, one of another is None; Data: no locks; 0: of any
+	Format      Format        // for this format, others are None; Data: no locks; 0: any
 	StaleAfter  time.Duration // semaphore: instead of 3600 s; none: since the file's mtime; 0: not set
-	OnStale     OnStale       // 0: as the format has it
-	Guard       Guard         // 0: as the format has it
+	OnStale     OnStale       // 0: by the format
+	Guard       Guard         // 0: by the format
 	HostTimeout time.Duration // how long a silent host's process locks stay; 0: until it is back
-	Holder      Holder        // 0: as the content has it
-	AnyFile     bool          // the rule removes whatever fits it, not only what is a lock without it (Removes)
+	Holder      Holder        // 0: by the content
+	AnyFile     bool          // the rule removes all matching files, not only locks by their own evidence (Removes)
 }
 
-// Validate checks every field that is set and names the first that is wrong.
+// Validate returns an error about the first invalid field.
 func (r Rule) Validate() error {
 	if r.Format > Data {
 		return &FieldError{"format", fmt.Sprintf("%d is none of %v", r.Format, Formats())}
@@ -46,14 +46,15 @@ func (r Rule) Validate() error {
 	return nil
 }
 
-// Removes reports whether the rule has lockfs remove what it would keep otherwise. Such a rule applies only to names that are locks
-// on evidence of their own ([Evidence.MayRemove]), unless AnyFile is set: yarn.lock fits *.lock, and is data.
+// Removes reports whether lockfs removes files by this rule and would keep them otherwise. Such a rule
+// applies only to locks by their own evidence ([Evidence.MayRemove]), unless AnyFile is set: yarn.lock
+// matches *.lock, and is data.
 func (r Rule) Removes() bool {
 	return r.OnStale == Remove || r.Holder == HolderCreator && r.OnStale != Keep
 }
 
-// Claims reports whether the rule makes a lock of whatever fits it, also of what would be data otherwise. To
-// say what becomes of locks (OnStale, HostTimeout), or that anybody may remove them, makes none.
+// Claims reports whether the rule makes locks of all matching files, even of data. Settings for locks
+// (OnStale, HostTimeout) and the guard "anyone" do not.
 func (r Rule) Claims() bool {
 	switch r.Format {
 	case 0, None, Data:
@@ -62,7 +63,7 @@ func (r Rule) Claims() bool {
 	return true
 }
 
-// Override gives the facts with the guard and the on-stale action that the rule sets.
+// Override returns the facts with the guard and the on-stale action set by the rule.
 func (r Rule) Override(f Facts) Facts {
 	if r.Guard != 0 {
 		f.Guard = r.Guard
@@ -73,8 +74,8 @@ func (r Rule) Override(f Facts) Facts {
 	return f
 }
 
-// CheckPID refuses what cannot be a process on any system, with a FieldError for pid: numbers that are
-// not positive, or do not fit 31 bits.
+// CheckPID returns a FieldError for pid if no system can have such a process: numbers below 1, or of more
+// than 31 bits.
 func CheckPID(pid int64) error {
 	if pid < 1 || pid > math.MaxInt32 {
 		return &FieldError{"pid", "must be between 1 and 2147483647"}
@@ -82,11 +83,11 @@ func CheckPID(pid int64) error {
 	return nil
 }
 
-// FieldError says which field of a content, a request or a rule is wrong, and how.
+// FieldError reports a wrong field of a content, a request or a rule.
 type FieldError struct {
 	Field   string // as the specification spells it
 	Problem string
 }
 
-// Error is "field: problem".
+// Error returns "field: problem".
 func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }

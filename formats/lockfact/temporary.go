@@ -5,12 +5,13 @@ import (
 	"regexp"
 )
 
-// temporary are the names of files that are there for a moment: those of [TemporaryName], and what tower renames to a lock.
+// temporary matches names of temporary files: those of [TemporaryName], and tower's before it renames them to
+// a lock.
 var temporary = regexp.MustCompile(`^\.lockfs-[A-Z2-7]{26}$|\.lock\.[0-9a-f]{16}\.tmp$`)
 
-// TemporaryName is a new name for a file that is there for a moment. Lists of locks leave such names out, and whoever
-// makes a lock in the same directory removes those that a killed process left there an hour ago or earlier.
+// TemporaryName returns a new name for a temporary file. Lists of locks omit such names. A program that
+// creates a lock in the same directory removes such files of killed processes after an hour.
 func TemporaryName() string { return ".lockfs-" + rand.Text() }
 
-// IsTemporary tells whether a name is one of a file that is there for a moment, until a lock has its own.
+// IsTemporary reports whether a name is one of a temporary file.
 func IsTemporary(name string) bool { return temporary.MatchString(name) }

@@ -2,18 +2,18 @@ package lockfact
 
 import "fmt"
 
-// State is what a lock is at a moment. It is worked out whenever somebody asks, and kept nowhere.
+// State is the state of a lock at a moment. It is computed on request and never stored.
 type State string
 
-// The states of a lock. Unreachable means that its holder's host is silent; no content says that.
+// The states of a lock. Unreachable means a silent host of the holder; no content says this.
 const (
 	Held        State = "held"
 	Stale       State = "stale"
 	Unreachable State = "unreachable"
 )
 
-// Guard says who may remove, overwrite or rename over a lock while it lives. Its number is what the log has of it; the
-// zero Guard is none, in a rule that of the format.
+// Guard restricts removing, overwriting and renaming over a live lock. Its number is in the log. The zero
+// Guard is none; in a rule, the format's.
 type Guard uint16
 
 // The guards.
@@ -23,10 +23,10 @@ const (
 	GuardOwner                   // only with the owner token
 )
 
-// String is the word that is shown and that rules spell; empty for none.
+// String returns the word in output and rules; empty for none.
 func (g Guard) String() string { return word(g, "", "host", "anyone", "owner") }
 
-// ParseGuard accepts what a rule may set: host or anyone.
+// ParseGuard parses the guard of a rule: host or anyone.
 func ParseGuard(s string) (Guard, error) {
 	for _, g := range []Guard{GuardHost, GuardAnyone} {
 		if s == g.String() {
@@ -36,20 +36,20 @@ func ParseGuard(s string) (Guard, error) {
 	return 0, fmt.Errorf("guard: %q is neither %s nor %s", s, GuardHost, GuardAnyone)
 }
 
-// OnStale says what lockfs does with a lock that has become stale. Its number is what the log has of it; the zero OnStale
-// is none, in a rule that of the format.
+// OnStale is the treatment of a stale lock by lockfs. Its number is in the log. The zero OnStale is none; in
+// a rule, the format's.
 type OnStale uint16
 
-// What happens to a stale lock.
+// Treatments of a stale lock.
 const (
-	Keep   OnStale = iota + 1 // it stays; whoever wants it next deals with it
+	Keep   OnStale = iota + 1 // it stays; the next holder deals with it
 	Remove                    // lockfs removes it
 )
 
-// String is the word that is shown and that rules spell; empty for none.
+// String returns the word in output and rules; empty for none.
 func (o OnStale) String() string { return word(o, "", "keep", "remove") }
 
-// ParseOnStale accepts keep or remove.
+// ParseOnStale parses keep or remove.
 func ParseOnStale(s string) (OnStale, error) {
 	for _, o := range []OnStale{Keep, Remove} {
 		if s == o.String() {
@@ -59,17 +59,17 @@ func ParseOnStale(s string) (OnStale, error) {
 	return 0, fmt.Errorf("on-stale: %q is neither %s nor %s", s, Keep, Remove)
 }
 
-// Holder says who holds what fits a rule, whatever its content. The zero Holder is who the content says.
+// Holder selects the holder of matching files, regardless of their content. The zero Holder is the content's.
 type Holder uint16
 
-// HolderCreator is the process that made the name exclusively. If that ends at once, as touch(1) and mkdir(1)
-// do, it is the nearest ancestor in its process group that lives on.
+// HolderCreator is the process that created the name exclusively. If it ends at once, like touch(1) and
+// mkdir(1), the holder is its nearest lasting ancestor in the process group.
 const HolderCreator Holder = 1
 
-// String is the word that rules spell; empty for the zero Holder.
+// String returns the word in rules; empty for the zero Holder.
 func (h Holder) String() string { return word(h, "", "creator") }
 
-// ParseHolder accepts creator.
+// ParseHolder parses creator.
 func ParseHolder(s string) (Holder, error) {
 	if s == HolderCreator.String() {
 		return HolderCreator, nil
@@ -77,7 +77,7 @@ func ParseHolder(s string) (Holder, error) {
 	return 0, fmt.Errorf("holder: %q is not %s", s, HolderCreator)
 }
 
-// word is empty for a number that has none.
+// word returns an empty string for an unknown number.
 func word[T ~uint16](number T, words ...string) string {
 	if int(number) >= len(words) {
 		return ""
