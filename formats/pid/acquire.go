@@ -12,17 +12,17 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// FileMode is the mode to create lock files with.
+// FileMode is the mode of new lock files.
 const FileMode = 0o644
 
-// HeldError is an acquisition of a lock whose process lives.
+// HeldError reports a lock with a live process.
 type HeldError struct {
 	Path string
-	Lock *Lock // nil: the file is no pid file, and may be one that is being written
-	Err  error // what is wrong with such a file
+	Lock *Lock // nil: not a pid file, perhaps one being written
+	Err  error // the problem with such a file
 }
 
-// Error says who has it.
+// Error names the holder.
 func (e *HeldError) Error() string {
 	switch {
 	case e.Err != nil:
@@ -33,25 +33,25 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is held by process %d", e.Path, e.Lock.PID)
 }
 
-// LostError is a lock that its holder has no longer: somebody removed, replaced or overwrote it.
+// LostError reports a lost lock: another program removed, replaced or overwrote it.
 type LostError = lockfile.LostError
 
-// ErrChanged is a lock that became another one while it was dealt with, again and again.
+// ErrChanged reports a lock that changed again and again during an operation.
 var ErrChanged = lockfile.ErrChanged
 
-// Held is a lock that this process took. It has the methods
+// Held is a lock acquired by this process. It has the methods
 //
 //	Release(context.Context) error // removes the file; a LostError if it is not this lock any more
-//	Check(context.Context) error   // nil: it is there; a LostError: it is not; any other error is no evidence
-//	Token() string                 // the fencing token; empty anywhere but on a mount of lockfs
+//	Check(context.Context) error   // nil: it exists; a LostError: it does not; any other error is no evidence
+//	Token() string                 // the fencing token; empty outside of mounts of lockfs
 //	Path() string                  // absolute
 //	Close()                        // forgets the lock, which stays
 type Held = lockfile.Held
 
-// Hold writes this process into a lock file, in place of one whose process is gone; of any number of processes that
-// do this at once one gets it. Where that process was is not in the file, so anywhere but on a mount of lockfs the lock
-// is for the processes of one host, and one pid namespace. It waits until ctx ends; the error is a [HeldError] then.
-// It tries once at least.
+// Hold writes this process into a lock file, and replaces the lock of an ended process. Of several concurrent
+// callers, one acquires the lock. The file does not name the host. So the lock is for one host and one pid
+// namespace, except on a mount of lockfs. Hold tries at least once, and waits until ctx ends; then the error
+// is a [HeldError].
 func Hold(ctx context.Context, path string) (*Held, error) {
 	var held *Held
 	var last error
@@ -68,13 +68,13 @@ func Hold(ctx context.Context, path string) (*Held, error) {
 
 const (
 	pollInterval    = 100 * time.Millisecond
-	processInterval = time.Second // nothing tells that a process has ended
+	processInterval = time.Second // nothing reports the end of a process
 )
 
-// nextLook is soon where nobody watches processes and removes their locks, as a mount of lockfs does.
+// nextLook returns a time soon, unless a mount of lockfs watches processes and removes their locks.
 func nextLook(path string) time.Time { return lockfile.StaleAt(path, time.Now().Add(processInterval)) }
 
-// judge answers nil for a lock whose process is gone.
+// judge returns nil for the lock of an ended process.
 func judge(path string) lockfile.Judge {
 	return func(content []byte, opened *os.File) error {
 		err := lockfile.CheckSize(content, opened)

@@ -1,9 +1,9 @@
-// Package pid is the plain pid file: a decimal number that is the process holding the lock, which lives
-// as long as that process.
+// Package pid is the plain pid file: the decimal number of the process holding the lock. The lock lives as
+// long as the process.
 //
-// Tools write it in several ways: "1234", "1234\n", "1234\x00" (shadow-utils), and "      1234\n" by those that keep to
-// the UUCP (HoneyDanBer) layout. A number that no process can have is none, so that a time in seconds is not taken for a process. Other
-// shapes of a lock with nothing but a pid, such as the targets of links, need the names of the writer's host: package formats has them.
+// Tools write it in several ways: "1234", "1234\n", "1234\x00" (shadow-utils), and "      1234\n" in the UUCP
+// (HoneyDanBer) layout. A number too large for a process is invalid, so a time in seconds is no pid. Other
+// shapes, such as the targets of links, need the names of the writer's host: package formats has them.
 package pid
 
 import (
@@ -15,20 +15,20 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// Max is the largest number that Linux lets /proc/sys/kernel/pid_max be.
+// Max is the maximum of Linux's /proc/sys/kernel/pid_max.
 const Max = 1 << 22
 
-// padding is what may surround the number: C programs write the byte that ends a string too.
+// padding may surround the number: C programs also write the byte that ends a string.
 const padding = " \t\r\n\x00"
 
 // Lock is the content of a pid file.
 type Lock struct{ PID int }
 
-// New describes a lock that this process takes.
+// New returns a lock of this process.
 func New() *Lock { return &Lock{os.Getpid()} }
 
-// Parse reads a pid file: digits, with blanks, line breaks and NUL bytes before and after. Signs, leading zeros
-// and numbers outside 1..Max are refused with a [lockfact.FieldError].
+// Parse parses a pid file: digits, with blanks, line breaks and NUL bytes around. Signs, leading zeros and
+// numbers outside 1..Max give a [lockfact.FieldError].
 func Parse(content []byte) (*Lock, error) {
 	digits := bytes.Trim(content, padding)
 	if len(digits) == 0 {
@@ -57,7 +57,7 @@ func (l *Lock) Validate() error {
 	return nil
 }
 
-// Render writes the number and a newline.
+// Render returns the number and a newline.
 func (l *Lock) Render() ([]byte, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (l *Lock) Render() ([]byte, error) {
 	return fmt.Appendf(nil, "%d\n", l.PID), nil
 }
 
-// FactsOf gives the facts of a content; the error is that of Parse.
+// FactsOf returns the facts of a content, or the error of Parse.
 func FactsOf(content []byte, written lockfact.Origin) (lockfact.Facts, error) {
 	l, err := Parse(content)
 	if err != nil {
@@ -74,7 +74,7 @@ func FactsOf(content []byte, written lockfact.Origin) (lockfact.Facts, error) {
 	return l.Facts(written), nil
 }
 
-// Facts are those of a lock with this pid.
+// Facts returns the facts of a lock with this pid.
 func (l *Lock) Facts(written lockfact.Origin) lockfact.Facts {
 	return lockfact.Facts{
 		Format:  lockfact.PID,
