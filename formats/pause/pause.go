@@ -1,4 +1,4 @@
-// Package pause waits where there is nothing to wait for but time: before what has failed is tried again.
+// Package pause waits for a time, such as before a retry.
 package pause
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// For returns after d, or with the context's error as soon as that ends.
+// For returns after d, or with the context's error once the context ends.
 func For(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
