@@ -1,5 +1,5 @@
-// Package stamp reads and writes the timestamps of lock files and does arithmetic that hostile numbers
-// cannot overflow.
+// Package stamp reads and writes the timestamps of lock files. Its arithmetic does not overflow with hostile
+// numbers.
 package stamp
 
 import (
@@ -11,7 +11,7 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// Max is the last second that RFC 3339 can write, in seconds since the Unix epoch.
+// Max is the last second of RFC 3339, in seconds since the Unix epoch.
 const Max = 253402300799
 
 var (
@@ -19,11 +19,11 @@ var (
 	errUTC    = errors.New("must be in UTC, ending in Z")
 )
 
-// rfc3339 is the form that time.Parse alone does not insist on.
+// rfc3339 is stricter than time.Parse.
 var rfc3339 = regexp.MustCompile(
 	`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// Parse accepts an RFC 3339 timestamp, with up to nine digits of a second's fraction.
+// Parse parses an RFC 3339 timestamp with up to nine digits of a fraction.
 func Parse(s string) (time.Time, error) {
 	if !rfc3339.MatchString(s) {
 		return time.Time{}, errSyntax
@@ -35,7 +35,7 @@ func Parse(s string) (time.Time, error) {
 	return t, nil
 }
 
-// CheckUTC refuses a time that was written with an offset.
+// CheckUTC returns an error for a time with an offset.
 func CheckUTC(t time.Time) error {
 	if _, offset := t.Zone(); offset != 0 {
 		return errUTC
@@ -43,12 +43,12 @@ func CheckUTC(t time.Time) error {
 	return nil
 }
 
-// Second is t in UTC, cut to the whole second: what date -u +%Y-%m-%dT%H:%M:%SZ prints.
+// Second returns t in UTC, cut to the whole second, as date -u +%Y-%m-%dT%H:%M:%SZ prints it.
 func Second(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Second)
 }
 
-// Latest is the latest instant that a timestamp can mean. One in whole seconds was cut to that, by whoever wrote it.
+// Latest returns the latest instant that a timestamp can mean: writers cut timestamps to whole seconds.
 func Latest(t time.Time) time.Time {
 	if t.Nanosecond() == 0 {
 		t = t.Add(lockfact.Cut)
@@ -56,7 +56,7 @@ func Latest(t time.Time) time.Time {
 	return t
 }
 
-// After is t plus a number of seconds, or the end of the year 9999 if that comes first.
+// After returns t plus a number of seconds, at most the end of the year 9999.
 func After(t time.Time, seconds int64) time.Time {
 	if seconds > Max-t.Unix() {
 		return time.Unix(Max, 0).UTC()
@@ -64,7 +64,7 @@ func After(t time.Time, seconds int64) time.Time {
 	return time.Unix(t.Unix()+seconds, int64(t.Nanosecond())).UTC()
 }
 
-// Ago says how far back d is, such as "90 s ago", or "90 s ahead of the clock".
+// Ago describes how far back d is, such as "90 s ago", or "90 s ahead of the clock".
 func Ago(d time.Duration) string {
 	if d < 0 {
 		return Seconds(-d) + " ahead of the clock"
@@ -72,7 +72,7 @@ func Ago(d time.Duration) string {
 	return Seconds(d) + " ago"
 }
 
-// Seconds is d in seconds, with thousandths where there are any: "90 s", "0.25 s".
+// Seconds formats d in seconds, with thousandths if there are any: "90 s", "0.25 s".
 func Seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Round(time.Millisecond).Seconds(), 'f', -1, 64) + " s"
 }
