@@ -68,7 +68,7 @@ func (m *MountMetrics) SetMount(session MountSession) {
 	m.session.Store(&session)
 }
 
-// SetBudgets sets the budgets that this process counts for users.
+// AddBudgets adds budgets that this process counts for users.
 func (m *MountMetrics) AddBudgets(pools ...*budget.Pool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -30,7 +30,7 @@ func (c *Client) followWaits() {
 		failing := failures{what: "waits", logger: c.logger}
 		var of ids.Session
 		var told ids.Index // last command which the reports cover
-		for c.alive.Err() == nil && !(c.waits.areNone() && c.changes.areNone()) {
+		for c.alive.Err() == nil && (!c.waits.areNone() || !c.changes.areNone()) {
 			session := c.lastSession()
 			c.waits.endOthers(session)
 			if session != of {

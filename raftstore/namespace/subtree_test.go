@@ -10,10 +10,10 @@ import (
 )
 
 // filledDir makes a directory with so many files of one kind in it.
-func (tr *driver) filledDir(name string, files int, make func(dir uint64, file string)) {
+func (tr *driver) filledDir(name string, files int, create func(dir uint64, file string)) {
 	dir := tr.mkdir(RootIno, name)
 	for i := range files {
-		make(dir, fmt.Sprint("file-", i))
+		create(dir, fmt.Sprint("file-", i))
 	}
 }
 

@@ -186,16 +186,16 @@ func TestReadersThatWaitCostNothing(t *testing.T) {
 	}{
 		"locks": {func(path func(...string) string) (files []string) {
 			for i := range locks {
-				files = append(files, path(fmt.Sprint(".lockfs/wait/held/", i)), path(".lockfs/wait/held/0"))
+				files = append(files, path(fmt.Sprint(".lockfs/wait/held/", i, ".lock")), path(".lockfs/wait/held/0.lock"))
 			}
 			return files
 		}, "rm held/*"},
-		"events": {func(path func(...string) string) []string { return []string{path(".lockfs/events")} }, "rm held/0"},
+		"events": {func(path func(...string) string) []string { return []string{path(".lockfs/events")} }, "rm held/0.lock"},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			m := newCrowdedMount(t)
 			c := m.Cluster
-			m.Host.MustRun(t, "sh", "-c", fmt.Sprintf("cd %s; mkdir held; set -C; for i in $(seq 0 %d); do echo a lock > held/$i; done", c.Path(""), locks-1))
+			m.Host.MustRun(t, "sh", "-c", fmt.Sprintf("cd %s; mkdir held; set -C; for i in $(seq 0 %d); do echo a lock > held/$i.lock; done", c.Path(""), locks-1))
 			hosts.Eventually(t, "events tell of all of these", func() (string, bool) {
 				events, err := c.Nodes[0].Lockfs("events", "--json", "--since", "10m")
 				return fmt.Sprint(events, err), err == nil && strings.Count(events, `"held/`) >= locks

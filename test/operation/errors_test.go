@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/cluster/health"
 	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )
@@ -69,11 +68,15 @@ func TestWithoutAQuorumEachCommandNamesTheCause(t *testing.T) {
 	text, err := a.Host.Run(c.Program, "status", "--json")
 	require.Error(t, err)
 	var status struct {
-		Health health.Health `json:"health"`
+		Health struct {
+			Confirmed bool `json:"confirmed"`
+			Silent    []struct{ Name, Failure string }
+		} `json:"health"`
 		Leader string        `json:"leader"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(text), &status), text)
-	require.Equal(t, []health.Voter{{Name: "b", Failure: "connection refused"}}, status.Health.Silent)
+	require.Len(t, status.Health.Silent, 1)
+	require.Equal(t, "b: connection refused", status.Health.Silent[0].Name+": "+status.Health.Silent[0].Failure)
 	require.False(t, status.Health.Confirmed)
 	require.Empty(t, status.Leader, "no quorum confirms a leader")
 

@@ -16,6 +16,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
+// Command returns lockfs debug.
 func Command() *cobra.Command {
 	return cli.Parent(&cobra.Command{Use: "debug", Short: "Collect data for troubleshooting"}, bundleCommand())
 }

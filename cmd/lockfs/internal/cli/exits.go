@@ -53,6 +53,7 @@ type Ending struct {
 	meaning string
 }
 
+// Endings are the ways in which a command of a protocol can end without the lock.
 var Endings = []Ending{
 	{ExitBlocked, "held", "not acquired: another process holds the lock"},
 	{ExitTimedOut, "timed_out", "not acquired: another process still holds the lock after the time limit"},
@@ -87,6 +88,7 @@ func RunExitHelp(codes ...int) string {
 		"it is\n\n" + ExitRows(append(codes, ExitBlocked, ExitTimedOut, ExitLost, ExitFailed, ExitCannotRun, ExitNotFound, ExitSignal))
 }
 
+// ExitRows returns a row of the table for each of these exit codes.
 func ExitRows(codes []int) string {
 	slices.Sort(codes)
 	var rows strings.Builder

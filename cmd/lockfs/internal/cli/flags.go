@@ -112,6 +112,7 @@ type ClusterFlags struct {
 	JSON     bool
 }
 
+// Add adds the flags, those of the connection with their annotation.
 func (f *ClusterFlags) Add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.Servers, "servers", nil, "`SERVERS` to ask (HOST:PORT,...); not the daemon here")
 	flags.StringVar(&f.Identity, "identity", "", "`DIR` of the certificate to show them (default "+DefaultIdentity()+")")

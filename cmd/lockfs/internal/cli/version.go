@@ -27,6 +27,7 @@ func ShowVersion(root *cobra.Command) {
 	root.SetVersionTemplate("lockfs {{.Version}}\n")
 }
 
+// VersionCommand returns lockfs version.
 func VersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

@@ -16,8 +16,10 @@ var _ prometheus.Collector = CertificateCollector{}
 var expiryDesc = prometheus.NewDesc("lockfs_certificate_expiry_timestamp_seconds",
 	"When this host's certificate expires, in seconds since 1970.", []string{"file"}, nil)
 
+// Describe implements prometheus.Collector.
 func (c CertificateCollector) Describe(descs chan<- *prometheus.Desc) { descs <- expiryDesc }
 
+// Collect implements prometheus.Collector.
 func (c CertificateCollector) Collect(metrics chan<- prometheus.Metric) {
 	path := filepath.Join(c.Dir, cli.LeafFile)
 	if leaf, err := cli.ReadLeaf(path); err == nil {

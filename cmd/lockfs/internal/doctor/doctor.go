@@ -41,6 +41,7 @@ var checks = []check{
 	{"certificates", "when certificates in an identity directory expire", lookAtCertificates},
 }
 
+// Command returns lockfs doctor.
 func Command() *cobra.Command {
 	var flags cli.ClusterFlags
 	var data []string

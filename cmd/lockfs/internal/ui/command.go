@@ -22,6 +22,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
+// Command returns lockfs ui.
 func Command() *cobra.Command {
 	p := new(plan)
 	cmd := &cobra.Command{

@@ -139,6 +139,7 @@ func (w *Worker) Runs() {
 	}
 }
 
+// Ran tells the worker that the command has ended.
 func (w *Worker) Ran() {
 	if w != nil {
 		w.send(byte(ended))
