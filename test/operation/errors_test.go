@@ -72,7 +72,7 @@ func TestWithoutAQuorumEachCommandNamesTheCause(t *testing.T) {
 			Confirmed bool `json:"confirmed"`
 			Silent    []struct{ Name, Failure string }
 		} `json:"health"`
-		Leader string        `json:"leader"`
+		Leader string `json:"leader"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(text), &status), text)
 	require.Len(t, status.Health.Silent, 1)
