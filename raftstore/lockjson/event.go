@@ -37,7 +37,7 @@ type Event struct {
 	PreviousLock *Previous `json:"previous_lock,omitempty"`
 	PreviousHash string    `json:"previous_lock_hash,omitempty"` // "sha256:" and the content's checksum
 	Cluster      string    `json:"cluster,omitempty"`            // of cluster_begun: its id
-	Before       string    `json:"hash_before,omitempty"`        // see eventchain; for root
+	Before       string    `json:"hash_before,omitempty"`        // of the event before; absent if a chain begins
 	Hash         string    `json:"hash,omitempty"`               // package eventchain; for root
 }
 
