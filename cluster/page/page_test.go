@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster"
+	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
 	"lockfs/cluster/session"
 	"lockfs/raftstore/lockjson"
@@ -65,6 +66,10 @@ func openDesk(t testing.TB) *desk {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	require.NoError(t, node.WaitReady(ctx))
+	require.Eventually(t, func() bool { // a node is ready before the state names it
+		status, err := node.Status(ctx, new(clusterpb.StatusRequest))
+		return err == nil && len(status.GetMembers()) == 1
+	}, 30*time.Second, time.Millisecond)
 	client, err := node.OpenClient(ctx, session.Config{Host: "h1", Logger: quiet()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(context.Background()) })
