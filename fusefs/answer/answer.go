@@ -14,10 +14,10 @@ import (
 // Layout of an answer: time (CLOCK_BOOTTIME, 8 bytes), thread (8), reply.
 const answerReply = 16
 
-// lastingAttr is for how long the kernel may keep attributes of a mount that nobody serves any more.
+// lastingAttr is how long the kernel may cache attributes of a mount without a process.
 const lastingAttr = time.Second
 
-// Entry tells of a new name.
+// Entry returns a function that encodes the answer for a new name.
 func Entry(header *fuse.InHeader) func(*storepb.Result) []byte {
 	return func(result *storepb.Result) []byte {
 		var out fuse.EntryOut
@@ -27,7 +27,7 @@ func Entry(header *fuse.InHeader) func(*storepb.Result) []byte {
 	}
 }
 
-// Create tells of a file that was created and opened, by the number that its handle is to have.
+// Create returns a function that encodes the answer for a new open file with a handle.
 func Create(header *fuse.InHeader, handle uint64) func(*storepb.Result) []byte {
 	return func(result *storepb.Result) []byte {
 		if !result.GetCreated() {
@@ -41,7 +41,7 @@ func Create(header *fuse.InHeader, handle uint64) func(*storepb.Result) []byte {
 	}
 }
 
-// Empty tells of success and nothing else.
+// Empty returns a function that encodes success without data.
 func Empty(header *fuse.InHeader) func(*storepb.Result) []byte {
 	return func(*storepb.Result) []byte { return newAnswer(header, struct{}{}) }
 }
@@ -52,7 +52,7 @@ func newAnswer(header *fuse.InHeader, body any) []byte {
 	return append(answer, render(header.Unique, body)...)
 }
 
-// render makes a reply. Its parts have fixed sizes and no gaps, so nothing can fail.
+// render encodes a reply. Its parts have fixed sizes and no gaps, so encoding cannot fail.
 func render(unique uint64, body any) []byte {
 	header := fuse.OutHeader{Unique: unique}
 	header.Length = uint32(binary.Size(header) + binary.Size(body))
@@ -61,7 +61,7 @@ func render(unique uint64, body any) []byte {
 	return reply
 }
 
-// parseReply reads what render made; false if it is too short.
+// parseReply decodes a reply of render, and returns false if it is too short.
 func parseReply(reply []byte, body any) bool {
 	header := binary.Size(fuse.OutHeader{})
 	if len(reply) < header {

@@ -14,33 +14,35 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// Fresh is how old an answer can be whose open(2) may still be under way, also while another program takes over.
+// Fresh is the age up to which the open(2) of an answer may be under way, also during a takeover.
 const Fresh = 3 * time.Second
 
 const (
 	opGetAttr    = 3 // FUSE_GETATTR
 	notifyResend = 7 // FUSE_NOTIFY_RESEND, Linux 6.9
 
-	// quiet is how long the kernel may take to ask again before it is seen whether anything is left to finish.
+	// quiet is how long the kernel may take to send requests again.
 	quiet = 20 * time.Millisecond
-	// oldAnswer is how old that of a thread can be which is seen to be in such a call still: its host may have stood still.
+	// oldAnswer is the age up to which an answer counts for a thread seen in such a call: the host may have
+	// paused.
 	oldAnswer = time.Minute
-	// lateAsk is how long a thread is waited for that may still be in its open(2), and longest how long others are answered meanwhile.
+	// lateAsk is how long to wait for a thread which may be in its open(2). longest limits the whole of
+	// answerAttributes.
 	lateAsk = time.Second
 	longest = 5 * time.Second
 )
 
-// Finish tells the kernel what a mount's process, that is gone or leaving, had on its way: answers as it left them. It is called by
-// the process that finishes answers for another. What the kernel was told already it refuses, which is the rule.
+// Finish writes the answers of a mount's dead or exiting process to the kernel. The kernel refuses those
+// which it already has, which is usual.
 //
-// An open(2) that creates is two requests: after CREATE the kernel asks for the attributes, to judge by
-// them. If the process was killed between the two, the file is there and its maker would be told of an
-// error. So attributes are answered too, to the thread that created the inode and is in that call still. Linux before
-// 6.9 cannot repeat a request that the process had read; there, that gap remains.
+// An open(2) with a creation is two requests: after CREATE, the kernel asks for the attributes to check
+// permissions. After a crash between the two, the file would exist and the program would get an error. So
+// Finish also answers the attributes, to the thread still in this call. Linux before 6.9 cannot repeat a
+// request already read; there this gap remains.
 func Finish(device *os.File, answers [][]byte) { FinishAfter(0, device, answers) }
 
-// FinishAfter is Finish for who has waited so long for another process that was to go on with the mount: nothing gets older by that, as nobody
-// was answered meanwhile.
+// FinishAfter is Finish after a wait for a process to take over the mount. The pause does not count in the
+// age of answers, as no program got answers meanwhile.
 func FinishAfter(pause time.Duration, device *os.File, answers [][]byte) {
 	Tell(device, answers)
 	var created []Creation
@@ -54,7 +56,8 @@ func FinishAfter(pause time.Duration, device *os.File, answers [][]byte) {
 	}
 }
 
-// Tell is Finish for a mount with which another process goes on: that answers what the kernel asks after a creation (Creations).
+// Tell is Finish for a mount with a next process, which answers the requests after a creation (see
+// Creations).
 func Tell(device *os.File, answers [][]byte) {
 	for _, answer := range answers {
 		if len(answer) >= answerReply {
@@ -63,8 +66,8 @@ func Tell(device *os.File, answers [][]byte) {
 	}
 }
 
-// AskAgain has the kernel ask once more what it asked a process that has ended. The error is EINVAL if it cannot (before Linux 6.9):
-// whoever waits for an answer then waits until the mount ends.
+// AskAgain makes the kernel send the requests of an ended process again. It returns EINVAL before Linux 6.9;
+// their callers then wait until the end of the mount.
 func AskAgain(device *os.File) error {
 	resend, err := binary.Append(nil, binary.NativeEndian, fuse.OutHeader{
 		Length: uint32(binary.Size(fuse.OutHeader{})), Status: notifyResend,
@@ -75,10 +78,11 @@ func AskAgain(device *os.File) error {
 	return os.NewSyscallError("write", err)
 }
 
-// Creation is the attributes with which an open(2) was answered that may still be under way, as its thread has asked for nothing else.
+// Creation is the attributes in the answer of an open(2) which may be under way, as its thread has made no
+// later request.
 type Creation = thread.Saved[fuse.Attr]
 
-// Creations are those of which answers tell.
+// Creations returns the creations in answers.
 func Creations(answers [][]byte) (created []Creation) {
 	for _, answer := range answers {
 		var opened fuse.CreateOut
@@ -91,7 +95,8 @@ func Creations(answers [][]byte) (created []Creation) {
 	return created
 }
 
-// answerAttributes answers who asks for the attributes of what it has created, until nobody can who has not, or for too long.
+// answerAttributes answers the threads asking for the attributes of their creations, until no more can come
+// or the time limit.
 func answerAttributes(pause time.Duration, device *os.File, created []Creation) {
 	_ = AskAgain(device)
 	fd := int(device.Fd())
@@ -119,8 +124,9 @@ func answerAttributes(pause time.Duration, device *os.File, created []Creation) 
 			continue // it ends with the mount
 		}
 		by := func(c Creation) bool { return c.Thread == header.Pid && c.Value.Ino == header.NodeId }
-		if at := slices.IndexFunc(created, by); at >= 0 && (age(created[at]) < Fresh || mayAsk(created[at])) { // else it is an fstat(2), later
-			out := fuse.AttrOut{Attr: created[at].Value} // for this call only: they are as old as the answer
+		// Later requests are of fstat(2).
+		if at := slices.IndexFunc(created, by); at >= 0 && (age(created[at]) < Fresh || mayAsk(created[at])) {
+			out := fuse.AttrOut{Attr: created[at].Value} // for this call only: they may be outdated
 			_, _ = unix.Write(fd, render(header.Unique, &out))
 			created = slices.Delete(created, at, at+1)
 		}
@@ -129,9 +135,10 @@ func answerAttributes(pause time.Duration, device *os.File, created []Creation) 
 
 func age(c Creation) time.Duration { return hostinfo.BootTime() - c.At }
 
-// mayAsk tells whether a thread may still be in the open(2) that created something, which is so old, as one is that waits for a processor; some
-// time later one does not count that may not be looked at, or whose call has a number that says nothing. What /proc tells of a thread can wait
-// for an answer of this mount, if its process executes a program: then the thread is not in an open(2).
+// mayAsk reports whether a thread may still be in the open(2) of an old creation, for example waiting for a
+// processor. After lateAsk it returns false for a thread which this process may not inspect, or with an
+// inconclusive call number. Reading /proc may wait for this mount if the thread's process executes a program:
+// then the thread is not in an open(2).
 func mayAsk(c Creation, age time.Duration) bool {
 	if c.Thread == 0 || thread.HasEnded(c.Thread) {
 		return false
