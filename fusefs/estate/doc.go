@@ -1,8 +1,9 @@
-// Package estate is what the process of a mount leaves to the one that goes on with the mount should it be killed: memory that
-// both can have, in which it notes what is open and who has locks of it, as that changes. What the cluster or the kernel knows is
-// not in it.
+// Package estate keeps the state of a mount's process for the next one after a crash. In shared memory, it
+// records open files and possible owners of locks as they change. It omits state known to the cluster or the
+// kernel.
 //
-// A note costs a few stores. It is made before anybody is told of what it is about, and struck off after what it is about is over:
-// so it may tell of too much, which can be released twice, and never of too little. Where there are more open files or owners of
-// locks than there is room for, the estate is of no use (Left.Incomplete), and the mount ends with its process.
+// A record costs a few stores. The process writes it before any program depends on it, and removes it after
+// its end. So the estate may have too much, which can be released twice, but never too little. With too many
+// open files or owners of locks, the estate is useless ([Left].Incomplete), and the mount ends with its
+// process.
 package estate

@@ -13,31 +13,32 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Estate is that of the process that serves a mount now. A nil one keeps nothing.
+// Estate belongs to the mount's present process. A nil Estate keeps nothing.
 type Estate struct {
 	file *os.File
 	data []byte
 
-	seen seen // whoever notes that has a lock of his own
+	seen seen // its writer has its own mutex
 
 	mu    sync.Mutex
 	files slots[uint64]
 	locks slots[Owner]
 }
 
-// seen is the text of what was seen (see observation.Log).
+// seen is the text of the observations (see observation.Log).
 type seen struct {
 	at, length, first int
 }
 
-// Owner is who has locks of a file.
+// Owner is an owner of locks of a file.
 type Owner struct {
 	Ino    ids.Inode
 	Kind   storepb.LockKind
 	Number ids.Owner
 }
 
-// New is for a mount of which nothing is open yet. mount is what it is; crashes is when processes of it have ended unasked before.
+// New returns the estate for a mount without open files. mount describes it; crashes are the times of earlier
+// crashes.
 func New(mount []byte, crashes []int64) (*Estate, error) {
 	if len(mount) > atFiles-atMount {
 		return nil, errors.New("too much is to be left of the mount")
@@ -62,13 +63,13 @@ func New(mount []byte, crashes []int64) (*Estate, error) {
 	return e, nil
 }
 
-// File is the memory, to be shared with whoever finds out what was left (see [Read]).
+// File returns the memory, to be shared with the process that calls [Load].
 func (e *Estate) File() *os.File { return e.file }
 
 func (e *Estate) word(at int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&e.data[at])) }
 
-// Opened notes an open file and by which name, as a text. It answers where the session is noted in which locks are taken through it;
-// nil: nowhere.
+// Opened records an open file and its name, as a text. It returns the word for the session of its locks; nil:
+// none.
 func (e *Estate) Opened(handle uint64, ino ids.Inode, name []byte) (session *atomic.Uint64) {
 	if e == nil {
 		return nil
@@ -87,7 +88,7 @@ func (e *Estate) Opened(handle uint64, ino ids.Inode, name []byte) (session *ato
 	return e.word(at + 16)
 }
 
-// Named notes that the name by which a file was opened is known as something else now.
+// Named records a change of an open file's name.
 func (e *Estate) Named(handle uint64, name []byte) {
 	if e == nil {
 		return
@@ -103,7 +104,7 @@ func (e *Estate) Named(handle uint64, name []byte) {
 	}
 }
 
-// writeName is with the mutex held. There is no name until all of it is there.
+// writeName needs the mutex. The length comes last, so a name is there completely or not at all.
 func (e *Estate) writeName(n int, name []byte) bool {
 	if len(name) > mostName {
 		return false
@@ -118,7 +119,7 @@ func (e *Estate) writeName(n int, name []byte) bool {
 	return true
 }
 
-// Closed strikes an open file off.
+// Closed removes an open file.
 func (e *Estate) Closed(handle uint64) {
 	if e == nil {
 		return
@@ -130,7 +131,7 @@ func (e *Estate) Closed(handle uint64) {
 	}
 }
 
-// Locks notes that an owner may have locks that it took through a handle, or what is to become of them (Released, Lost).
+// Locks records that an owner may have locks through a handle, or their future (Released, Lost).
 func (e *Estate) Locks(of Owner, handle uint64) {
 	if e == nil {
 		return
@@ -149,7 +150,7 @@ func (e *Estate) Locks(of Owner, handle uint64) {
 	e.word(at + lockState).Store(lockIsThere | uint64(of.Kind)<<32)
 }
 
-// LocksNothing strikes an owner off, of which the cluster knows that it has nothing.
+// LocksNothing removes an owner after the cluster has recorded that it has no locks.
 func (e *Estate) LocksNothing(of Owner) {
 	if e == nil {
 		return
@@ -161,7 +162,7 @@ func (e *Estate) LocksNothing(of Owner) {
 	}
 }
 
-// slots gives keys their places in a table.
+// slots assigns places in a table to keys.
 type slots[K comparable] struct {
 	of   map[K]int
 	free []int
@@ -170,7 +171,7 @@ type slots[K comparable] struct {
 
 func newSlots[K comparable]() slots[K] { return slots[K]{of: make(map[K]int)} }
 
-// take answers the place of a key, which gets one if it has none; false: there is none left.
+// take returns the place of a key, old or new; false: the table is full.
 func (s *slots[K]) take(key K) (n int, found bool) {
 	if n, found := s.of[key]; found {
 		return n, true

@@ -10,34 +10,34 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Left is what a process has left.
+// Left is the estate of a crashed process.
 type Left struct {
-	Mount      []byte // as it was given to New
+	Mount      []byte // as given to New
 	Crashes    []int64
 	Incomplete bool
 	Files      []File
 	Locks      []Lock
-	Seen       []byte // what was written to its observation.Log
+	Seen       []byte // the text of its observation.Log
 }
 
 // File is an open file.
 type File struct {
 	Handle  uint64
 	Ino     ids.Inode
-	Session ids.Session // in which locks were taken through it; 0: none was
-	Name    []byte      // by which it was opened
+	Session ids.Session // of its locks; 0: none
+	Name    []byte      // at the open
 }
 
-// Lock is an owner that may have locks.
+// Lock is an owner with possible locks.
 type Lock struct {
 	Owner
-	Handle uint64 // the last through which it asked for one, or Released, or Lost
+	Handle uint64 // of its last request, or Released, or Lost
 }
 
-// Is tells whether data (see [Load]) is an estate.
+// Is reports whether data (see [Load]) is an estate.
 func Is(data []byte) bool { return len(data) >= size && word(data, atMagic) == magic }
 
-// Read is for data that is one.
+// Read decodes an estate.
 func Read(data []byte) (*Left, error) {
 	length := word(data, atLength)
 	if length > atFiles-atMount {
@@ -66,13 +66,14 @@ func Read(data []byte) (*Left, error) {
 	return left, nil
 }
 
-// seenIn answers how long the text is of what was seen, which follows what data begins with.
+// seenIn returns the length of the observations, which follow the first part of data.
 func seenIn(data []byte) int { return min(int(word(data, atSeen)>>32), mostText, len(data)-size) }
 
 func word(data []byte, at int) uint64 { return binary.NativeEndian.Uint64(data[at:]) }
 
-// MayGoOn notes in what a process has left that it has ended now, at a time on CLOCK_BOOTTIME, and answers whether another one is to
-// go on: not if it left too much, or processes of the mount end again and again, so many of them within a limit of time.
+// MayGoOn records the crash of an estate's process, at a time on CLOCK_BOOTTIME, and reports whether another
+// process may continue. It returns false for an incomplete estate, or after too many crashes of the mount
+// within a limit of time.
 func MayGoOn(left *os.File, now, limit time.Duration) (bool, error) {
 	header := make([]byte, atMount)
 	if _, err := left.ReadAt(header, 0); err != nil {

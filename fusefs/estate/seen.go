@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Append is part of observation.Log. What it could not write is as if it had not been seen.
+// Append implements observation.Log. After a failed write, the estate is incomplete.
 func (e *Estate) Append(text []byte) bool {
 	if e.seen.length+len(text) > mostText {
 		return false
@@ -23,7 +23,7 @@ func (e *Estate) Append(text []byte) bool {
 	return e.seen.length < max(shortText, fullText*e.seen.first)
 }
 
-// Replace is part of observation.Log.
+// Replace implements observation.Log.
 func (e *Estate) Replace(text []byte) {
 	before := e.seen
 	e.seen = seen{at: atText, length: len(text), first: len(text)}
@@ -42,7 +42,7 @@ func (e *Estate) Replace(text []byte) {
 
 func (e *Estate) noteSeen() { e.word(atSeen).Store(uint64(e.seen.at) | uint64(e.seen.length)<<32) }
 
-// Load reads what is left in a file: all of it if it is no estate (see [Is]).
+// Load reads an estate from a file. It returns the whole file if it is no estate (see [Is]).
 func Load(file *os.File) ([]byte, error) {
 	data := make([]byte, size)
 	_, err := io.ReadFull(io.NewSectionReader(file, 0, size), data)
@@ -61,7 +61,7 @@ func Load(file *os.File) ([]byte, error) {
 	return slices.Concat(data, text, names), err
 }
 
-// loadNames answers the names of all open files, one after the other.
+// loadNames returns the names of all open files, concatenated.
 func loadNames(file *os.File, data []byte) (names []byte, err error) {
 	for n := range room {
 		at := atFiles + n*slot
