@@ -8,22 +8,22 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// lostSession stands for one that has ended: the locks that were taken through a description are lost.
+// lostSession stands for an ended session: the locks taken through a description are lost.
 const lostSession = ^ids.Session(0)
 
-// Description is what is known of the locks that were taken through one open file description.
+// Description records the locks taken through one open file description.
 type Description struct {
 	mu      sync.Mutex
-	session ids.Session // in which locks were taken through it; 0: none was
-	closed  time.Time   // when a descriptor of it was closed last, perhaps the last one
-	asked   bool        // a request on another host has waited since for the release
+	session ids.Session // of its locks; 0: none
+	closed  time.Time   // time of the last close of a descriptor, perhaps of the last one
+	asked   bool        // a request on another host has waited for the release since
 
 	handle uint64
 	kept   *atomic.Uint64 // see KeepIn; may be nil
 }
 
-// KeepIn gives the description the number of its handle, and has the session noted in a word too, unless that is nil, whenever it
-// changes. It comes before anything is locked.
+// KeepIn sets the number of the handle, and a word for each change of the session; nil: none. Call it before
+// the first lock.
 func (d *Description) KeepIn(handle uint64, word *atomic.Uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -37,14 +37,15 @@ func (d *Description) number() uint64 {
 	return d.handle
 }
 
-// keep is called with the mutex held.
+// keep needs the mutex.
 func (d *Description) keep() {
 	if d.kept != nil {
 		d.kept.Store(uint64(d.session))
 	}
 }
 
-// Session is the one in which locks are taken through the description: that in use when the first was. inUse 0 changes nothing.
+// Session returns the session for locks through the description: the one in use at the first lock. inUse 0
+// changes nothing.
 func (d *Description) Session(inUse ids.Session) ids.Session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,7 +56,7 @@ func (d *Description) Session(inUse ids.Session) ids.Session {
 	return d.session
 }
 
-// lose makes the description one of which the locks are lost.
+// lose marks the locks of the description as lost.
 func (d *Description) lose() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,7 +64,7 @@ func (d *Description) lose() {
 	d.keep()
 }
 
-// forgetSession is for a description through which nothing is locked any more.
+// forgetSession is for a description without locks.
 func (d *Description) forgetSession() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,14 +74,15 @@ func (d *Description) forgetSession() {
 	}
 }
 
-// NoteClose notes that a descriptor of it is closed.
+// NoteClose records the close of a descriptor.
 func (d *Description) NoteClose() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed, d.asked = time.Now(), false
 }
 
-// MayAwaitRelease reports whether a request on another host may wait for the release: only while IsClosing, and once for each close.
+// MayAwaitRelease reports whether a request on another host may wait for the release: during IsClosing, once
+// for each close.
 func (d *Description) MayAwaitRelease() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,21 +93,21 @@ func (d *Description) MayAwaitRelease() bool {
 	return true
 }
 
-// ReleaseWait is how long after a close(2) the kernel may take to report that the description is released.
+// ReleaseWait is how long after a close(2) the kernel may take to report the release of the description.
 const ReleaseWait = 50 * time.Millisecond
 
-// IsClosing reports whether a descriptor of it was closed so lately that its release may be in progress. A process may have closed a
-// copy that it got by fork(2): then none comes.
+// IsClosing reports whether a descriptor was closed recently, so that its release may be in progress. After
+// the close of a copy from fork(2) no release comes.
 func (d *Description) IsClosing() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.isClosing()
 }
 
-// isClosing is called with the mutex held.
+// isClosing needs the mutex.
 func (d *Description) isClosing() bool {
 	return !d.closed.IsZero() && time.Since(d.closed) < ReleaseWait
 }
 
-// IsLost tells whether the locks that were taken through it were given up.
+// IsLost reports whether the locks taken through the description were given up.
 func (d *Description) IsLost() bool { return d.Session(0) == lostSession }

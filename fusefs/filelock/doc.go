@@ -1,3 +1,3 @@
-// Package filelock knows of the flock and fcntl locks of one file what its mount has to know beside the cluster: who may have locks,
-// through which open file descriptions they were taken, which requests are under way, and what is being released.
+// Package filelock has a mount's own state of the flock and fcntl locks of one file: possible owners, their
+// open file descriptions, requests under way, and releases in progress.
 package filelock

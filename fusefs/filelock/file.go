@@ -11,38 +11,39 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// dropLimit is how long a lock waits for the cluster to be told of a close before it.
+// dropLimit is how long a lock request waits for the cluster to record an earlier close.
 const dropLimit = 15 * time.Second
 
-// File is what this mount knows of the advisory locks of a file.
+// File is this mount's state of the advisory locks of a file.
 //
-// The owner of a flock is the number of its handle. That of a record lock is the kernel's: it stands for a process, until that
-// closes a descriptor of the file, or for an open file description (F_OFD_SETLK), until that is released. The kernel tells
-// of a release when it has closed the file and may have given the number to another one, which then is used first.
+// The owner of a flock is the number of its handle. The owner of a record lock is a number of the kernel. It
+// stands for a process, until the process closes a descriptor of the file, or for an open file description
+// (F_OFD_SETLK), until its release. The kernel reports a release after the file is closed. By then another
+// description may have, and use, the number.
 type File struct {
 	mu       sync.Mutex
 	owners   map[Owner]*owned
-	dropping map[Owner]*drops // owners whose locks are being released
+	dropping map[Owner]*drops // owners with a release in progress
 
 	keep func(key Owner, may Having, handle uint64) // see KeepIn; may be nil
 }
 
-// Having is what an owner may have.
+// Having is a state of an owner's locks.
 type Having int
 
-// Nothing is what it has of which the cluster knows that it has none.
+// Nothing says that the cluster knows of no locks.
 const (
 	Nothing   Having = iota
-	Locks            // it may have locks
-	Releasing        // it may have locks, and is to have none any more
-	Losing           // likewise, and somebody may rely on them
+	Locks            // possible locks
+	Releasing        // possible locks, being released
+	Losing           // likewise, and programs may rely on them
 )
 
-// KeepIn has somebody told of each owner that may have locks, before it asks for the first, and by the number of which handle it asked
-// last. It comes before anything else.
+// KeepIn sets a function that is called for each owner before its first request, with the handle of its last
+// request. Call it first.
 func (f *File) KeepIn(keep func(key Owner, may Having, handle uint64)) { f.keep = keep }
 
-// kept is called with the file's mutex held, whenever something may have changed for an owner.
+// kept is called after each possible change for an owner. It needs the mutex.
 func (f *File) kept(key Owner) {
 	switch {
 	case f.keep == nil:
@@ -57,41 +58,41 @@ func (f *File) kept(key Owner) {
 	}
 }
 
-// drops are releases of what one owner has. While the cluster has not been told of each, it gets nothing new: the last to come
-// would take that along.
+// drops are releases of one owner's locks. Until the cluster has recorded all, the owner gets no new lock:
+// the last release would include it.
 type drops struct {
 	untold int
-	lost   bool          // others may rely on it
+	lost   bool          // programs may rely on the locks
 	asked  bool          // a request on another host has waited for it
-	over   chan struct{} // closed when there is none any more
+	over   chan struct{} // closed at the end of all releases
 }
 
-// Owner is who has locks of a file.
+// Owner is an owner of locks of a file.
 type Owner struct {
 	Kind   storepb.LockKind
 	Number ids.Owner
 }
 
-// owned is what an owner may have. It is at least what the cluster knows of.
+// owned has an owner's possible locks, at least those known to the cluster.
 type owned struct {
-	through  []*Description // by which it has asked for locks; the last one it used is last
+	through  []*Description // of its requests; the last used is last
 	ranges   []lockRange
 	underway int  // requests
-	waiting  int  // of them, those that are suspended
-	drops    int  // how often all was released while requests were under way
-	crowded  bool // several have been under way since the last time that none was: nobody knows in which order they were done
+	waiting  int  // suspended ones of them
+	drops    int  // how often all was released during requests
+	crowded  bool // several requests at once, in an unknown order, since the last time without one
 }
 
-// Request is one that is under way.
+// Request is a request under way.
 type Request struct {
 	own   *owned
-	drops int // of its owner, when it began
+	drops int // of its owner, at its begin
 }
 
-// lockRange is bytes, both ends included.
+// lockRange is a range of bytes, both ends included.
 type lockRange struct{ start, end uint64 }
 
-// rangesWithout is what there is left of ranges beside one.
+// rangesWithout returns the ranges without a cut.
 func rangesWithout(ranges []lockRange, cut lockRange) []lockRange {
 	var left []lockRange
 	for _, r := range ranges {
@@ -107,11 +108,11 @@ func rangesWithout(ranges []lockRange, cut lockRange) []lockRange {
 
 func rangeOf(op *storepb.TakeLock) lockRange { return lockRange{op.GetStart(), op.GetEnd()} }
 
-// OwnerOf answers who makes a request.
+// OwnerOf returns the owner of a request.
 func OwnerOf(op *storepb.TakeLock) Owner { return Owner{op.GetKind(), ids.Owner(op.GetOwner())} }
 
-// Begin notes that an owner asks for a lock through a description, once what it had is released; ETIMEDOUT if the cluster cannot be
-// told of that.
+// Begin records the begin of a request through a description, after the release of the owner's earlier locks.
+// It returns ETIMEDOUT if the cluster does not record that release.
 func (f *File) Begin(through *Description, key Owner) (Request, syscall.Errno) {
 	for end := time.Now().Add(dropLimit); ; {
 		f.mu.Lock()
@@ -134,7 +135,7 @@ func (f *File) Begin(through *Description, key Owner) (Request, syscall.Errno) {
 	}
 }
 
-// owned is what an owner has that asks for locks through a description. It is called with the file's mutex held.
+// owned returns the state of an owner with a request through a description. It needs the mutex.
 func (f *File) owned(key Owner, through *Description) *owned {
 	if f.owners == nil {
 		f.owners = make(map[Owner]*owned)
@@ -148,8 +149,8 @@ func (f *File) owned(key Owner, through *Description) *owned {
 	return own
 }
 
-// End notes whether a request was done that had begun. If its owner released everything meanwhile, nobody knows whether the
-// cluster was or will be told of that before the request was done or after: it answers whether a lock surely stays.
+// End records the end of a request, done or not, and reports whether a lock certainly stays. It does not if
+// the owner released everything meanwhile: the order in the cluster is unknown.
 func (f *File) End(r Request, op *storepb.TakeLock, done bool) (stays bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -166,7 +167,7 @@ func (f *File) End(r Request, op *storepb.TakeLock, done bool) (stays bool) {
 	}
 	own.crowded = false
 	if len(own.ranges) == 0 {
-		delete(f.owners, OwnerOf(op)) // so there is nothing to say when the file is closed
+		delete(f.owners, OwnerOf(op)) // so a close needs no release
 		f.kept(OwnerOf(op))
 		if done && unlocked {
 			f.forgetSessions(own)
@@ -175,22 +176,22 @@ func (f *File) End(r Request, op *storepb.TakeLock, done bool) (stays bool) {
 	return stays
 }
 
-// Suspend is for a request in progress that waits while no process serves the mount.
+// Suspend records that a request waits while no process serves the mount.
 func (f *File) Suspend(r Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.own.waiting++
 }
 
-// Resume is the opposite of Suspend.
+// Resume undoes Suspend.
 func (f *File) Resume(r Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.own.waiting--
 }
 
-// forgetSessions is for an owner that has released everything: should the session end now, nothing is lost through the descriptions
-// that nobody else uses. It is called with the file's mutex held.
+// forgetSessions clears the sessions of descriptions after their last owner has released everything: the end
+// of the session now loses nothing. It needs the mutex.
 func (f *File) forgetSessions(released *owned) {
 	for _, through := range released.through {
 		uses := false
@@ -203,9 +204,9 @@ func (f *File) forgetSessions(released *owned) {
 	}
 }
 
-// GiveUp is for a request of which nobody can tell what became: all that its owner has is to be released before the function is
-// called that it answers. If that is more than the request was about, whoever uses it may believe to have it still: it is
-// lost, and the descriptors are of no use any more from now on.
+// GiveUp handles a request with an unknown outcome. The caller releases all of the owner's locks, then calls
+// dropped. If the owner may have more locks than the request's, programs may still rely on them. Then GiveUp
+// returns lost, and all the owner's descriptions are lost from now on.
 func (f *File) GiveUp(r Request, op *storepb.TakeLock) (lost bool, dropped func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -217,7 +218,8 @@ func (f *File) GiveUp(r Request, op *storepb.TakeLock) (lost bool, dropped func(
 	return lost, f.startDrop(OwnerOf(op), lost)
 }
 
-// BeginRelease is for a request that was not sent, if it was to release all that its owner has: see GiveUp. Else it answers nil.
+// BeginRelease handles a request that was not sent. If it was to release all of its owner's locks, the caller
+// does so later, as after GiveUp. Otherwise it returns nil.
 func (f *File) BeginRelease(r Request, op *storepb.TakeLock) (dropped func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -227,7 +229,7 @@ func (f *File) BeginRelease(r Request, op *storepb.TakeLock) (dropped func()) {
 	return f.startDrop(OwnerOf(op), false)
 }
 
-// hasOnly tells whether an owner has and wants nothing but what a request of it is about that is under way.
+// hasOnly reports whether a request under way concerns all that its owner has and wants.
 func (own *owned) hasOnly(op *storepb.TakeLock) bool {
 	left := own.ranges
 	if op.GetType() == storepb.LockType_UNLOCK {
@@ -236,14 +238,14 @@ func (own *owned) hasOnly(op *storepb.TakeLock) bool {
 	return len(left) == 0 && own.underway == 1
 }
 
-// LockedThrough answers nil if an owner has no record locks.
+// LockedThrough returns the last description of an owner's record locks; nil: it has none.
 func (f *File) LockedThrough(owner ids.Owner) *Description {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lastThrough(Owner{storepb.LockKind_RECORD, owner})
 }
 
-// lastThrough is called with the file's mutex held.
+// lastThrough needs the mutex.
 func (f *File) lastThrough(key Owner) *Description {
 	own, found := f.owners[key]
 	if !found {
@@ -252,7 +254,7 @@ func (f *File) lastThrough(key Owner) *Description {
 	return own.through[len(own.through)-1]
 }
 
-// RecordOwners are those who took their record locks through a description.
+// RecordOwners returns the owners with record locks last taken through a description.
 func (f *File) RecordOwners(through *Description) (owners []ids.Owner) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -264,8 +266,8 @@ func (f *File) RecordOwners(through *Description) (owners []ids.Owner) {
 	return owners
 }
 
-// BeginDrop is undone by the function that it answers: nil if there is nothing to release, or if through is given and a record
-// lock's owner has locked through another description since.
+// BeginDrop begins a release of an owner's locks, and returns the function that ends it. It returns nil
+// without locks, or if the owner has since locked through a description other than a non-nil through.
 func (f *File) BeginDrop(key Owner, through *Description) (dropped func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -278,14 +280,14 @@ func (f *File) BeginDrop(key Owner, through *Description) (dropped func()) {
 	return f.startDrop(key, false)
 }
 
-// DropLeft begins the drop of what an owner may have that another process has left: lost, if somebody may rely on it.
+// DropLeft begins the release of locks left by another process; lost: programs may rely on them.
 func (f *File) DropLeft(key Owner, lost bool) (dropped func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.startDrop(key, lost)
 }
 
-// startDrop is called with the file's mutex held. Requests that are under way go on, and may be done after it.
+// startDrop needs the mutex. Requests under way continue, and may be done after it.
 func (f *File) startDrop(key Owner, lost bool) (dropped func()) {
 	if own, found := f.owners[key]; found && own.underway > 0 {
 		own.ranges = nil
@@ -315,15 +317,15 @@ func (f *File) startDrop(key Owner, lost bool) (dropped func()) {
 	}
 }
 
-// IsDropping tells whether what an owner has is being released.
+// IsDropping reports whether an owner's locks are being released.
 func (f *File) IsDropping(owner Owner) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.dropping[owner] != nil
 }
 
-// MayAwaitDrop reports whether a request on another host may wait until the locks of an owner are released: once for each release. It is
-// true if nothing is being released.
+// MayAwaitDrop reports whether a request on another host may wait for the release of an owner's locks: once
+// for each release. It returns true without a release.
 func (f *File) MayAwaitDrop(owner Owner) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -336,10 +338,10 @@ func (f *File) MayAwaitDrop(owner Owner) bool {
 	return may
 }
 
-// AwaitDrop waits until that is over; false: the cluster could not be told.
+// AwaitDrop waits for the end of a release, and reports whether the cluster has recorded it.
 func (f *File) AwaitDrop(owner Owner) bool { return f.AwaitDropFor(owner, dropLimit) }
 
-// AwaitDropFor is AwaitDrop for so long at most.
+// AwaitDropFor is AwaitDrop with a limit.
 func (f *File) AwaitDropFor(owner Owner, limit time.Duration) bool {
 	f.mu.Lock()
 	drops := f.dropping[owner]

@@ -7,15 +7,16 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Saved is what an owner has of a file, for the process that serves the mount next.
+// Saved is an owner's state, for the mount's next process.
 type Saved struct {
 	Kind    storepb.LockKind
 	Owner   ids.Owner
-	Through []uint64    // handles by which it asked for locks; the last one it used is last
+	Through []uint64    // handles of its requests; the last used is last
 	Ranges  [][2]uint64 // both ends included
 }
 
-// Save returns all locks and requests, by the numbers of their handles; false while requests that are not suspended, or releases, are under way.
+// Save returns all locks and requests, by the numbers of their handles. done is false during releases, or
+// during requests which are not suspended.
 func (f *File) Save(number func(*Description) (handle uint64, isOpen bool)) (saved []Saved, done bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,7 +41,7 @@ func (f *File) Save(number func(*Description) (handle uint64, isOpen bool)) (sav
 	return saved, true
 }
 
-// Restore is for a file of which nothing is known yet.
+// Restore is for a new file.
 func (f *File) Restore(saved Saved, through []*Description) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,20 +63,20 @@ type SavedDescription struct {
 	Closing bool // see [Description.IsClosing]
 }
 
-// Save answers what is known.
+// Save returns the state of the description.
 func (d *Description) Save() SavedDescription {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return SavedDescription{d.session, d.isClosing()}
 }
 
-// Restore is for a description through which nothing was done yet.
+// Restore is for a new description.
 func (d *Description) Restore(saved SavedDescription) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.session = saved.Session
 	if saved.Closing {
-		d.closed = time.Now() // the kernel reports nothing while no process serves the mount
+		d.closed = time.Now() // the kernel reports nothing while the mount is not served
 	}
 	d.keep()
 }
