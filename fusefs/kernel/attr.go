@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// PermissionBits are those of a mode that are not its type.
+	// PermissionBits are the bits of a mode without its type.
 	PermissionBits = 0o7777
-	// BlockSize is preferred for I/O, and the unit of statfs.
+	// BlockSize is the preferred size for I/O, and the unit of statfs.
 	BlockSize = 4096
 
 	sectorSize = 512 // the unit of st_blocks
@@ -24,13 +24,14 @@ func kernelTime(ns int64) (sec uint64, nsec uint32) {
 	return uint64(t.Unix()), uint32(t.Nanosecond())
 }
 
-// FillEntry tells of a name. As all that fill an answer it leaves the times for which the kernel may keep it at zero.
+// FillEntry fills the answer for a name. Like all such functions, it leaves the validity at zero, so the
+// kernel caches nothing.
 func FillEntry(out *fuse.EntryOut, attr *storepb.Attr) {
 	out.NodeId = attr.GetIno()
 	FillAttr(&out.Attr, attr)
 }
 
-// FillAttr is for stat.
+// FillAttr fills the answer for stat.
 func FillAttr(out *fuse.Attr, attr *storepb.Attr) {
 	out.Ino = attr.GetIno()
 	out.Size = attr.GetSize()
@@ -44,7 +45,7 @@ func FillAttr(out *fuse.Attr, attr *storepb.Attr) {
 	out.Blksize = BlockSize
 }
 
-// FillStatx is for statx, which tells the time of birth too.
+// FillStatx fills the answer for statx, which includes the time of birth.
 func FillStatx(out *fuse.Statx, attr *storepb.Attr) {
 	out.Mask = unix.STATX_BASIC_STATS | unix.STATX_BTIME
 	out.Ino = attr.GetIno()
@@ -62,8 +63,8 @@ func FillStatx(out *fuse.Statx, attr *storepb.Attr) {
 
 func sectors(size uint64) uint64 { return (size + sectorSize - 1) / sectorSize }
 
-// Nanoseconds since the epoch of a time of the kernel's, whose seconds are signed. A time more than 292
-// years from the epoch becomes the nearest that there is.
+// Nanoseconds converts a time of the kernel, with signed seconds, to nanoseconds since the epoch. A time more
+// than 292 years away becomes the nearest possible one.
 func Nanoseconds(sec uint64, nsec uint32) *int64 {
 	s, limit := int64(sec), int64(math.MaxInt64/time.Second)
 	switch {

@@ -14,10 +14,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// overflowID stands in /proc for each id that the user namespace of this process does not have.
+// overflowID replaces, in /proc, ids outside this process's user namespace.
 const overflowID = 65534
 
-// CallerOf answers who makes a request, for the audit and for what is his.
+// CallerOf returns the caller of a request, for the audit and for ownership.
 func CallerOf(header *fuse.InHeader) *storepb.Caller {
 	caller := &storepb.Caller{Uid: header.Uid, Gid: header.Gid, Pid: header.Pid}
 	if uid := hostinfo.BudgetUID(header.Uid); uid != header.Uid {
@@ -26,9 +26,9 @@ func CallerOf(header *fuse.InHeader) *storepb.Caller {
 	return caller
 }
 
-// ViewerOf answers who makes a request. All permissions on files are judged by the kernel (default_permissions); what the control
-// directory tells of many files at once is judged by this. A request does not say which groups its caller is in besides the first
-// one, but the caller waits meanwhile, and /proc says.
+// ViewerOf returns the caller of a request with its groups, for permission checks of the control directory.
+// The kernel checks all other permissions (default_permissions). A request carries only the first group;
+// /proc has all groups of the waiting caller.
 func ViewerOf(header *fuse.InHeader) *storepb.Viewer {
 	viewer := &storepb.Viewer{Uid: header.Uid, Gid: header.Gid}
 	if header.Uid != 0 {
@@ -39,7 +39,7 @@ func ViewerOf(header *fuse.InHeader) *storepb.Viewer {
 
 func groupsOf(header *fuse.InHeader) (groups []uint32, more bool) {
 	if header.Pid == 0 {
-		return nil, true // it cannot be seen from here
+		return nil, true // invisible
 	}
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", header.Pid))
 	if err != nil {
@@ -48,8 +48,8 @@ func groupsOf(header *fuse.InHeader) (groups []uint32, more bool) {
 	return parseGroups(text, header.Uid, header.Gid)
 }
 
-// parseGroups takes the groups from proc_pid_status(5), if the thread acts as the user and group of the request there too. more says
-// that there may be others.
+// parseGroups parses proc_pid_status(5), if the thread acts as the user and group of the request there. more
+// says that others are possible.
 func parseGroups(status []byte, uid, gid uint32) (groups []uint32, more bool) {
 	const actsAs = 3 // real, effective, saved, of file system
 	field := func(name string) [][]byte {
@@ -74,12 +74,12 @@ func parseGroups(status []byte, uid, gid uint32) (groups []uint32, more bool) {
 	return groups, more
 }
 
-// MayOpen tells whether a caller is sure to have the permissions that open flags ask for.
+// MayOpen reports whether a caller certainly has the permissions for open flags.
 func MayOpen(attr *storepb.Attr, caller *fuse.InHeader, flags uint32) bool {
 	return namespace.Permits(ViewerOf(caller), attr, NeededToOpen(flags))
 }
 
-// NeededToOpen are the permissions that open flags ask for.
+// NeededToOpen returns the permissions for open flags.
 func NeededToOpen(flags uint32) (need uint32) {
 	switch flags & syscall.O_ACCMODE {
 	case syscall.O_RDONLY:

@@ -1,3 +1,3 @@
-// Package kernel has what answers to the kernel are made of, whatever they are about: error numbers, attributes and their times, the
-// numbers of what is open, who it is that asks, and what he may.
+// Package kernel has the common parts of answers to the kernel: error numbers, attributes, times, handles,
+// and callers with their permissions.
 package kernel

@@ -11,8 +11,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Errno is the error number for an outcome of the namespace; 0 for OK. What has no row is EIO: it is
-// either an outcome that the mount deals with itself (CONFLICT) or one that no program can act on.
+// Errno returns the error number for a result code; 0 for OK. Codes without a row give EIO: the mount itself
+// handles them (CONFLICT), or no program can act on them.
 func Errno(code storepb.Code) syscall.Errno {
 	if errno, found := errnos[code]; found {
 		return errno
@@ -49,8 +49,8 @@ var errnos = map[storepb.Code]syscall.Errno{
 	storepb.Code_NOT_JUDGED:        syscall.ESTALE,
 }
 
-// OfInode is the error number where the kernel named an inode: that it is gone is ESTALE, upon which the
-// VFS looks the name up again.
+// OfInode converts an error number for a request by inode: a missing inode gives ESTALE, so the VFS looks the
+// name up again.
 func OfInode(errno syscall.Errno) syscall.Errno {
 	if errno == syscall.ENOENT {
 		return syscall.ESTALE
@@ -58,17 +58,18 @@ func OfInode(errno syscall.Errno) syscall.Errno {
 	return errno
 }
 
-// Status is the error number as go-fuse wants it.
+// Status converts an error number for go-fuse.
 func Status(errno syscall.Errno) fuse.Status { return fuse.Status(errno) }
 
-// refusal is the error of an operation that the cluster has refused to do.
+// refusal is the error of an operation refused by the cluster.
 type refusal interface {
 	error
 	Code() storepb.Code
 }
 
-// Outcome is what became of an operation, as the kernel is told it: ETIMEDOUT if its time was up, and the refusal's error or EIO, with
-// the reason in the log, if there is no result for another reason. The result is nil when there is none.
+// Outcome returns the error number for the result of an operation. Without a result, it is ETIMEDOUT at the
+// time limit. Otherwise it is the refusal's error or EIO, and the log has the reason. The returned result may
+// be nil.
 func Outcome(result *storepb.Result, err error, logger *slog.Logger) (*storepb.Result, syscall.Errno) {
 	switch {
 	case err == nil:

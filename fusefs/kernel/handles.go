@@ -5,20 +5,19 @@ import (
 	"sync"
 )
 
-// Handles give open files and directories the numbers by which the kernel names them. A number is never
-// used again.
+// Handles number open files and directories for the kernel. They never reuse a number.
 type Handles[H any] struct {
 	mu   sync.Mutex
 	last uint64
 	open map[uint64]H
 }
 
-// NewHandles has none open.
+// NewHandles returns no handles.
 func NewHandles[H any]() *Handles[H] {
 	return &Handles[H]{open: make(map[uint64]H)}
 }
 
-// Add opens one.
+// Add adds a handle under a new number.
 func (t *Handles[H]) Add(h H) (fh uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -27,7 +26,7 @@ func (t *Handles[H]) Add(h H) (fh uint64) {
 	return t.last
 }
 
-// Reserve answers the number of one that is to be opened by AddAs.
+// Reserve returns a number for AddAs.
 func (t *Handles[H]) Reserve() (fh uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -35,14 +34,14 @@ func (t *Handles[H]) Reserve() (fh uint64) {
 	return t.last
 }
 
-// AddAs opens one with a number.
+// AddAs adds a handle under a number.
 func (t *Handles[H]) AddAs(fh uint64, h H) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.open[fh] = h
 }
 
-// Get answers one that is open.
+// Get returns a handle.
 func (t *Handles[H]) Get(fh uint64) (h H, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,14 +49,14 @@ func (t *Handles[H]) Get(fh uint64) (h H, found bool) {
 	return h, found
 }
 
-// AreNone tells whether none is open.
+// AreNone reports whether no handle is open.
 func (t *Handles[H]) AreNone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.open) == 0
 }
 
-// Remove closes one.
+// Remove removes a handle.
 func (t *Handles[H]) Remove(fh uint64) (h H, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,14 +65,14 @@ func (t *Handles[H]) Remove(fh uint64) (h H, found bool) {
 	return h, found
 }
 
-// All answers what is open, and the number that was given last.
+// All returns the open handles and the last number.
 func (t *Handles[H]) All() (open map[uint64]H, last uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.open), t.last
 }
 
-// Restore begins with what was open, and goes on after the number that was given last.
+// Restore adds open handles, and continues after the last number.
 func (t *Handles[H]) Restore(open map[uint64]H, last uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

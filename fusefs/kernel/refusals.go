@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// refusalPause is how long the log has one reason of a refusal once: a program may ask for the same again and again.
+	// refusalPause is the pause between log messages with the same reason: a program may repeat its request.
 	refusalPause = time.Minute
-	// knownRefusals bounds how many reasons are remembered.
+	// knownRefusals limits the remembered reasons.
 	knownRefusals = 1000
 )
 
-// refusals are the reasons that the log has had a short time ago.
+// refusals are the recently logged reasons.
 var refusals = noted{until: make(map[string]time.Time)}
 
 type noted struct {
@@ -25,7 +25,7 @@ type noted struct {
 	until map[string]time.Time
 }
 
-// exceedsBudget reports whether a code says that a budget or a limit has no room.
+// exceedsBudget reports whether a code means a full budget or limit.
 func exceedsBudget(code storepb.Code) bool {
 	switch code {
 	case storepb.Code_NO_LOCKS, storepb.Code_QUOTA, storepb.Code_NO_SPACE, storepb.Code_TOO_MANY_REQUESTS:
@@ -34,14 +34,15 @@ func exceedsBudget(code storepb.Code) bool {
 	return false
 }
 
-// LogRefusal logs why a budget has no room for a request of the kernel, each reason once a minute: the program gets an error number only.
+// LogRefusal logs which budget has no room for a request, each reason once a minute: the program gets only an
+// error number.
 func LogRefusal(logger *slog.Logger, errno syscall.Errno, reason string) {
 	if refusals.isNew(reason) {
 		logger.Warn("operation refused", "errno", errno, "reason", reason)
 	}
 }
 
-// isNew reports whether the log is to have a reason now.
+// isNew reports whether to log a reason now.
 func (n *noted) isNew(reason string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -5,11 +5,11 @@ import (
 	"syscall"
 )
 
-// userPrefix is of the only namespace of extended attributes that there is. Access control lists, security
-// labels and the rest are EOPNOTSUPP, at once: the kernel asks for some on its own.
+// userPrefix is the only supported namespace of extended attributes. Others, such as access control lists and
+// security labels, get EOPNOTSUPP at once: the kernel asks for some itself.
 const userPrefix = "user."
 
-// CheckXattr refuses the name of an extended attribute that no file can have.
+// CheckXattr returns an error for the name of an extended attribute which no file can have.
 func CheckXattr(name string) syscall.Errno {
 	bare, isUser := strings.CutPrefix(name, userPrefix)
 	switch {
