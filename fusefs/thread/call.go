@@ -12,25 +12,27 @@ import (
 )
 
 const (
-	// callWait is how long a thread may take from a request to its wait for the answer, and callPoll when it is looked at again first; and
-	// later, as it may wait for a processor, which looking often is no help for.
+	// callWait is how long a thread may take from a request to its wait for the answer. callPoll is the first
+	// pause between checks. Later pauses are longer: the thread may wait for a processor.
 	callWait        = 100 * time.Millisecond
 	callPoll        = time.Millisecond
 	longestCallPoll = 20 * callPoll
-	// fcntlWait is callWait for who has to know.
+	// fcntlWait is callWait for SurelyFcntlCommand.
 	fcntlWait = 5 * time.Second
 
-	// running is in place of a system call's number: the thread does not wait, in whatever it is.
+	// running replaces the number of a system call: the thread does not wait.
 	running = -2
 )
 
-// proc is where the kernel tells of threads.
+// proc is the kernel's directory of threads.
 var proc = "/proc"
 
-// FcntlCommand is what a thread that waits in fcntl(2) has asked for, which a request does not tell; -1 if it is not known.
+// FcntlCommand returns the command of a thread waiting in fcntl(2), which its request does not carry; -1 if
+// unknown.
 func FcntlCommand(thread uint32) int { return fcntlCommand(callWait, thread) }
 
-// SurelyFcntlCommand is FcntlCommand for who has to know. It waits for up to 5 s for a thread to wait.
+// SurelyFcntlCommand is FcntlCommand for callers which need the result. It waits up to 5 s for the thread's
+// wait.
 func SurelyFcntlCommand(thread uint32) int { return fcntlCommand(fcntlWait, thread) }
 
 func fcntlCommand(limit time.Duration, thread uint32) int {
@@ -46,30 +48,33 @@ func fcntlCommand(limit time.Duration, thread uint32) int {
 	return int(command)
 }
 
-// BeginsAnew tells of a thread that waits in a system call which opens, reads or cuts the file at the end of a path: of these the
-// kernel does not tell that something was stale (ESTALE) before it has walked the path once more. Others open files too, as read(2)
-// does for a listener of fanotify(7), or fchmod(2) in an overlay; but the call of a thread that may not be looked at (ptrace(2)), or that
-// runs, is taken for one of these, as almost all are.
+// BeginsAnew reports whether a thread waits in a system call which opens, reads or truncates the file at the
+// end of a path. In these calls, the kernel walks the path again before it returns ESTALE to the program.
+// Other calls also open files: read(2) for a listener of fanotify(7), or fchmod(2) in an overlay. The result
+// is true for a thread which runs, or which this process may not inspect (ptrace(2)): almost all calls are of
+// the first kind.
 func BeginsAnew(thread uint32) bool {
 	call, _, known := systemCall(thread)
 	return !known || mayWalk(call)
 }
 
-// IsSeenToBegin is BeginsAnew, but false of a thread that may not be looked at. Of one that runs it is true: it may have been
-// told of the first part of its call, and wait for a processor ever since.
+// IsSeenToBegin is BeginsAnew, but false for a thread which this process may not inspect. It is true for a
+// running thread: it may have waited for a processor since the first answer of its call.
 func IsSeenToBegin(thread uint32) bool {
 	call, _, known := systemCall(thread)
 	return known && mayWalk(call)
 }
 
-// MayBegin is BeginsAnew for who judges by the time what cannot be seen: it is true also of a thread whose call has a number of another table, as
-// that of a program of 32 bits has, or is none of its own, as what a worker of io_uring(7) does.
+// MayBegin is BeginsAnew for a decision by time in case of doubt. It is also true for a call number from
+// another table, as of 32-bit programs. The same holds for a thread without its own call, as a worker of
+// io_uring(7).
 func MayBegin(thread uint32) bool {
 	call, arguments, known := systemCall(thread)
 	return !known || mayWalk(call) || isForeign(arguments)
 }
 
-// isForeign tells that by the stack pointer, the last but one of what the kernel tells of a thread that waits: it is below 4 GiB, or 0.
+// isForeign reports such a thread by its stack pointer, the last but one value of a waiting thread: below 4
+// GiB, or 0.
 func isForeign(arguments [][]byte) bool {
 	if len(arguments) < 2 {
 		return false
@@ -80,12 +85,13 @@ func isForeign(arguments [][]byte) bool {
 
 func mayWalk(call int) bool { return call == running || slices.Contains(walking, call) }
 
-// walking are the system calls of which BeginsAnew tells.
+// walking are the system calls of BeginsAnew.
 var walking = append([]int{
 	unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_TRUNCATE, unix.SYS_READLINKAT,
 }, older...)
 
-// systemCall is that in which a thread waits, if it is known; running, or another below 0: in none.
+// systemCall returns the system call in which a thread waits, if known; running or another number below 0:
+// none.
 func systemCall(thread uint32) (number int, arguments [][]byte, known bool) {
 	return systemCallWithin(callWait, thread)
 }
@@ -110,7 +116,7 @@ func systemCallWithin(limit time.Duration, thread uint32) (number int, arguments
 	}
 }
 
-// IsAlone tells whether a thread is all that there is of its process.
+// IsAlone reports whether a thread is its process's only one.
 func IsAlone(thread uint32) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", thread))
 	return err == nil && bytes.Contains(status, []byte("\nThreads:\t1\n"))

@@ -1,5 +1,5 @@
-// Package thread tells of the threads that make requests what the kernel does not say with them, and what the mount remembers of each
-// from one request of a system call to the next: whether it was killed while it waits, and in which system call it is.
+// Package thread finds facts about calling threads which requests do not carry: whether a thread was killed,
+// and its system call. It also keeps notes of a thread between the requests of one system call.
 //
-// A thread is a number, that of the pid namespace of this process; 0 is one that cannot be seen from here.
+// A thread is a number in the pid namespace of this process; 0 is an invisible thread.
 package thread

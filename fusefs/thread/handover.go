@@ -2,14 +2,14 @@ package thread
 
 import "time"
 
-// Saved is what was noted of a thread, for the process that serves the mount next.
+// Saved is a note of a thread, for the mount's next process.
 type Saved[V any] struct {
 	Thread uint32
 	Value  V
-	At     time.Duration // when it was, on the host's CLOCK_BOOTTIME
+	At     time.Duration // time of the note, on the host's CLOCK_BOOTTIME
 }
 
-// Save answers all that is noted.
+// Save returns all notes.
 func (t *Notes[V]) Save() (saved []Saved[V]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -19,7 +19,7 @@ func (t *Notes[V]) Save() (saved []Saved[V]) {
 	return saved
 }
 
-// Restore adds what was saved.
+// Restore adds saved notes.
 func (t *Notes[V]) Restore(saved []Saved[V]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

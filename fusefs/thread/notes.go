@@ -9,38 +9,38 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// Notes remember one thing of each thread, from one request of a system call to the next. A thread that is in a system call
-// has not ended, so no more is kept than there are such threads, but for a few.
+// Notes keep one note for each thread, between the requests of a system call. A thread in a system call has
+// not ended. So there are only a few more notes than such threads.
 type Notes[V any] struct {
-	useful   time.Duration // 0: for as long as the thread lives
+	useful   time.Duration // 0: until the thread's end
 	hasEnded func(thread uint32) bool
 
 	mu       sync.Mutex
 	byThread map[uint32]noted[V]
-	sweepAt  int // when there are so many, those are dropped that are of no use any more
+	sweepAt  int // number of notes for the next sweep
 }
 
 type noted[V any] struct {
 	value V
-	at    time.Duration // CLOCK_BOOTTIME, which goes on in another process, and while the host sleeps
+	at    time.Duration // CLOCK_BOOTTIME, valid across processes and suspends
 }
 
 func (n noted[V]) age() time.Duration { return hostinfo.BootTime() - n.at }
 
-// fewThreads may be remembered for longer than they have to.
+// fewThreads is the number of notes without a sweep.
 const fewThreads = 1024
 
-// NewNotes remembers things that are of use for so long; 0: for as long as the thread lives.
+// NewNotes returns notes with a useful life; 0: until the thread's end.
 func NewNotes[V any](useful time.Duration) *Notes[V] {
 	return &Notes[V]{
 		useful: useful, hasEnded: HasEnded, byThread: make(map[uint32]noted[V]), sweepAt: fewThreads,
 	}
 }
 
-// HasEnded tells of threads that have surely ended. One whose number is another's by now is taken for alive.
+// HasEnded reports whether a thread has certainly ended. It returns false if the number is in use again.
 func HasEnded(thread uint32) bool { return unix.Kill(int(thread), 0) == unix.ESRCH }
 
-// Note replaces what was noted of a thread. One that cannot be seen from here (0) is none.
+// Note replaces the note of a thread, except for an invisible one (0).
 func (t *Notes[V]) Note(thread uint32, value V) {
 	if thread == 0 {
 		return
@@ -54,7 +54,7 @@ func (t *Notes[V]) Note(thread uint32, value V) {
 }
 
 func (t *Notes[V]) sweep() {
-	left := make(map[uint32]noted[V]) // a map never gets smaller
+	left := make(map[uint32]noted[V]) // a map never shrinks
 	for thread, n := range t.byThread {
 		if t.useful == 0 && !t.hasEnded(thread) || n.age() < t.useful {
 			left[thread] = n
@@ -63,14 +63,14 @@ func (t *Notes[V]) sweep() {
 	t.byThread, t.sweepAt = left, max(fewThreads, 2*len(left))
 }
 
-// Drop forgets what was noted of a thread.
+// Drop removes the note of a thread.
 func (t *Notes[V]) Drop(thread uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.byThread, thread)
 }
 
-// Take answers what was noted of a thread if it is wanted, once, and how long ago that was.
+// Take removes and returns the note of a thread, if it is wanted, and its age.
 func (t *Notes[V]) Take(thread uint32, wanted func(V) bool) (value V, age time.Duration, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +82,7 @@ func (t *Notes[V]) Take(thread uint32, wanted func(V) bool) (value V, age time.D
 	return n.value, n.age(), true
 }
 
-// Get answers what was noted of a thread, and how long ago that was.
+// Get returns the note of a thread and its age.
 func (t *Notes[V]) Get(thread uint32) (value V, age time.Duration, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,22 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killedInterval is how often the thread of an interrupted request is looked at: the kernel tells of the
-// first signal only, and that need not be the one that kills.
+// killedInterval is the pause between checks of an interrupted thread: the kernel reports only the first
+// signal, which need not be the killing one.
 const killedInterval = 20 * time.Millisecond
 
-// Request is one of the kernel's, as far as waiting for its answer goes. The zero one is of somebody who waits whatever becomes of him.
+// Request is a request of the kernel whose caller waits for an answer. The zero Request never ends.
 type Request struct {
-	Interrupted <-chan struct{} // closed when its caller gets a signal
-	Thread      uint32          // its caller
+	Interrupted <-chan struct{} // closed at a signal to the caller
+	Thread      uint32          // the caller
 }
 
-// NewRequest is for what the kernel has asked.
+// NewRequest returns a Request.
 func NewRequest(interrupted <-chan struct{}, thread uint32) Request {
 	return Request{interrupted, thread}
 }
 
-// UntilInterrupted answers a context that ends with the first signal that a caller gets, or with end, which has to be called.
+// UntilInterrupted returns a context that ends with the first signal to a caller, or with end. The caller
+// must call end.
 func UntilInterrupted(interrupted <-chan struct{}) (ctx context.Context, end context.CancelFunc) {
 	ctx, end = context.WithCancel(context.Background())
 	if interrupted != nil {
@@ -42,26 +43,27 @@ func UntilInterrupted(interrupted <-chan struct{}) (ctx context.Context, end con
 	return ctx, end
 }
 
-// WhileWaitedFor answers a context that ends when the caller has been killed, so that nobody will be told the result, or a while
-// after that, or with end, which has to be called. Until the request is answered such a thread is still there, with the signal
-// pending. Other signals end nothing, and neither does a thread that cannot be seen from here (0).
+// WhileWaitedFor returns a context that ends after a kill of the caller and a grace period, or with end. The
+// caller must call end. The answer of a killed thread reaches no program, but until then the thread exists,
+// with the signal pending. Other signals end nothing, and neither does an invisible thread (0).
 func (r Request) WhileWaitedFor(grace time.Duration) (ctx context.Context, end context.CancelFunc) {
 	c := &callerContext{Request: r, grace: grace}
 	c.Context, c.end = context.WithCancel(context.Background())
 	return c, c.end
 }
 
-// callerContext is that of [Request.WhileWaitedFor].
+// callerContext is the context of [Request.WhileWaitedFor].
 type callerContext struct {
-	context.Context // what the rest of it follows from
+	context.Context // the parent of its results
 	end             context.CancelFunc
 	Request
 	grace   time.Duration
-	late    sync.Once // begins it
+	late    sync.Once // starts the grace period
 	watched sync.Once
 }
 
-// Done has the caller watched from now on: what is answered without waiting starts no goroutine, which would wake another thread.
+// Done watches the caller from now on. A request without a wait starts no goroutine, which would wake another
+// thread.
 func (c *callerContext) Done() <-chan struct{} {
 	if c.Interrupted != nil {
 		c.watched.Do(func() { go c.watch() })
@@ -83,7 +85,7 @@ func (c *callerContext) watch() {
 	}
 }
 
-// Err looks now, so that a result which comes just after the signal is not taken for one that was told.
+// Err checks now, so that a result just after the signal does not count as delivered.
 func (c *callerContext) Err() error {
 	select {
 	case <-c.Interrupted:
@@ -103,8 +105,8 @@ func (c *callerContext) killed() {
 	c.late.Do(func() { time.AfterFunc(c.grace, c.end) })
 }
 
-// IsKilled reports whether SIGKILL is pending for a thread. Every signal that ends a process becomes that for
-// each of its threads (proc_pid_status(5): SigPnd).
+// IsKilled reports whether SIGKILL is pending for a thread. Every signal that ends a process becomes SIGKILL
+// for each of its threads (proc_pid_status(5): SigPnd).
 func IsKilled(thread uint32) bool {
 	if thread == 0 {
 		return false
