@@ -1,8 +1,8 @@
-// Package watch has programs learn by inotify(7) that a file which they watch was removed on another host: delete-self, on which
-// waiters for a lock rely, and programs such as tail -F.
+// Package watch notifies programs with inotify(7) watches when another host removes a watched file. They get
+// delete-self, as waiters for a lock and programs such as tail -F expect.
 //
-// The removals come from the cluster in a stream of their own, for its events would not do. They tell of what was known to be a
-// lock only, and a watched file may be data; they say nothing of inodes, by which the kernel is told; and to ask for them takes a
-// round of the leader's, for what is said must be so. Here any node tells what it has seen removed, at once and without asking
-// the others, since nobody relies on hearing of all of it.
+// The removals come in their own stream from the cluster. The events do not suffice: they cover only known
+// locks, have no inode numbers for the kernel, and need a quorum round of the leader. In the stream, each
+// node reports the removals it has seen, at once and without a quorum, as no program relies on its
+// completeness.
 package watch

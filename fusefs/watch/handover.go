@@ -6,14 +6,14 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Save answers how often the kernel was told of each inode, for the process that serves the mount next.
+// Save returns the kernel's number of lookups of each inode, for the mount's next process.
 func (k *Known) Save() map[ids.Inode]uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return maps.Clone(k.lookups)
 }
 
-// Restore begins with what was saved.
+// Restore adds saved lookups.
 func (k *Known) Restore(saved map[ids.Inode]uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

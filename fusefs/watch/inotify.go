@@ -12,8 +12,8 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Inodes answers what the processes that can be seen from here watch on a device with inotify. What has ended meanwhile
-// is left out.
+// Inodes returns the inodes on a device with inotify watches of visible processes. It omits processes that
+// end meanwhile.
 func Inodes(device uint32) map[ids.Inode]bool {
 	watched := make(map[ids.Inode]bool)
 	proc, _ := os.ReadDir("/proc")
@@ -44,10 +44,10 @@ func addWatchedBy(watched map[ids.Inode]bool, process string, device uint32) {
 	}
 }
 
-// inotifyTarget is what a descriptor of inotify(7) is shown as.
+// inotifyTarget is the link of an inotify(7) descriptor in /proc.
 const inotifyTarget = "anon_inode:inotify"
 
-// addWatched reads lines such as "inotify wd:1 ino:2 sdev:2d mask:400 ..." (proc_pid_fdinfo(5)).
+// addWatched parses lines such as "inotify wd:1 ino:2 sdev:2d mask:400 ..." (proc_pid_fdinfo(5)).
 func addWatched(watched map[ids.Inode]bool, info []byte, device uint32) {
 	lines := bufio.NewScanner(bytes.NewReader(info))
 	for lines.Scan() {

@@ -6,24 +6,24 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Known counts how often the kernel was told of each inode, less what it has forgotten since. What it does not know, no program
-// can watch, have open or stand in: the kernel forgets an inode when its last user has gone.
+// Known counts the kernel's lookups of each inode, without forgotten ones. No program can watch, open or be
+// in an unknown inode: the kernel forgets an inode only after its last user.
 type Known struct {
 	mu      sync.Mutex
 	lookups map[ids.Inode]uint64 // more than 0
 }
 
-// NewKnown is for a mount of which the kernel knows nothing yet.
+// NewKnown returns the counts for a new mount.
 func NewKnown() *Known { return &Known{lookups: make(map[ids.Inode]uint64)} }
 
-// Told counts an answer that told the kernel of a node.
+// Told counts an answer with a node.
 func (k *Known) Told(node ids.Inode) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.lookups[node]++
 }
 
-// Forgot is for a node of which the kernel does not remember so many answers any more.
+// Forgot subtracts forgotten lookups of a node.
 func (k *Known) Forgot(node ids.Inode, lookups uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -34,14 +34,14 @@ func (k *Known) Forgot(node ids.Inode, lookups uint64) {
 	}
 }
 
-// Knows tells whether the kernel knows a node.
+// Knows reports whether the kernel knows a node.
 func (k *Known) Knows(node ids.Inode) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.lookups[node] > 0
 }
 
-// Len is how many nodes the kernel knows.
+// Len returns the number of nodes known to the kernel.
 func (k *Known) Len() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -8,14 +8,15 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// Removals tell the kernel of watched files that somebody else has removed, for inotify(7) to raise
-// delete-self.
+// Removals notify the kernel of watched files removed on other hosts, so that inotify(7) raises delete-self.
 //
-// The kernel takes the directory's lock for that, which a program may hold that waits for an answer of this
-// very process; should that be killed just then, both wait until somebody ends the mount. So only what is
-// watched is told of. That does not reach the mount: it is looked up in /proc, after the removal, so that nothing is missed
-// that was watched before. There is much to read, on a host with many descriptors for seconds. So that is done seldom, and
-// only if the kernel still knows an inode that was removed: what is watched it does not forget.
+// For this the kernel takes the directory's lock. A program with this lock may wait for an answer of this
+// very process. After a crash at this moment both would wait until the end of the mount. So Removals notify
+// only of watched files.
+//
+// The mount does not learn of watches. Removals read them from /proc, after the removal, to miss no earlier
+// watch. This takes seconds on a host with many descriptors, so it is rare, and only for removed inodes which
+// the kernel still knows: it never forgets a watched one.
 type Removals struct {
 	knows   func(ids.Inode) bool
 	watched func() map[ids.Inode]bool
@@ -24,16 +25,16 @@ type Removals struct {
 }
 
 const (
-	// watchedInterval is the least time between two searches for what is watched.
+	// watchedInterval is the minimum time between two searches for watches.
 	watchedInterval = time.Second
-	// watchedShare is how many times as long as a search the pause after it is, at least.
+	// watchedShare is the minimum ratio of a pause to the search before it.
 	watchedShare = 20
-	// mostPending is how many removals wait for a search; beyond, some are not told of.
+	// mostPending limits the removals waiting for a search; Add drops further ones.
 	mostPending = 4096
 )
 
-// NewRemovals is for a mount with that device number: knows answers what its kernel knows, notify tells it. Watches on other devices
-// do not count.
+// NewRemovals returns the removals of a mount with a device number. knows reports whether the kernel knows an
+// inode; notify notifies the kernel. Watches on other devices do not count.
 func NewRemovals(knows func(ids.Inode) bool, device uint32, notify func(namespace.Removal)) *Removals {
 	return &Removals{
 		knows: knows, notify: notify, pending: make(chan namespace.Removal, mostPending),
@@ -41,7 +42,7 @@ func NewRemovals(knows func(ids.Inode) bool, device uint32, notify func(namespac
 	}
 }
 
-// Add is for a removal that may have to be told of, by the directory it was in. It does not wait.
+// Add adds a removal, without a wait.
 func (r *Removals) Add(removed namespace.Removal) {
 	select {
 	case r.pending <- removed:
@@ -49,7 +50,7 @@ func (r *Removals) Add(removed namespace.Removal) {
 	}
 }
 
-// Run tells of what was added, until stop is closed.
+// Run notifies of added removals, until stop is closed.
 func (r *Removals) Run(stop <-chan struct{}) {
 	for {
 		var pause time.Duration
@@ -67,7 +68,7 @@ func (r *Removals) Run(stop <-chan struct{}) {
 	}
 }
 
-// tell answers how long nothing more is to be told.
+// tell handles the pending removals, and returns the pause before the next.
 func (r *Removals) tell(first namespace.Removal) (pause time.Duration) {
 	batch := []namespace.Removal{first}
 	for len(r.pending) > 0 {
