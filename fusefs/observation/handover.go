@@ -10,25 +10,25 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Saved is what is remembered, for the process that serves the mount next. Nobody is let off what he saw.
+// Saved is the memory for the mount's next process. All guards stay effective.
 type Saved struct {
-	Entries []SavedEntry  // as they were noted
-	Clock   time.Duration // when they were saved
+	Entries []SavedEntry  // in their order
+	Clock   time.Duration // at the time of Save
 }
 
-// SavedEntry is what a process saw for a user.
+// SavedEntry is an observation of a process for a user.
 type SavedEntry struct {
 	Process Process
 	UID     uint32
 	Parent  ids.Inode
-	Name    []byte // empty: it listed the directory
+	Name    []byte // empty: a listing of the directory
 	Token   ids.Token
 	At      time.Duration // on the clock of Saved
 
 	Directory, Made, Empty bool
 }
 
-// Save answers all of it.
+// Save returns the whole memory.
 func (m *Memory) Save() *Saved {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,7 +43,7 @@ func (m *Memory) Save() *Saved {
 	return saved
 }
 
-// Restore is for a memory that is still empty.
+// Restore is for an empty memory.
 func (m *Memory) Restore(saved *Saved) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,7 +58,7 @@ func (m *Memory) Restore(saved *Saved) {
 	m.keepAll()
 }
 
-// KeepIn has a memory written down from now on. It comes before anything else.
+// KeepIn starts to write the memory to a log. Call it first.
 func (m *Memory) KeepIn(log Log) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +66,7 @@ func (m *Memory) KeepIn(log Log) {
 	m.keepAll()
 }
 
-// Replay is for a memory that is still empty: it knows then what the one did that wrote a log, which may end amid a record.
+// Replay fills an empty memory from the log of another one. The log may end within a record.
 func (m *Memory) Replay(log []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,19 +7,18 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Log is where all that is remembered is written down too, for whoever serves the mount should this process be killed: nobody is let
-// off what he saw by that.
+// Log is a copy of the memory, for the mount's next process after a crash: all guards stay effective.
 type Log interface {
-	// Append adds to it, and answers false once it is so long that it is to be replaced.
+	// Append adds to the log, and returns false once it is so long that the caller must replace it.
 	Append(text []byte) bool
-	// Replace begins anew with a text.
+	// Replace starts a new log with a text.
 	Replace(text []byte)
 }
 
-// A log begins with when its memory began, on CLOCK_BOOTTIME; then come records and the names that they are about.
+// A log begins with its memory's begin, on CLOCK_BOOTTIME. Then come records, each with a name.
 type record struct {
 	What   uint8
-	Seen   uint8 // bits of what is known of it
+	Seen   uint8 // bits of the observation
 	Length uint16
 	UID    uint32
 	PID    int64
@@ -50,6 +49,6 @@ func appendSeen(text []byte, process Process, uid uint32, key Name, seen observe
 
 func appendRecord(text []byte, r record, key Name) []byte {
 	r.Parent, r.Length = key.Parent, uint16(len(key.Name))
-	text, _ = binary.Append(text, binary.NativeEndian, &r) // its fields have fixed sizes
+	text, _ = binary.Append(text, binary.NativeEndian, &r) // fixed sizes: no error
 	return append(text, key.Name...)
 }

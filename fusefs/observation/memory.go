@@ -18,43 +18,38 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Memory remembers which lock a process saw last under a name, when it read or made it. If it removes or
-// replaces that name later, the cluster compares: breaking a stale lock is to look, to judge and to remove,
-// and by then it may be another lock, whose holder is alive.
-//
-// What a process sees, its ancestors in the same process group see too: a script looks with one command
-// and removes with another. A removal is held to what the nearest of them saw. It is a judgement, not a memory: who sees that
-// a name is data has forgotten it, and so has who removed it; a process that lists a directory itself (rm -rf, find -delete)
-// removes what it found there, whatever its ancestors saw before.
+// Memory remembers which lock a process saw last under a name, by reading or making it. The cluster compares
+// this at a removal or replacement: by then another lock may be there, with a live holder. See the package
+// documentation.
 type Memory struct {
 	family   func(thread uint32) iter.Seq[Process]
 	listings *thread.Notes[listing]
-	version  atomic.Uint64 // counts the notes
+	version  atomic.Uint64 // counts changes
 
 	mu        sync.Mutex
 	table     *table
 	log       Log    // may be nil
-	unwritten []byte // in it
+	unwritten []byte // bytes not yet in the log
 }
 
-// New remembers nothing yet. family answers the process that a thread belongs to, and its nearest ancestors in the same process
-// group, nearest first; none if the thread cannot be seen. Without it nothing is remembered, and nobody held to anything.
+// New returns an empty memory. family returns the process of a thread and its nearest ancestors in the same
+// process group, nearest first; none for an invisible thread. nil disables the memory.
 func New(family func(thread uint32) iter.Seq[Process]) *Memory {
 	return &Memory{family: family, listings: thread.NewNotes[listing](sameThread), table: newTable()}
 }
 
-// How a process came to see a lock.
+// How is the way a process observed a lock.
 type How int
 
-// What a process wrote to it made, as far as this goes.
+// Made includes writing.
 const (
 	Read How = iota
 	Made
 	MadeDirectory
 )
 
-// Saw notes what a thread has seen or made. To find out who the thread is takes some time, and so is spared if there is
-// nothing to forget of what is data. It answers the version of the memory with which that is noted.
+// Saw records a thread's observations, and returns the version of the memory with them. Finding the thread's
+// process takes time, so Saw skips it for data in directories without observations.
 func (m *Memory) Saw(by fuse.Caller, seen []*storepb.Observation, how How) (version uint64) {
 	version = m.version.Load()
 	if m.family == nil || !slices.ContainsFunc(seen, func(s *storepb.Observation) bool { return !s.GetData() || m.areIn(ids.Inode(s.GetParent())) }) {
@@ -63,16 +58,16 @@ func (m *Memory) Saw(by fuse.Caller, seen []*storepb.Observation, how How) (vers
 	return m.note(slices.Collect(m.family(by.Pid)), by.Uid, seen, how)
 }
 
-// listing is that of a directory, and the version of the memory with which it was noted.
+// listing is a listing of a directory, and the version of the memory with it.
 type listing struct {
 	dir     ids.Inode
 	version uint64
 }
 
-// sameThread is for how long the number of a thread is taken to be its own: it comes back, but not so soon.
+// sameThread is how long a thread's number identifies it: numbers return, but not so soon.
 const sameThread = time.Second
 
-// Listed notes that a thread lists a directory, unless that is the last thing that was noted.
+// Listed records that a thread lists a directory, unless this is the last record.
 func (m *Memory) Listed(by fuse.Caller, dir ids.Inode) {
 	if m.family == nil || !m.areIn(dir) {
 		return
@@ -87,14 +82,14 @@ func (m *Memory) Listed(by fuse.Caller, dir ids.Inode) {
 	}
 }
 
-// TookAway notes that a thread has removed a name, or moved it away.
+// TookAway records that a thread has removed or moved a name.
 func (m *Memory) TookAway(by fuse.Caller, gone Name) {
 	if m.family != nil && m.areIn(gone.Parent) {
 		m.forget(slices.Collect(m.family(by.Pid)), gone)
 	}
 }
 
-// SeenBy answers what a thread is held to if it removes or replaces one of these names.
+// SeenBy returns the observations that guard a thread's removal or replacement of these names.
 func (m *Memory) SeenBy(thread uint32, names ...Name) []*storepb.Observation {
 	if m.family == nil || m.areNone() {
 		return nil
@@ -102,13 +97,13 @@ func (m *Memory) SeenBy(thread uint32, names ...Name) []*storepb.Observation {
 	return m.recall(slices.Collect(m.family(thread)), names...)
 }
 
-// IsKept is false if nothing is remembered.
+// IsKept reports whether the memory is enabled.
 func (m *Memory) IsKept() bool { return m.family != nil }
 
-// Version rises whenever something else may be known than before.
+// Version rises with each change.
 func (m *Memory) Version() uint64 { return m.version.Load() }
 
-// note remembers what a family, nearest first, has seen at the request of a user: a name, and then the directory it is in.
+// note records a family's observations for a user, nearest process first: a name, then its directory.
 func (m *Memory) note(family []Process, uid uint32, locks []*storepb.Observation, how How) (version uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,7 +128,7 @@ func (m *Memory) note(family []Process, uid uint32, locks []*storepb.Observation
 	return m.version.Add(1)
 }
 
-// forget is for a name that a family has removed or moved away.
+// forget drops the observations of a name that a family has removed or moved.
 func (m *Memory) forget(family []Process, gone Name) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,21 +140,21 @@ func (m *Memory) forget(family []Process, gone Name) {
 	m.written()
 }
 
-// areNone tells that there is nothing to be held to.
+// areNone reports whether the memory is empty.
 func (m *Memory) areNone() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.table.isEmpty()
 }
 
-// areIn tells whether anybody has seen something in a directory.
+// areIn reports whether there are observations in a directory.
 func (m *Memory) areIn(dir ids.Inode) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.table.knows(dir)
 }
 
-// list notes that a process has listed a directory.
+// list records that a process has listed a directory.
 func (m *Memory) list(process Process, uid uint32, dir ids.Inode) (version uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -171,7 +166,7 @@ func (m *Memory) list(process Process, uid uint32, dir ids.Inode) (version uint6
 	return m.version.Add(1)
 }
 
-// recall answers what a family saw last of some names, and of directories that these may be in.
+// recall returns a family's last observations of names, and of directories which may contain them.
 func (m *Memory) recall(family []Process, wanted ...Name) []*storepb.Observation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -210,8 +205,8 @@ func (m *Memory) recall(family []Process, wanted ...Name) []*storepb.Observation
 	return answer
 }
 
-// heldTo answers what the nearest of those of a family that know a name saw of it, unless the family's nearest of all has
-// listed the directory since.
+// heldTo returns the observation of the nearest process with one. held is false if the nearest process of the
+// family has listed the directory since.
 func (m *Memory) heldTo(family, those []Process, key Name) (seen observed, held bool) {
 	for _, process := range those {
 		if seen, known := m.table.last(process, key); known {
@@ -222,12 +217,12 @@ func (m *Memory) heldTo(family, those []Process, key Name) (seen observed, held 
 	return observed{}, false
 }
 
-// made tells whether a lock is the family's own, which may be empty for as long as it likes.
+// made reports whether a lock is the family's own, which may stay empty.
 func (m *Memory) made(family []Process, key Name, token ids.Token) bool {
 	return slices.ContainsFunc(family, func(process Process) bool { return m.table.made(process, key, token) })
 }
 
-// keepSeen is called with the mutex held.
+// keepSeen needs the mutex.
 func (m *Memory) keepSeen(process Process, uid uint32, key Name, seen observed) {
 	if m.log != nil {
 		m.unwritten = appendSeen(m.unwritten, process, uid, key, seen)
@@ -240,7 +235,7 @@ func (m *Memory) keepForgotten(process Process, key Name) {
 	}
 }
 
-// written is called with the mutex held, after each change.
+// written is called after each change. It needs the mutex.
 func (m *Memory) written() {
 	if len(m.unwritten) > 0 && !m.log.Append(m.unwritten) {
 		m.keepAll()

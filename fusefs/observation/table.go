@@ -12,17 +12,17 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Process is a process of this host, and never another one.
+// Process identifies a process of this host, also after reuse of its pid.
 type Process struct {
 	PID   int    // in the pid namespace of this process
 	Start uint64 // clock ticks since boot
 }
 
 const (
-	// Age is how long a process is held to what it saw.
+	// Age is how long an observation guards its process.
 	Age = 10 * time.Minute
-	// mostDirectories is how many directories go with a removal: any of them may be the lock that the name
-	// is in.
+	// mostDirectories limits the directories sent with a removal: any of them may be the lock around the
+	// name.
 	mostDirectories = 16
 )
 
@@ -32,52 +32,52 @@ type Name struct {
 	Name   string
 }
 
-// table holds observations of names, by process. It is bounded: when it is full, the users who have most of it lose of theirs,
-// first what their processes with most of them saw longest ago. So nobody loses anything by what another user does, and who
-// floods it is no longer held to what he saw, as if he had not looked.
+// table has observations of names, by process. It is bounded. When it is full, the users with the largest
+// shares lose observations, first the oldest of their largest processes. So no user loses any because of
+// others. The guards of a user with too many observations end, as if the user's processes had not read the
+// locks.
 //
-// What a process saw that has ended matters to nobody any more, as each of its family has its own observation, and goes soon.
+// Observations of ended processes are useless, as each relative has its own, and are soon dropped.
 type table struct {
 	entries map[entryKey]*entry
-	viewers map[Process]*viewer // the first of each process; those for other users follow
+	viewers map[Process]*viewer // the first of each process, linked to those for other users
 	shares  map[uint32]*share
-	in      map[ids.Inode]int // how many names that are in a directory were seen
+	in      map[ids.Inode]int // number of observed names in a directory
 	bytes   int
-	most    int // mostBytes
-	peak    int // how many entries there have been since the maps were made
+	most    int
+	peak    int // most entries since the maps were made
 
 	hasEnded func(Process) bool
 	began    time.Time
 	clock    time.Duration
 	swept    time.Duration
-	sweepAt  int // so many processes
+	sweepAt  int // number of processes
 }
 
 const (
-	// mostBytes is what all the observations of a mount take at most, by the costs below. It is enough for 100,000 names that one
-	// process saw, or for 120,000 processes that saw one each.
+	// mostBytes limits the memory of all observations, by the costs below. It is enough for 100,000 names of
+	// one process, or for 120,000 processes with one name each.
 	mostBytes = 32 << 20
-	// What each takes in memory at most, with its places in maps that have just grown.
+	// The most memory of each, with its places in maps that have just grown.
 	entryCost, viewerCost, nameCost, shareCost = 128, 144, 160, 512
-	// keptDirectories is how many of the directories that a process saw last are known to be some. A removal takes fewer along.
+	// keptDirectories limits the recorded directories of a process. A removal sends fewer.
 	keptDirectories = 4 * mostDirectories
-	// sweepInterval is how often what is too old, or of processes that have ended, is dropped; it is, too, when there are twice as
-	// many processes as after the last time.
+	// sweepInterval is the time between sweeps of old observations and ended processes. Twice as many
+	// processes as after the last sweep also start one.
 	sweepInterval = time.Minute
 	fewViewers    = 1024
-	shrinkPortion = 8 // of a table that is full, so that it is not full again at once
+	shrinkPortion = 8 // of a full table, so that it is not full again at once
 )
 
-// observed is what a process saw: a lock under a name or, under the empty one, that it listed a directory.
+// observed is an observation of a lock under a name; an empty name means a listing.
 type observed struct {
 	token     ids.Token
-	at        time.Duration // since the table began; later for what was noted later
+	at        time.Duration // since the table began; strictly rising
 	directory bool
 	made      bool // by a process of the family, or written to
 	empty     bool // when it was read
 }
 
-// entry is an observation in the table.
 type entry struct {
 	observed
 	viewer       *viewer
@@ -90,7 +90,7 @@ type entryKey struct {
 	name   *sharedName
 }
 
-// viewer is a process as far as it, or its descendants, acted for one user.
+// viewer is a process, with its descendants, acting for one user.
 type viewer struct {
 	process        Process
 	share          *share
@@ -100,14 +100,14 @@ type viewer struct {
 	directories    []*entry // oldest first
 }
 
-// share is what one user has of the table. Nothing in it is shared with others.
+// share is one user's share of the table, with no data of others.
 type share struct {
 	uid   uint32
 	names map[Name]*sharedName
 	bytes int
 }
 
-// sharedName is stored once for all that saw it.
+// sharedName is stored once for all its observations.
 type sharedName struct {
 	Name
 	entries int
@@ -120,10 +120,10 @@ func newTable() *table {
 	}
 }
 
-// hasEnded tells of processes that have surely ended. One whose pid is another's by now is taken for alive.
+// hasEnded reports whether a process has certainly ended. It returns false if its pid is in use again.
 func hasEnded(process Process) bool { return thread.HasEnded(uint32(process.PID)) }
 
-// now is the time of an observation.
+// now returns the time for an observation.
 func (t *table) now() time.Duration {
 	t.clock = max(time.Since(t.began), t.clock+1)
 	return t.clock
@@ -131,10 +131,10 @@ func (t *table) now() time.Duration {
 
 func (t *table) isEmpty() bool { return len(t.entries) == 0 }
 
-// knows tells whether anybody has seen a name that is in a directory.
+// knows reports whether there are observations in a directory.
 func (t *table) knows(dir ids.Inode) bool { return t.in[dir] > 0 }
 
-// note puts an observation in the place of what a process saw of that name before for the same user. The table may be too large then.
+// note replaces the observation of a name by a process for a user. The table may be too large afterwards.
 func (t *table) note(process Process, uid uint32, key Name, seen observed) {
 	v := t.viewer(process, uid)
 	named := v.share.names[key]
@@ -190,7 +190,7 @@ func (t *table) charge(s *share, bytes int) {
 	t.bytes += bytes
 }
 
-// link puts what was seen now after all that was seen before.
+// link appends the newest observation.
 func (v *viewer) link(l *entry) {
 	l.older, l.newer = v.newest, nil
 	if v.newest != nil {
@@ -223,11 +223,11 @@ func (v *viewer) unlink(l *entry) {
 	}
 }
 
-// of answers what a process saw of a name, for each user.
+// of returns the observations of a name by a process, for each user.
 func (t *table) of(process Process, key Name) iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
 		for v := t.viewers[process]; v != nil; {
-			next := v.next // the viewer goes with its last entry
+			next := v.next // the last entry removes its viewer
 			if named := v.share.names[key]; named != nil {
 				if l := t.entries[entryKey{v, named}]; l != nil && !yield(l) {
 					return
@@ -238,7 +238,7 @@ func (t *table) of(process Process, key Name) iter.Seq[*entry] {
 	}
 }
 
-// last answers what a process saw last of a name, unless that is too long ago.
+// last returns the last observation of a name by a process, unless it is too old.
 func (t *table) last(process Process, key Name) (seen observed, known bool) {
 	for l := range t.of(process, key) {
 		if !known || l.at > seen.at {
@@ -250,7 +250,7 @@ func (t *table) last(process Process, key Name) (seen observed, known bool) {
 
 func (t *table) isOld(seen observed) bool { return time.Since(t.began)-seen.at > Age }
 
-// made tells whether a process, or one that it is an ancestor of, made the lock that it saw.
+// made reports whether a process, or one of its descendants, made the observed lock.
 func (t *table) made(process Process, key Name, token ids.Token) bool {
 	for l := range t.of(process, key) {
 		if l.made && l.token == token {
@@ -260,7 +260,7 @@ func (t *table) made(process Process, key Name, token ids.Token) bool {
 	return false
 }
 
-// directories answers names of directories that a process saw.
+// directories returns names of directories observed by a process.
 func (t *table) directories(process Process) (names []Name) {
 	for v := t.viewers[process]; v != nil; v = v.next {
 		for _, l := range v.directories {
@@ -270,14 +270,14 @@ func (t *table) directories(process Process) (names []Name) {
 	return names
 }
 
-// forget drops what a process saw of a name.
+// forget drops the observations of a name by a process.
 func (t *table) forget(process Process, key Name) {
 	for l := range t.of(process, key) {
 		t.drop(l)
 	}
 }
 
-// drop takes an entry out of the table, and with the last one that needs them its viewer, name and share.
+// drop removes an entry, and its viewer, name and share after their last entry.
 func (t *table) drop(l *entry) {
 	v, named, s := l.viewer, l.name, l.viewer.share
 	v.unlink(l)
@@ -319,7 +319,7 @@ func (t *table) dropViewer(v *viewer) {
 	t.viewers[v.process] = v.next
 }
 
-// bound keeps the table in its bounds.
+// bound keeps the table within its limits.
 func (t *table) bound() {
 	if t.clock-t.swept >= sweepInterval || len(t.viewers) >= t.sweepAt || t.bytes > t.most {
 		t.sweep()
@@ -329,7 +329,7 @@ func (t *table) bound() {
 	}
 }
 
-// sweep drops what counts no more.
+// sweep drops old observations and those of ended processes.
 func (t *table) sweep() {
 	for process, v := range t.viewers {
 		ended := t.hasEnded(process)
@@ -347,7 +347,7 @@ func (t *table) sweep() {
 	}
 }
 
-// compact gives back what maps keep that were larger.
+// compact releases the memory of shrunken maps.
 func (t *table) compact() {
 	t.entries, t.viewers, t.in = copied(t.entries), copied(t.viewers), copied(t.in)
 	for _, s := range t.shares {
@@ -362,7 +362,8 @@ func copied[K comparable, V any](m map[K]V) map[K]V {
 	return small
 }
 
-// shrink drops entries of the users with the largest shares, all down to the same, until no more bytes are left.
+// shrink drops entries of the users with the largest shares, down to one common level, until at most left
+// bytes remain.
 func (t *table) shrink(left int) {
 	var sizes []int
 	for _, s := range t.shares {
@@ -382,7 +383,8 @@ func (t *table) shrink(left int) {
 	}
 }
 
-// shrink takes from the processes with the most, all down to the same, first from who has not seen anything for the longest time.
+// shrink drops entries of the largest processes, down to one common level. It begins with those without an
+// observation for the longest time.
 func (s *share) shrink(t *table, viewers []*viewer, left int) {
 	slices.SortFunc(viewers, func(a, b *viewer) int { return cmp.Compare(a.newest.at, b.newest.at) })
 	for budget := left; s.bytes > left; budget /= 2 { // names are not counted by viewer
@@ -399,7 +401,7 @@ func (s *share) shrink(t *table, viewers []*viewer, left int) {
 	}
 }
 
-// level answers the most that each may keep for all to keep no more than a limit together.
+// level returns the most that each may keep for all to stay within a common limit.
 func level(sizes []int, limit int) int {
 	slices.Sort(sizes)
 	for i, size := range sizes {
@@ -411,7 +413,7 @@ func level(sizes []int, limit int) int {
 	return math.MaxInt
 }
 
-// sorted is all that is in the table, as it was noted.
+// sorted returns all entries in their order.
 func (t *table) sorted() []*entry {
 	all := make([]*entry, 0, len(t.entries))
 	for _, e := range t.entries {
