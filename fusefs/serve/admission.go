@@ -10,56 +10,56 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// Budgets are how much users may ask for at a time. A call beyond its budget waits for another call of its user to end, and takes a
-// goroutine and a buffer only then; so one user's calls never keep those of other users from being handled. A wait (for a lock, or in the
-// control directory) beyond its budget is refused with ENOLCK.
+// Budgets limit the concurrent requests of users. A call beyond its budget waits for the end of another call
+// of its user, and takes a goroutine and a buffer only then. So one user's calls never block those of other
+// users. A wait (for a lock, or in the control directory) beyond its budget gets ENOLCK or EAGAIN.
 type Budgets struct {
 	Calls *budget.Pool
 	Waits *budget.Pool
-	// UserOf returns the user that is charged for a uid.
+	// UserOf returns the user charged for a uid.
 	UserOf func(uid uint32) budget.User
 }
 
 const (
-	// queuedCalls bounds how many calls of a user wait for others to end: each is a thread. Then EAGAIN, as from fork(2).
+	// queuedCalls limits the queue of a user's calls: each is a thread. A further call gets EAGAIN, as from
+	// fork(2).
 	queuedCalls = 64 << 10
-	// queuedBytes bounds the requests of these calls, mostly the data of write(2).
+	// queuedBytes limits the requests of these calls, mostly the data of write(2).
 	queuedBytes = 64 << 20
 )
 
-// call is a request that is being handled.
+// call is a request under way.
 type call struct {
 	header fuse.InHeader
-	raw    []byte // the request, if it may wait; nil: it may not
-	back   bool   // it was ended here, to be given back
-	given  bool   // another process, or this one before it was stopped, had begun to handle it, or had it in a queue
+	raw    []byte // the request, if it may wait; else nil
+	back   bool   // to be given back, without an answer
+	given  bool   // another process, or this one before a stop, had begun or queued it
 
 	interrupted bool // by the kernel
-	told        bool // its handler was told to end, to be given back
+	told        bool // its handler has the interrupt of a stop
 
 	charge    charge
-	refused   unix.Errno // there is no room for it
-	reason    string     // names the budget that has none
-	queued    []byte     // the request, while it waits for its turn
-	interrupt []byte     // the kernel's interruption of it meanwhile; nil: there was none
-	ended     bool       // it was answered meanwhile
-	ofQueued  *call      // that this one interrupts
+	refused   unix.Errno // the error for lack of room
+	reason    string     // names the full budget
+	queued    []byte     // the request, while it waits in the queue
+	interrupt []byte     // the kernel's interruption meanwhile; nil: none
+	ended     bool       // answered meanwhile
+	ofQueued  *call      // the queued call interrupted by this one
 }
 
-// admission is the calls that wait for others of their users to end. The mutex of the server guards it.
+// admission has the queues of calls. The server's mutex guards it.
 type admission struct {
 	Budgets
 	queues map[budget.User]*queue
-	turns  []budget.User // that have a queue, those first that have waited for longest. At most a few have no room for one call more.
+	turns  []budget.User // users with a queue, longest wait first; few of them lack room for one more call
 }
 
-// queue is the calls of one user that wait, the oldest first.
+// queue is the waiting calls of one user, oldest first.
 type queue struct {
 	calls []*call
 	bytes int
 }
 
-// charge is the use of a budget by one call.
 type charge struct {
 	pool     *budget.Pool
 	user     budget.User
@@ -73,8 +73,8 @@ func (c *charge) give() {
 	}
 }
 
-// counts reports whether a request counts as a call. A formality does not, and neither does one that lets go of something; the kernel
-// tells no user of these.
+// counts reports whether a request counts as a call. Formalities and releases do not: the kernel has no user
+// for these.
 func counts(opcode uint32) bool {
 	switch opcode {
 	case opForget, opBatchForget, opInterrupt, opInit, opRelease, opReleaseDir, opDestroy:
@@ -83,15 +83,15 @@ func counts(opcode uint32) bool {
 	return true
 }
 
-// admit reports whether a call is to be handled now. Else it waits for its turn, and the request is copied. A call that is refused is to be
-// handled, which answers it.
+// admit reports whether to handle a call now. Otherwise it queues a copy of the request. It returns true for
+// a refused call, whose handler sends the refusal.
 func (a *admission) admit(c *call, request []byte) bool {
 	if a.Calls == nil || !counts(c.header.Opcode) {
 		return true
 	}
 	user := a.UserOf(c.header.Uid)
 	if c.raw != nil {
-		if c.given { // a refusal would leave its request for a lock behind, in the state of the cluster
+		if c.given { // a refusal would leave its lock request in the cluster's state
 			c.charge = charge{a.Waits, user, budget.Replacing}
 			_ = a.Waits.Take(user, 1, budget.Replacing) // always fits
 		} else if err := c.take(a.Waits, user); err != nil {
@@ -122,7 +122,8 @@ func (a *admission) admit(c *call, request []byte) bool {
 	return false
 }
 
-// take charges the budget of a user for a call. The error says that it has no room. Root has a reserve, if it is root of the whole host.
+// take charges a user's budget for a call. It returns an error without room. Root of the whole host has a
+// reserve.
 func (c *call) take(pool *budget.Pool, user budget.User) error {
 	c.charge = charge{pool, user, budget.Ordinary}
 	err := pool.Take(user, 1, budget.Ordinary)
@@ -136,7 +137,7 @@ func (c *call) take(pool *budget.Pool, user budget.User) error {
 	return err
 }
 
-// next returns the next call for which there is room now; nil: there is none.
+// next returns the next call with room; nil: none.
 func (a *admission) next() *call {
 	for range len(a.turns) {
 		user := a.turns[0]
@@ -159,7 +160,7 @@ func (a *admission) next() *call {
 	return nil
 }
 
-// drain returns the requests that wait for their turn, each with its interruption.
+// drain returns the queued requests, each with its interruption.
 func (a *admission) drain() (requests [][]byte) {
 	for _, user := range a.turns {
 		for _, c := range a.queues[user].calls {

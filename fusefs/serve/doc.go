@@ -1,12 +1,13 @@
-// Package serve reads the requests of one FUSE connection, has them handled, and writes the answers. go-fuse parses requests and
-// renders answers; its own loop over /dev/fuse is not used, because it can neither begin on a connection that is there already nor
-// let go of one that goes on.
+// Package serve reads the requests of one FUSE connection, has them handled, and writes the answers. go-fuse
+// parses requests and encodes answers. Its own loop over /dev/fuse can neither begin on an existing
+// connection nor leave one, so this package replaces it.
 //
-// A [Server] can be stopped while programs use the mount. It answers everything that it has read, but for requests that may
-// wait as long as they like, for a lock or an event: those it gives back as the kernel sent them, and whoever serves the connection next has
-// them handled as if it had just read them. A request keeps no large buffer while it is handled, unless it has much data itself. What the kernel has not been read stays in its queue. So no request is lost or answered
-// twice, and the programs notice nothing but a pause.
+// A [Server] can be stopped while programs use the mount. It answers all requests it has read, except those
+// without a time limit (locks and events). It gives these back as the kernel sent them, and the next server
+// handles them like new ones. Unread requests stay in the kernel's queue. So each request gets one answer,
+// and programs notice only a pause. While it is handled, a request keeps a large buffer only for its own
+// data.
 //
-// If a process was killed, the kernel is told to ask again what it had asked that process (Linux 6.9), and says so with each
-// request. What may be done twice is handled like any other. What may not is refused, for nobody knows whether it was done.
+// After a crash of a process, the kernel sends its requests again, with a mark (Linux 6.9). The server
+// handles requests which may be done twice. It refuses the others, as their outcome is unknown.
 package serve

@@ -13,7 +13,8 @@ import (
 	"lockfs/fusefs/thread"
 )
 
-// begin notes a request that was read, and counted. It is called with the mutex held. given says that it was read before.
+// begin records a request, read and counted. given: another server had read it before. It needs the
+// mutex.
 func (s *Server) begin(request []byte, given bool) *call {
 	c := &call{header: headerOf(request), given: given}
 	if c.header.Opcode == opInterrupt && len(request) >= headerSize+8 {
@@ -33,7 +34,7 @@ func (s *Server) begin(request []byte, given bool) *call {
 	return c
 }
 
-// handle answers a request, unless it was ended to be given back and has no answer.
+// handle answers a request, unless the request goes back without an answer.
 func (s *Server) handle(c *call, request []byte) {
 	out, done := s.roomForAnswer(c, request)
 	defer done()
@@ -61,8 +62,8 @@ func (s *Server) handle(c *call, request []byte) {
 	}
 }
 
-// roomForAnswer returns a buffer for the answer to a request, and the function that gives it back. A request that may wait asks for
-// little data from now on, and has a buffer of its own.
+// roomForAnswer returns a buffer for the answer to a request, and the function that releases it. It limits
+// the data of a request which may wait and gives it a buffer of its own.
 func (s *Server) roomForAnswer(c *call, request []byte) (out []byte, done func()) {
 	data := dataAsked(request)
 	if c.raw != nil {
@@ -90,7 +91,8 @@ func (s *Server) ask(c *call, request, out []byte) (answer []byte) {
 	return out[:length]
 }
 
-// toGiveBack tells whether a request was ended that has no answer. If the server was not stopped after all, it is handled once more.
+// toGiveBack reports whether a request goes back without an answer. If the server continues after all, it is
+// handled again.
 func (s *Server) toGiveBack(c *call, answer []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +107,7 @@ func (s *Server) toGiveBack(c *call, answer []byte) bool {
 		s.pending = append(s.pending, c.raw)
 	} else {
 		s.handled++
-		go s.again(c.raw) // it takes the mutex
+		go s.again(c.raw) // again takes the mutex
 	}
 	return true
 }
@@ -119,7 +121,7 @@ func (s *Server) write(message []byte) error {
 	}
 }
 
-// interrupt has handlers know that those who asked wait no more.
+// interrupt tells handlers that their callers no longer wait.
 func (s *Server) interrupt(which func(*call) bool) {
 	s.mu.Lock()
 	var calls []*call
@@ -135,12 +137,12 @@ func (s *Server) interrupt(which func(*call) bool) {
 		message, _ := binary.Append(nil, binary.NativeEndian, in)
 		length, status := s.protocol.HandleRequest([][]byte{message}, [][]byte{make([]byte, answerRoom)})
 		s.mu.Lock()
-		c.told = status.Ok() && length == 0 // else its handler does not run yet
+		c.told = status.Ok() && length == 0 // otherwise its handler does not run yet
 		s.mu.Unlock()
 	}
 }
 
-// again handles a request that was read before, and counted again.
+// again handles an earlier request, already counted.
 func (s *Server) again(request []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,13 +154,13 @@ func (s *Server) again(request []byte) {
 	}
 }
 
-// release gives back the budget of a call, and begins calls that have waited for it. It is called with the mutex held.
+// release returns the budget of a call, and begins queued calls. It needs the mutex.
 func (s *Server) release(c *call) {
 	c.charge.give()
 	s.beginQueued()
 }
 
-// beginQueued begins the calls that wait for their turn, as far as there is room. It is called with the mutex held.
+// beginQueued begins queued calls while there is room. It needs the mutex.
 func (s *Server) beginQueued() {
 	for !s.stopping && !s.isGone {
 		next := s.admission.next()
@@ -178,7 +180,8 @@ func (s *Server) beginQueued() {
 	}
 }
 
-// interruptQueued is for an interruption of a call that waits for its turn. If the caller is killed the call need not come.
+// interruptQueued handles the interruption of a queued call. If its caller is killed, the call ends with
+// EINTR.
 func (s *Server) interruptQueued(c *call) {
 	if !thread.IsKilled(c.header.Pid) {
 		return
@@ -195,7 +198,7 @@ func (s *Server) interruptQueued(c *call) {
 	}
 }
 
-// interruptAgain has the handler of a call know that it was interrupted while it waited for its turn.
+// interruptAgain tells the handler of a call about an interruption in the queue.
 func (s *Server) interruptAgain(c *call) {
 	in := fuse.InterruptIn{InHeader: fuse.InHeader{Opcode: opInterrupt}, Unique: c.header.Unique}
 	in.Length = uint32(binary.Size(in))
@@ -216,10 +219,10 @@ func (s *Server) interruptAgain(c *call) {
 	}
 }
 
-// Queued returns how many calls wait for their turn.
+// Queued returns the number of queued calls.
 func (s *Server) Queued() int { return s.countQueued(func(*call) bool { return true }) }
 
-// QueuedInterruptions returns how many of these the kernel has interrupted.
+// QueuedInterruptions returns the number of queued calls with an interruption.
 func (s *Server) QueuedInterruptions() int {
 	return s.countQueued(func(c *call) bool { return c.interrupt != nil })
 }

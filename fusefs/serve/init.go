@@ -8,16 +8,17 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// Init is what was said when a connection was opened, which happens once. It is kept for as long as the connection is there.
+// Init is the handshake at the opening of a connection, which happens once. It is kept as long as the
+// connection.
 type Init struct {
 	Asked    []byte // by the kernel
 	Answered []byte
 }
 
-// errInit is for a program that cannot go on with what an earlier one agreed upon with the kernel.
+// errInit says that a program cannot continue with the handshake of an earlier one.
 var errInit = errors.New("this program does not serve a mount as the one before it has agreed upon with the kernel")
 
-// Opened is for a connection that go-fuse has opened.
+// Opened returns the handshake of a connection opened by go-fuse.
 func Opened(settings *fuse.InitIn, options *fuse.MountOptions) (*Init, error) {
 	asked := *settings
 	asked.Opcode = opInit
@@ -40,12 +41,12 @@ func (i *Init) ask(protocol *fuse.ProtocolServer) ([]byte, error) {
 	return out[:n], nil
 }
 
-// Fits answers an error if a server with these options cannot go on with what was agreed upon.
+// Fits returns an error if a server with these options cannot continue with this handshake.
 func (i *Init) Fits(options *fuse.MountOptions) error {
 	return i.tell(fuse.NewProtocolServer(fuse.NewDefaultRawFileSystem(), options))
 }
 
-// tell has a protocol server know how the connection was opened. It is offered nothing but what was agreed upon.
+// tell repeats the handshake for a protocol server, and offers only the features agreed upon.
 func (i *Init) tell(protocol *fuse.ProtocolServer) error {
 	var asked fuse.InitIn
 	agreed, err := agreedIn(i.Answered)
@@ -72,7 +73,7 @@ func (i *Init) tell(protocol *fuse.ProtocolServer) error {
 	return nil
 }
 
-// agreement is what an answer to INIT begins with (struct fuse_init_out).
+// agreement is the begin of an answer to INIT (struct fuse_init_out).
 type agreement struct {
 	Major, Minor, MaxReadAhead, Flags  uint32
 	MaxBackground, CongestionThreshold uint16

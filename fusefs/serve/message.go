@@ -28,17 +28,17 @@ const (
 const OpSetLkw = 33
 
 const (
-	// answerRoom is for an answer that has no more data than the target of a symbolic link.
+	// answerRoom is for an answer with at most the target of a symbolic link as data.
 	answerRoom = 8192
-	// waitingRoom is for the answer to a request that may wait, besides data: there may be ten thousand.
+	// waitingRoom is for the answer to a request that may wait, without data: ten thousand may wait.
 	waitingRoom = 256
-	// waitingData is as much data as the answer to a request that may wait can have.
+	// waitingData limits the data of an answer to a request that may wait.
 	waitingData = 64 << 10
 )
 
 var headerSize = int(unsafe.Sizeof(fuse.InHeader{}))
 
-// headerOf is the zero header if the request is too short for one.
+// headerOf returns the zero header for a request without one.
 func headerOf(request []byte) (header fuse.InHeader) {
 	if len(request) >= headerSize {
 		_, _ = binary.Decode(request, binary.NativeEndian, &header)
@@ -46,7 +46,7 @@ func headerOf(request []byte) (header fuse.InHeader) {
 	return header
 }
 
-// isAskedAgain tells of a request that was read before, and not answered (FUSE_UNIQUE_RESEND).
+// isAskedAgain reports whether the kernel sends a request again (FUSE_UNIQUE_RESEND).
 func isAskedAgain(header *fuse.InHeader) bool {
 	return header.Unique>>63 != 0 && header.Opcode != opInterrupt
 }
@@ -55,7 +55,8 @@ func waitsForAnswer(header *fuse.InHeader) bool {
 	return header.Opcode != opForget && header.Opcode != opBatchForget && header.Opcode != opInterrupt
 }
 
-// dataAsked returns a pointer to the size of the data that a request asks for, in the request; nil if its answer has a size of its own.
+// dataAsked returns a pointer into the request, to the size of the wanted data; nil if the answer has a fixed
+// size.
 func dataAsked(request []byte) *uint32 {
 	var at uintptr
 	switch header := headerOf(request); header.Opcode {
@@ -81,7 +82,7 @@ func refusal(unique uint64, errno unix.Errno) []byte {
 	return answer
 }
 
-// statusOf is 0 if there is no answer.
+// statusOf returns 0 without an answer.
 func statusOf(answer []byte) int32 {
 	var header fuse.OutHeader
 	if len(answer) >= binary.Size(header) {

@@ -8,8 +8,8 @@ import (
 
 const notifyDelete = 6 // FUSE_NOTIFY_DELETE
 
-// DeleteNotify tells the kernel that a name was removed from a directory. It may wait for that directory's lock, so it is called
-// neither by a handler nor under a lock.
+// DeleteNotify tells the kernel that a name was removed from a directory. It may wait for the directory's
+// lock, so call it neither from a handler nor under a lock.
 func (s *Server) DeleteNotify(parent, child uint64, name string) error {
 	body := struct {
 		Parent, Child uint64

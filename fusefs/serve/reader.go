@@ -8,22 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wakePause is between two attempts to have a thread notice that it is not to read any more.
+// wakePause is between two attempts to wake a thread for a stop.
 const wakePause = 500 * time.Microsecond
 
-// reader is somebody who waits for a request.
+// reader is a thread reading requests.
 type reader struct {
-	thread atomic.Int32 // 0: it does not wait yet, or any more
+	thread atomic.Int32 // 0: not waiting
 }
 
 func (r *reader) read(fd int, into []byte) (int, error) {
-	r.thread.Store(int32(unix.Gettid())) // another one at worst, after which the next attempt finds this one
+	r.thread.Store(int32(unix.Gettid())) // at worst another thread's, and the next attempt finds this one
 	defer r.thread.Store(0)
 	return unix.Read(fd, into)
 }
 
-// wake has a thread look again whether it may wait: the runtime uses the signal itself, and takes it for nothing. A read that is interrupted
-// by it begins anew, and ends if the descriptor does not block by then.
+// wake interrupts the read of a thread. The runtime itself uses and ignores the signal. The read begins
+// again, and ends if the descriptor is non-blocking by then.
 func (r *reader) wake() {
 	if thread := r.thread.Load(); thread != 0 {
 		_ = unix.Tgkill(os.Getpid(), int(thread), unix.SIGURG)

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxReaders is how many goroutines may wait for a request beside the one that has just got one.
+// maxReaders limits the goroutines that wait for a request, besides the one with the last request.
 const maxReaders = 2
 
-// Serve handles requests, first those that were given back when the connection was served before, until the kernel lets go (true)
-// or it is stopped (false). After a Stop it may be called again.
+// Serve handles requests until the kernel ends the connection (true) or the server stops (false). It begins
+// with those given back by an earlier server. After a Stop it may be called again.
 func (s *Server) Serve(given [][]byte) (gone bool, err error) {
 	// A new process finds the descriptor as the old one left it.
 	if err := unix.SetNonblock(s.fd, false); err != nil {
@@ -27,7 +27,7 @@ func (s *Server) Serve(given [][]byte) (gone bool, err error) {
 		s.again(request)
 	}
 	s.mu.Lock()
-	s.beginQueued() // calls that others made room for while the server was stopped
+	s.beginQueued() // calls with room since the stop
 	s.mu.Unlock()
 	go s.loop()
 	gone = s.awaitReaders()
@@ -38,7 +38,7 @@ func (s *Server) Serve(given [][]byte) (gone bool, err error) {
 	return gone, nil
 }
 
-// awaitReaders waits until nobody reads or is to read any more. Some may still handle what they have read.
+// awaitReaders waits until no goroutine reads or will read. Some may still handle requests.
 func (s *Server) awaitReaders() (gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *Server) awaitReaders() (gone bool) {
 	return s.isGone
 }
 
-// loop reads and handles requests. Whoever gets one while nobody else waits for the next has another one do that.
+// loop reads and handles requests. After a read without another reader, it starts one.
 func (s *Server) loop() {
 	for {
 		r := s.startReading()
@@ -65,7 +65,7 @@ func (s *Server) loop() {
 		switch {
 		case c == nil:
 			s.large.Put(b)
-		case n <= smallRequest: // it may wait long, and many others with it
+		case n <= smallRequest: // it may wait long, as one of many
 			request := c.raw
 			if request == nil {
 				request = bytes.Clone((*b)[:n])
@@ -79,10 +79,10 @@ func (s *Server) loop() {
 	}
 }
 
-// smallRequest is the size of a request up to which it keeps no large buffer while it is handled.
+// smallRequest is the largest request that keeps no large buffer while it is handled.
 const smallRequest = 8192
 
-// startReading answers nil if enough others read, or nobody is to.
+// startReading returns nil if enough others read, or the server stops.
 func (s *Server) startReading() *reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,8 +94,8 @@ func (s *Server) startReading() *reader {
 	return r
 }
 
-// stopReading returns the request that was read, if there is one, and whether to go on. The request counts as being handled before its
-// reader is gone, and an interruption is noted by then: a Stop would miss them.
+// stopReading returns the request, if there is one, and reports whether to go on. It counts the request, and
+// records an interruption, before the reader is gone: a Stop would miss them.
 func (s *Server) stopReading(r *reader, request []byte, err error) (c *call, goesOn bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *Server) stopReading(r *reader, request []byte, err error) (c *call, goe
 		return nil, false
 	}
 	s.handled++
-	// Those that tell what was forgotten wait for no answer: who sends many is not to have many handled at once.
+	// FORGET needs no answer: many of them must not cause many handlers at once.
 	if opcode := headerOf(request).Opcode; len(s.reading) == 0 && !s.stopping && opcode != opForget && opcode != opBatchForget {
 		go s.loop()
 	}

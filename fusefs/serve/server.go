@@ -26,22 +26,22 @@ type Server struct {
 	small sync.Pool // of *[]byte, for answers without much data
 
 	mu       sync.Mutex
-	underway map[uint64]*call // that wait for an answer, by the kernel's numbers
-	handled  int              // requests that are being handled
-	changed  *sync.Cond       // nobody reads, or is handled, any more
+	underway map[uint64]*call // waiting for an answer, by the kernel's numbers
+	handled  int              // requests under way
+	changed  *sync.Cond       // the end of all reading, or of all requests
 	reading  map[*reader]struct{}
 	stopping bool
-	giving   bool     // nothing is read any more, and requests that may wait are to be given back
-	isGone   bool     // the kernel has let go
+	giving   bool     // no more reads; requests that may wait go back
+	isGone   bool     // the kernel has ended the connection
 	pending  [][]byte // given back
 
 	admission admission
 }
 
-// New is for a connection that was opened as init says. asks is called before each request is handled. mayWait tells of requests that may
-// wait as long as they like: their handlers return EINTR soon after they were interrupted, unless they have another answer. So do those
-// for OpSetLkw after a call of suspend, which are not interrupted to be given back. onlyOnce tells of requests that are not handled if
-// another process may have done so before it was killed: those are answered EIO.
+// New returns a server for a connection with a handshake. It calls asks before it handles each request.
+// mayWait reports whether a request has no time limit. After an interruption, the handler of such a request
+// returns EINTR soon, unless it has another answer. Handlers of OpSetLkw do so after a call of suspend
+// instead. onlyOnce reports whether to answer EIO to a request which a crashed process may have done.
 func New(
 	fs fuse.RawFileSystem, device *os.File, init *Init, options *fuse.MountOptions,
 	asks func(*fuse.InHeader), mayWait func(*fuse.InHeader) bool, suspend func(), onlyOnce func([]byte) bool, budgets Budgets, logger *slog.Logger,
@@ -58,7 +58,7 @@ func New(
 	return s, init.tell(s.protocol)
 }
 
-// tellEnding wakes those who wait for the end of what is under way; nobody else is woken for each request. The caller holds the lock.
+// tellEnding wakes the goroutines which wait for the end of requests. It needs the mutex.
 func (s *Server) tellEnding() {
 	if s.stopping || s.isGone {
 		s.changed.Broadcast()

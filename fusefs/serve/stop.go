@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrBusy says that requests did not end in time.
+// ErrBusy means requests without an end in time.
 var ErrBusy = errors.New("requests are under way that do not end")
 
-// Stop has Serve return, and answers the requests that are to be given to whoever serves the connection next, once everything else
-// that was read is answered. With ErrBusy that took longer than the limit; the connection is to be served again then.
+// Stop makes Serve return. Once all other requests have answers, it returns the requests for the next server.
+// It returns ErrBusy after the limit; the connection must then be served again.
 func (s *Server) Stop(limit time.Duration) (pending [][]byte, err error) {
 	end := time.Now().Add(limit)
 	s.mu.Lock()
@@ -28,7 +28,7 @@ func (s *Server) Stop(limit time.Duration) (pending [][]byte, err error) {
 	s.giveBack()
 	s.suspend()
 	for {
-		// Again, for a handler may not have been found yet.
+		// Repeated, as a handler may not have been found yet.
 		s.interrupt(func(c *call) bool { return c.back && c.header.Opcode != OpSetLkw })
 		if pending, done := s.takePending(); done {
 			return pending, nil
@@ -40,7 +40,7 @@ func (s *Server) Stop(limit time.Duration) (pending [][]byte, err error) {
 	}
 }
 
-// wakeReaders answers whether somebody still reads.
+// wakeReaders reports whether a goroutine still reads.
 func (s *Server) wakeReaders() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,8 +50,8 @@ func (s *Server) wakeReaders() bool {
 	return len(s.reading) > 0
 }
 
-// giveBack has requests that may wait be given back when they end. Interrupts of the kernel have been read by now, and their requests are
-// answered.
+// giveBack marks requests that may wait, so that they go back when they end. The kernel's interrupts have
+// been read by now; interrupted requests get answers.
 func (s *Server) giveBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *Server) giveBack() {
 	}
 }
 
-// takePending answers what is to be given back, once nothing is under way.
+// takePending returns the requests to give back, once no request is under way.
 func (s *Server) takePending() (pending [][]byte, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
