@@ -11,29 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Connection is a mount as the kernel has it, in whatever directories it is shown, so that it can be ended although its
-// process cannot end: a thread of that may be inside the kernel for good, waiting for the lock of a directory which a program
-// has that waits for an answer of this very process. It can be handed to another process.
+// Connection is a mount in the kernel, independent of the directories where it is mounted. Another process
+// can get it. It can end the mount even if the mount's process cannot exit. A thread of that process may wait
+// in the kernel for a directory's lock. The lock's holder may be a program which waits for an answer of the
+// same process.
 type Connection struct {
 	Dir    string
-	Number uint32   // of the file system, as st_dev has it: another one may get it when this one is gone
-	Device *os.File // /dev/fuse: the kernel keeps the mount alive until all processes that have it open have closed it
-	Abort  *os.File // its file "abort" in fusectl; nil if that cannot be had
+	Number uint32   // of the file system, as in st_dev; reused after its end
+	Device *os.File // /dev/fuse: the mount lives until all processes with it open have closed it
+	Abort  *os.File // its file "abort" in fusectl; nil if unavailable
 
-	shown *os.File // the directory that fusectl has for it; nil if it cannot be had
+	shown *os.File // its directory in fusectl; nil if unavailable
 }
 
 const (
 	fusectl      = "fusectl"
-	fusectlPath  = "/sys/fs/fuse/connections" // where fusectl is mounted, if it is
-	fusectlAbort = "abort"                    // a file of each connection: whatever is written to it ends that
+	fusectlPath  = "/sys/fs/fuse/connections" // the usual mount of fusectl
+	fusectlAbort = "abort"                    // a file of each connection: a write ends the connection
 
-	// endPoll is how often the end of the file system is waited for.
+	// endPoll is the pause between checks for the end of the file system.
 	endPoll = time.Millisecond
 )
 
-// Open finds the mount at a directory, but for its Device (see [NewDevice]). It comes just after the mount, for the number of one
-// that is gone is given to another. With an error there is a connection too, as far as it could be found.
+// Open finds the mount at a directory, without its Device (see [NewDevice]). Call it just after the mount, as
+// the kernel reuses numbers. Together with an error it returns a connection as far as found.
 func Open(dir string) (*Connection, error) {
 	m, err := mountedAt(dir)
 	if err == nil && m == nil {
@@ -45,7 +46,7 @@ func Open(dir string) (*Connection, error) {
 	return open(dir, m.device), nil
 }
 
-// open is Open of a file system whose number is known.
+// open is Open for a file system with a known number.
 func open(dir string, number uint32) *Connection {
 	c := &Connection{Dir: dir, Number: number}
 	control, err := openFusectl()
@@ -64,8 +65,8 @@ func open(dir string, number uint32) *Connection {
 	return c
 }
 
-// openFusectl prefers a mount of its own, which no directory shows and nobody has to unmount. Users other than root need one
-// that is there.
+// openFusectl prefers a private mount, which is in no directory and needs no unmount. Users other than root
+// need an existing one.
 func openFusectl() (fd int, err error) {
 	fs, err := unix.Fsopen(fusectl, unix.FSOPEN_CLOEXEC)
 	if err == nil {
@@ -81,8 +82,8 @@ func openFusectl() (fd int, err error) {
 	return unix.Open(fusectlPath, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }
 
-// End ends the mount for all who use it, as the end of its process does: what waits for an answer gets an error, and so does
-// whoever asks from now on. The mount itself stays where it is. Doing it twice is no error.
+// End ends the mount for all users, as the end of its process does: waiting and later requests get errors.
+// The mount stays in its directory. A second call has no effect.
 func (c *Connection) End() error {
 	if c.Abort != nil {
 		_, err := c.Abort.Write([]byte("1"))
@@ -94,7 +95,7 @@ func (c *Connection) End() error {
 	return nil
 }
 
-// force is all that there is without fusectl; it takes the mount away if nobody uses it.
+// force ends the mount without fusectl; it unmounts an unused one.
 func (c *Connection) force() error {
 	if c.IsOver() {
 		return nil
@@ -108,18 +109,18 @@ func (c *Connection) force() error {
 	return nil
 }
 
-// IsOver tells whether the kernel has let go.
+// IsOver reports whether the kernel has ended the connection.
 func (c *Connection) IsOver() bool {
 	ready := []unix.PollFd{{Fd: int32(c.Device.Fd())}}
 	n, err := unix.Poll(ready, 0)
 	return err == nil && n > 0 && ready[0].Revents&unix.POLLERR != 0
 }
 
-// IsGone tells whether the file system is, by what fusectl shows of it, and waits for that as long as given: the kernel lets go
-// of its process first.
+// IsGone reports whether the file system is gone, as far as fusectl shows, and waits for it up to a limit:
+// the kernel ends the connection first.
 func (c *Connection) IsGone(limit time.Duration) bool {
 	if c.shown == nil {
-		return false // nobody knows
+		return false // unknown
 	}
 	for end := time.Now().Add(limit); ; time.Sleep(endPoll) {
 		var st unix.Stat_t
@@ -132,8 +133,8 @@ func (c *Connection) IsGone(limit time.Duration) bool {
 	}
 }
 
-// Detach takes the mount away from its directory, which is no error if that shows it no more: somebody may have taken it away,
-// and mounted another there. For lazy see [Detach].
+// Detach unmounts the mount from its directory. It returns no error if it is already gone, also with another
+// mount in its place. For lazy see [Detach].
 func (c *Connection) Detach(lazy bool) error {
 	stack, err := mountsAt(c.Dir)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deviceNumber is that of /dev/fuse (Linux's list of devices).
+// deviceNumber is the number of /dev/fuse (Linux's list of devices).
 var deviceNumber = unix.Mkdev(10, 229)
 
 // OpenDevice opens a connection to the kernel for a new mount.
@@ -17,7 +17,7 @@ func OpenDevice() (fd int, err error) {
 	return fd, os.NewSyscallError("open "+fuseDevice, err)
 }
 
-// Devices answers this process's descriptors of /dev/fuse, one for each of its mounts.
+// Devices returns this process's descriptors of /dev/fuse, one for each of its mounts.
 func Devices() (map[int]bool, error) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -37,7 +37,7 @@ func Devices() (map[int]bool, error) {
 	return devices, nil
 }
 
-// NewDevice takes over the descriptor of the device that is not among those before (see [TakeDevice]).
+// NewDevice takes over the descriptor of the device that is not in before (see [TakeDevice]).
 func NewDevice(before map[int]bool) (*os.File, error) {
 	now, err := Devices()
 	if err != nil {
@@ -51,8 +51,8 @@ func NewDevice(before map[int]bool) (*os.File, error) {
 	return nil, errors.New("no new descriptor of /dev/fuse")
 }
 
-// TakeDevice takes over a descriptor of the device. go-fuse keeps it to itself, leaves it open in programs that this process starts,
-// and closes it some time later (a finalizer): from here on its descriptor is one of /dev/null.
+// TakeDevice takes over a descriptor of the device. go-fuse keeps it private, leaves it open in child
+// programs, and closes it later (a finalizer). TakeDevice leaves /dev/null under the old number.
 func TakeDevice(fd int) (*os.File, error) {
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package mountpoint knows mounts as the kernel has them, apart from what is in them: the directories where lockfs is mounted, what a
-// dead process left there, and the connection to the kernel by which another process can end a mount. It asks no file system
-// anything but whether it is alive, which may be one that this very process serves.
+// Package mountpoint handles mounts in the kernel, apart from their content. It finds the directories with
+// lockfs mounts, cleans up after dead processes, and has the connection with which another process can end a
+// mount. It asks a file system only whether it is alive, as this very process may serve it.
 //
-// The bare directory of a mount point must never give a program a lock ([Protect], [Place]). With a mount on top, neither a path nor a
-// descriptor detaches a lower one, so a new mount goes beneath a dead one, and the dead one is detached then. What is below a mount is
-// reached in a copy of the parent's mount (open_tree). The tmpfs is used on network file systems too, where the design has no protection:
-// it is this host's alone, and better than none.
+// The bare directory of a mount point must never give a program a lock ([Protect], [Place]). Neither a path
+// nor a descriptor detaches a mount under another one. So a new mount goes beneath a dead one, and then the
+// dead one is detached. A copy of the parent's mount (open_tree) gives access below a mount. On network file
+// systems a tmpfs protects the directory, for this host only.
 package mountpoint
 
 import (
@@ -24,7 +24,7 @@ const (
 	fusermount = "fusermount3"
 )
 
-// CheckFuse says in plain words what the attempt to mount would fail with.
+// CheckFuse returns, in plain words, the error that a mount would get.
 func CheckFuse() error {
 	if err := unix.Access(fuseDevice, unix.R_OK|unix.W_OK); err != nil {
 		return fmt.Errorf("%s cannot be used: %w", fuseDevice, err)
@@ -35,5 +35,5 @@ func CheckFuse() error {
 	return nil
 }
 
-// Privileged tells whether this process can mount by itself, and for all users.
+// Privileged reports whether this process can mount by itself, and for all users.
 func Privileged() bool { return os.Geteuid() == 0 }

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FileSystem is a file system that no directory shows yet.
+// FileSystem is a file system without a directory yet.
 type FileSystem struct{ root *os.File }
 
 // Close ends it, unless it is attached.
 func (fs *FileSystem) Close() error { return fs.root.Close() }
 
-// setting is a parameter of a file system; one without a value is a flag.
+// setting is a parameter of a file system; without a value, a flag.
 type setting struct{ name, value string }
 
-// maxSource is how long a source can be (fsconfig(2)).
+// maxSource is the maximum length of a source (fsconfig(2)).
 const maxSource = 255
 
-// ShownSource returns a source as /proc/mounts shows it: the kernel keeps no more than 255 bytes.
+// ShownSource returns a source as in /proc/mounts: the kernel keeps at most 255 bytes.
 func ShownSource(source string) string {
 	if len(source) <= maxSource {
 		return source
@@ -32,8 +32,8 @@ func ShownSource(source string) string {
 	return source[:maxSource-len(cut)] + cut
 }
 
-// NewFuse makes a FUSE file system for all users, which the opener of a descriptor of /dev/fuse serves. Options are those that mount(8)
-// has for every file system, and FUSE's own.
+// NewFuse creates a FUSE file system for all users, served through a descriptor of /dev/fuse. Options are
+// FUSE's own and the file-system independent ones of mount(8).
 func NewFuse(source string, device, maxRead int, options []string) (*FileSystem, error) {
 	attributes := unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 	settings := []setting{
@@ -64,7 +64,7 @@ func NewFuse(source string, device, maxRead int, options []string) (*FileSystem,
 	return newFileSystem("fuse", settings, attributes)
 }
 
-// newFileSystem makes a file system of a type that the kernel knows.
+// newFileSystem creates a file system of a type known to the kernel.
 func newFileSystem(kind string, settings []setting, attributes int) (*FileSystem, error) {
 	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -91,7 +91,7 @@ func newFileSystem(kind string, settings []setting, attributes int) (*FileSystem
 	return &FileSystem{os.NewFile(uintptr(root), kind)}, nil
 }
 
-// explain adds the kernel's own words to an error.
+// explain adds the kernel's messages to an error.
 func explain(context int, err error) error {
 	for message := make([]byte, 256); ; {
 		n, failed := unix.Read(context, message)

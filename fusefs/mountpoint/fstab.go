@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InFstab returns the directories that a file like /etc/fstab has for mounts of lockfs, under either name of its type.
+// InFstab returns the directories for lockfs mounts in a file like /etc/fstab, under either name of its type.
 func InFstab(file string) (dirs []string, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -24,7 +24,8 @@ func InFstab(file string) (dirs []string, err error) {
 	return dirs, nil
 }
 
-// MountedAt reports whether lockfs is mounted at a directory, dead or alive. An automount there acts first. No mount of lockfs is asked.
+// MountedAt reports whether lockfs is mounted at a directory, dead or alive. It triggers an automount there,
+// and asks no lockfs mount.
 func MountedAt(dir string) (bool, error) {
 	path, err := Resolve(dir)
 	if err != nil {
@@ -34,7 +35,7 @@ func MountedAt(dir string) (bool, error) {
 	return err == nil && len(stack) > 0 && stack[len(stack)-1].isOurs(), err
 }
 
-// Resolve returns the path of a directory without symbolic links. Automounts on the way act.
+// Resolve returns the path of a directory without symbolic links. It triggers automounts on the way.
 func Resolve(dir string) (string, error) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// mountEntry is a mount of this process's mount namespace.
+// mountEntry is a mount in this process's mount namespace.
 type mountEntry struct {
 	id     int
-	parent int    // id of the mount that it is on
-	device uint32 // of the file system, as st_dev has it
+	parent int    // id of the mount below
+	device uint32 // of the file system, as in st_dev
 	point  string
 	fsType string
 	source string
-	user   string // who made it, of a FUSE mount
+	user   string // the mounting user of a FUSE mount
 }
 
-// readMounts lists the mounts, in no order (see [stackAt]). It touches none of them.
+// readMounts returns the mounts, in no order (see [stackAt]). It touches none of them.
 func readMounts() ([]mountEntry, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -27,7 +27,7 @@ func readMounts() ([]mountEntry, error) {
 	return parseMounts(string(text)), nil
 }
 
-// parseMounts reads the text of /proc/self/mountinfo (proc_pid_mountinfo(5)).
+// parseMounts parses /proc/self/mountinfo (proc_pid_mountinfo(5)).
 func parseMounts(mountinfo string) (mounts []mountEntry) {
 	for line := range strings.Lines(mountinfo) {
 		head, tail, _ := strings.Cut(line, " - ")
@@ -56,7 +56,7 @@ func parseMounts(mountinfo string) (mounts []mountEntry) {
 	return mounts
 }
 
-// unescape undoes the octal escapes that /proc writes for blanks and backslashes.
+// unescape decodes the octal escapes of /proc.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -72,7 +72,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// mountedAt answers the mount that is seen at a path without symbolic links; nil if there is none.
+// mountedAt returns the top mount at a path without symbolic links; nil if there is none.
 func mountedAt(path string) (top *mountEntry, err error) {
 	stack, err := mountsAt(path)
 	if err != nil || len(stack) == 0 {
@@ -81,13 +81,13 @@ func mountedAt(path string) (top *mountEntry, err error) {
 	return &stack[len(stack)-1], nil
 }
 
-// All answers the directories where lockfs is mounted, as this process sees them. It touches none of them.
+// All returns the directories with lockfs mounts visible to this process. It touches none of them.
 func All() ([]string, error) {
 	mounts, err := readMounts()
 	return pointsFor(os.Geteuid(), mounts), err
 }
 
-// pointsFor leaves out what others than root have mounted: anybody can have a file system of his own, and call it lockfs.
+// pointsFor omits mounts of users other than root: all users can mount a file system and call it lockfs.
 func pointsFor(user int, mounts []mountEntry) (points []string) {
 	for _, m := range mounts {
 		if m.isOurs() && (m.user == "0" || m.user == strconv.Itoa(user)) && !slices.Contains(points, m.point) {
@@ -97,11 +97,11 @@ func pointsFor(user int, mounts []mountEntry) (points []string) {
 	return points
 }
 
-// isOurs reports whether a mount is one of lockfs.
+// isOurs reports whether a mount is of lockfs.
 func (m *mountEntry) isOurs() bool { return m.fsType == "fuse."+FSType }
 
-// stackAt returns the mounts at a path without symbolic links, the lowest first. The order of mountinfo does not tell it: the kernel
-// lists mounts by the time at which they were made, and one that was put beneath another is the newer one.
+// stackAt returns the mounts at a path without symbolic links, the lowest first. The order of mountinfo is
+// that of creation, and a mount put beneath another is newer.
 func stackAt(mounts []mountEntry, path string) (stack []mountEntry) {
 	for _, m := range mounts {
 		if m.point == path {
@@ -122,7 +122,7 @@ func stackAt(mounts []mountEntry, path string) (stack []mountEntry) {
 	return stack
 }
 
-// mountsAt is stackAt of the mounts that there are now.
+// mountsAt is stackAt with the present mounts.
 func mountsAt(path string) ([]mountEntry, error) {
 	mounts, err := readMounts()
 	return stackAt(mounts, path), err

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// answerTime is how long a mount that was found may take to show that it is alive.
+// answerTime is how long a mount may take to show that it is alive.
 const answerTime = 2 * time.Second
 
-// Source answers the source, as /proc/mounts has it, of a mount of lockfs at a directory, of which the process is alive. found is
-// false if there is none.
+// Source returns the source, as in /proc/mounts, of a live lockfs mount at a directory. found is false if
+// there is none.
 func Source(dir string) (source string, found bool, err error) {
 	there, err := inspect(dir)
 	if err != nil || there == nil || there.stale {
@@ -29,8 +29,8 @@ func Source(dir string) (source string, found bool, err error) {
 	return there.source, true, nil
 }
 
-// State tells whether the process of a mount of lockfs has ended. The error is why that cannot be told, such as that it does not
-// answer.
+// State reports whether the process of a lockfs mount has ended. An error says why this is unknown, for
+// example because the mount does not answer.
 func State(dir string) (dead bool, err error) {
 	there, err := inspect(dir)
 	switch {
@@ -42,13 +42,12 @@ func State(dir string) (dead bool, err error) {
 	return there.stale, nil
 }
 
-// lockfsMount is a mount of lockfs.
 type lockfsMount struct {
 	source string
 	stale  bool // its process is dead
 }
 
-// inspect returns the mount of lockfs at a directory, nil if there is none.
+// inspect returns the lockfs mount at a directory; nil if there is none.
 func inspect(dir string) (there *lockfsMount, err error) {
 	fd, _, there, err := inspectOpen(dir)
 	if err == nil {
@@ -57,8 +56,8 @@ func inspect(dir string) (there *lockfsMount, err error) {
 	return there, err
 }
 
-// inspectOpen returns the mount of lockfs at a directory, nil if there is none, and a descriptor that names what is seen there, which no
-// file system is asked about. No automount acts: this process may be the one that an automount waits for.
+// inspectOpen returns the lockfs mount at a directory, nil if there is none, and a descriptor of the top
+// mount there, opened by path only. It triggers no automount: the automount may wait for this process.
 func inspectOpen(dir string) (fd int, path string, there *lockfsMount, err error) {
 	fd, err = unix.Open(filepath.Clean(dir), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -104,7 +103,7 @@ func checkDirectory(fd int) error {
 // pathOf returns the path of an open file, without symbolic links.
 func pathOf(fd int) (string, error) { return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)) }
 
-// stat asks a file system that may never answer. What it opens for that, it leaves to whoever waits.
+// stat asks a file system which may never answer. Its goroutine closes the descriptor after the answer.
 func stat(fd int) error {
 	own, err := unix.Dup(fd)
 	if err != nil {
@@ -124,7 +123,7 @@ func stat(fd int) error {
 	}
 }
 
-// mountOf returns the mount that an open file is in; nil if this process's namespace does not have it.
+// mountOf returns the mount of an open file; nil if it is outside this process's namespace.
 func mountOf(fd int) (*mountEntry, error) {
 	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", fd))
 	if err != nil {
@@ -145,7 +144,7 @@ func mountOf(fd int) (*mountEntry, error) {
 	return &mounts[at], nil
 }
 
-// mountID answers the mount that an open file is in, by the text that /proc has of it in fdinfo.
+// mountID returns the mount in the fdinfo text of an open file.
 func mountID(fdinfo string) (int, error) {
 	for line := range strings.Lines(fdinfo) {
 		if value, is := strings.CutPrefix(line, "mnt_id:"); is {
@@ -155,8 +154,8 @@ func mountID(fdinfo string) (int, error) {
 	return 0, errors.New("the kernel does not say which mount a directory is in")
 }
 
-// Detach unmounts. A lazy one succeeds though the mount is in use: it disappears from the directory now
-// and ends with its last user.
+// Detach unmounts. With lazy it succeeds while the mount is in use: the mount disappears now, and ends with
+// its last user.
 func Detach(path string, lazy bool) error {
 	if Privileged() {
 		flags := unix.UMOUNT_NOFOLLOW

@@ -9,27 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxStale is how many dead mounts on top of each other are cleaned up.
+// maxStale limits the stacked dead mounts to clean up.
 const maxStale = 16
 
-// How a mount is put at a place. The second is MOVE_MOUNT_BENEATH of Linux 6.5.
+// Flags for move_mount; beneath is MOVE_MOUNT_BENEATH of Linux 6.5.
 const (
 	onTop   = 0
 	beneath = 0x200
 )
 
-// Place is a directory for a mount. A dead mount may still cover it: that stays until the new mount is there, because the directory
-// below it must never show. Programs would create locks in it.
+// Place is a directory for a mount. A dead mount may still cover it, until the new mount is there: the
+// directory below must never be visible. Programs would create locks in it.
 type Place struct {
 	Path string // without symbolic links
 
-	seen   *os.File // what is seen there, opened by path only
-	dead   bool     // that is a dead mount of lockfs
+	seen   *os.File // the top mount there, opened by path only
+	dead   bool     // the top is a dead lockfs mount
 	logger *slog.Logger
 }
 
-// Prepare makes sure that dir can be mounted on. It removes dead mounts, except for the lowest one. Users other than root need
-// fusermount3, which mounts on no dead mount: for them it removes that too.
+// Prepare makes a directory ready for a mount. It removes dead mounts, except for the lowest one. Users other
+// than root need fusermount3, which cannot mount on a dead mount: for them it also removes the lowest.
 func Prepare(dir string, logger *slog.Logger) (*Place, error) {
 	for range maxStale {
 		fd, path, there, err := inspectOpen(dir)
@@ -56,18 +56,18 @@ func Prepare(dir string, logger *slog.Logger) (*Place, error) {
 	return nil, errors.New("too many dead mounts on top of each other")
 }
 
-// Close lets go of the directory.
+// Close releases the directory.
 func (p *Place) Close() error { return p.seen.Close() }
 
-// Attach mounts a file system at the place, and then removes the dead mount that covers it. The new mount goes beneath the dead one.
-// A kernel that cannot do that gets the new mount on top, and the dead one stays under it: nothing can remove a mount that is not on top.
+// Attach mounts a file system at the place, beneath a dead mount, and then removes the dead one. On older
+// kernels the new mount goes on top and the dead one stays: only the top mount can be removed.
 func (p *Place) Attach(fs *FileSystem) (*Connection, error) {
 	how := onTop
 	if p.dead {
 		how = beneath
 	}
 	m, err := p.attach(fs.root, how)
-	if errors.Is(err, unix.EINVAL) && how == beneath { // before Linux 6.5, and where the directory is the root of all mounts
+	if errors.Is(err, unix.EINVAL) && how == beneath { // before Linux 6.5, or at the root of all mounts
 		m, err = p.attach(fs.root, onTop)
 	}
 	if err != nil {
@@ -87,7 +87,7 @@ func (p *Place) Attach(fs *FileSystem) (*Connection, error) {
 	return connection, nil
 }
 
-// attach puts a mount where the place is, and returns it.
+// attach mounts at the place, and returns the mount.
 func (p *Place) attach(root *os.File, how int) (*mountEntry, error) {
 	const byDescriptors = unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH
 	if err := unix.MoveMount(int(root.Fd()), "", int(p.seen.Fd()), "", byDescriptors|how); err != nil {

@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Protection is what keeps programs from creating files in the bare directory of a mount point, which shows while lockfs is not mounted.
+// Protection prevents files in the bare directory of a mount point, which is visible without lockfs.
 type Protection int
 
 // The protections.
 const (
 	Unprotected Protection = iota
-	Immutable              // the directory has the immutable attribute, which stops root too and survives a restart
-	Covered                // an empty read-only tmpfs is mounted on it; a restart removes that
+	Immutable              // the immutable attribute, also effective for root and after a restart
+	Covered                // an empty read-only tmpfs on it, until a restart
 	ReadOnly               // its file system is read-only
-	Automounted            // an automount is there: an access mounts lockfs, or fails
+	Automounted            // an automount: an access mounts lockfs, or fails
 )
 
 const (
@@ -30,23 +30,24 @@ const (
 	automountsType = "autofs"
 )
 
-// Bare is the directory of a mount point, as it is below lockfs.
+// Bare is the directory of a mount point, below lockfs.
 type Bare struct {
 	Path       string // without symbolic links
 	Mounted    bool   // lockfs is mounted there
 	Protection Protection
-	Shared     bool // its file system is one that other hosts, or other programs, may change
+	Shared     bool // other hosts or programs may change its file system
 	Empty      bool
 }
 
-// sharedFileSystems are those of networks, clusters and processes. An attribute there would be for all hosts, and may not hold.
+// sharedFileSystems are network, cluster and process file systems. An attribute there would affect all hosts,
+// and may not hold.
 var sharedFileSystems = []int64{
 	unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC, unix.AFS_SUPER_MAGIC,
 	unix.AFS_FS_MAGIC, unix.CODA_SUPER_MAGIC, unix.NCP_SUPER_MAGIC, unix.V9FS_MAGIC, unix.OCFS2_SUPER_MAGIC, unix.FUSE_SUPER_MAGIC,
 	0x01161970 /* GFS2 */, 0x0bd00bd0 /* Lustre */, 0x47504653 /* GPFS */, 0x19830326 /* BeeGFS */, 0x20030528, /* OrangeFS */
 }
 
-// Examine returns what the bare directory of a mount point is. Only root can look below a mount.
+// Examine describes the bare directory of a mount point. Only root can look below a mount.
 func Examine(dir string) (*Bare, error) {
 	bare, open, err := examine(dir)
 	if open != nil {
@@ -55,7 +56,7 @@ func Examine(dir string) (*Bare, error) {
 	return bare, err
 }
 
-// examine also returns the directory, opened; nil if it is protected without it.
+// examine also returns the open directory; nil if its protection needs none.
 func examine(dir string) (*Bare, *os.File, error) {
 	path, err := resolve(dir)
 	if err != nil {
@@ -96,7 +97,8 @@ func resolve(dir string) (path string, err error) {
 	return pathOf(fd)
 }
 
-// IsMounted reports whether the table of mounts has lockfs at a directory, dead or alive. It asks nothing of the mount.
+// IsMounted reports whether lockfs is in the mount table at a directory, dead or alive. It asks nothing of
+// the mount.
 func IsMounted(dir string) (bool, error) {
 	path, err := resolve(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -109,10 +111,11 @@ func IsMounted(dir string) (bool, error) {
 	return slices.ContainsFunc(stack, func(m mountEntry) bool { return m.isOurs() }), err
 }
 
-// isCover reports whether a mount is what [Protect] mounts.
+// isCover reports whether a mount is from [Protect].
 func isCover(m mountEntry) bool { return m.fsType == coverFSType && m.source == coverSource }
 
-// openBare opens the directory at a path, below what is mounted there: in a copy of the mount that it is in, which has no other mounts.
+// openBare opens the directory at a path, below mounts on it: in a copy of its own mount, which has no other
+// mounts.
 func openBare(path string, mounted bool) (*os.File, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	if !mounted {
@@ -135,7 +138,7 @@ func fileOf(fd int, path string, err error) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// look fills in what the open directory says.
+// look fills in the facts of the open directory.
 func (b *Bare) look(directory *os.File) error {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(directory.Fd()), &st); err != nil {
@@ -175,9 +178,9 @@ func isEmpty(directory *os.File) (bool, error) {
 // ErrNotEmpty means that a bare directory has files, which a protection would lock up or hide.
 var ErrNotEmpty = errors.New("the directory has files in it while lockfs is not mounted; move them away")
 
-// Protect keeps every program, root's too, from creating files in the bare directory of a mount point. It does so below a mount as well.
-// The immutable attribute is for local file systems that have it; elsewhere a read-only tmpfs covers the directory. It does nothing
-// where the directory is protected already.
+// Protect prevents new files in the bare directory of a mount point, also by root and also below a mount. It
+// sets the immutable attribute on local file systems with support for it; elsewhere it mounts a read-only
+// tmpfs. It has no effect on a protected directory.
 func Protect(dir string) (bare *Bare, changed bool, err error) {
 	bare, directory, err := examine(dir)
 	if directory != nil {
@@ -221,7 +224,7 @@ func makeImmutable(directory *os.File) error {
 	return nil
 }
 
-// cover mounts the tmpfs, beneath lockfs if that is mounted.
+// cover mounts the tmpfs, beneath a lockfs mount.
 func cover(bare *Bare) error {
 	fd, path, there, err := inspectOpen(bare.Path)
 	if err != nil {
@@ -245,8 +248,8 @@ func cover(bare *Bare) error {
 	return err
 }
 
-// Unprotect undoes what [Protect] did, also below a mount, and reports whether there was something to undo. A cover below a mount stays
-// until that is gone.
+// Unprotect undoes [Protect], also below a mount, and reports whether there was a protection. A cover below a
+// mount stays until the mount is gone.
 func Unprotect(dir string) (changed bool, err error) {
 	bare, directory, err := examine(dir)
 	if directory != nil {

@@ -12,12 +12,12 @@ import (
 // User is a process that uses a mount.
 type User struct {
 	PID  int
-	Name string // as ps has it; other users' programs give themselves what name they like
+	Name string // as in ps; programs choose their names freely
 	Uses string // in words: "its working directory"
 }
 
-// Users answers the processes that use the mount at a directory, wherever else it is shown to them, but not this one: as far as
-// this user may look. The mount itself is not touched.
+// Users returns the processes that use the mount at a directory, also through other mount points, except this
+// process. It finds only those visible to this user. It does not touch the mount.
 func Users(dir string) ([]User, error) {
 	m, err := mountedAt(dir)
 	if err != nil || m == nil {
@@ -42,7 +42,7 @@ func Users(dir string) ([]User, error) {
 	return users, nil
 }
 
-// usesOf says what a process has of a file system; empty if it has nothing, or is gone.
+// usesOf describes a process's use of a file system; empty: none, or the process is gone.
 func usesOf(process string, device uint32) string {
 	text, err := os.ReadFile(process + "/mountinfo")
 	if err != nil {
@@ -70,7 +70,7 @@ func usesOf(process string, device uint32) string {
 			return "has " + path + " open"
 		}
 	}
-	// What is mapped can be open no more.
+	// A mapped file may be closed.
 	maps, _ := os.ReadFile(process + "/maps")
 	if strings.Contains(string(maps), fmt.Sprintf(" %02x:%02x ", device>>20, device&(1<<20-1))) {
 		return "has a file mapped"
