@@ -10,8 +10,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// changesFile is for programs that list locks again once there may be others. A read returns when the cluster has changed since the last read, a
-// second later at most, with the number of the last change as a line. The first read returns at once.
+// changesFile is for programs that list locks again after changes. A read returns the number of the last
+// change, as a line, at most one second after a change since the last read. The first read returns at once.
 type changesFile struct{}
 
 const changesName = "changes"
@@ -27,8 +27,8 @@ type changeStream struct {
 	source *source
 	turn   chan struct{} // full during a read, which alone uses the fields below
 
-	seen  ids.Index // the last change that was read
-	ahead []byte    // the rest of a line that a read ended in
+	seen  ids.Index // the last change read
+	ahead []byte    // the unread rest of a line
 }
 
 func (*changeStream) flags() uint32 { return fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM }

@@ -12,24 +12,24 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Directory is a control directory that another process can go on with.
+// Directory is a control directory with a state that another process can continue from.
 type Directory interface {
 	fuse.RawFileSystem
-	// MayWait reports whether a read of a node id may wait for later events. A read of the lists does not, and needs more memory. So it
-	// is to count as a call, of which a user has fewer in progress than waits.
+	// MayWait reports whether a read of a node may wait for later events. A read of the lists does not wait
+	// and needs more memory. It counts as a call; a user has fewer calls than waits.
 	MayWait(id ids.Inode) bool
-	// Save answers what the kernel knows of it. Nothing may be asked of it meanwhile.
+	// Save returns the state known to the kernel. The caller must stop all requests meanwhile.
 	Save() (*Saved, error)
-	// Restore is for one of which the kernel knows nothing yet.
+	// Restore is for a new directory, which the kernel has not used yet.
 	Restore(*Saved) error
 }
 
 var _ Directory = (*directory)(nil)
 
-// directory is the control directory. All of it is worked out when it is asked for. Its requests are not
-// reported to the Observer: a reader of events may wait for hours.
+// directory implements Directory. It computes all content on request. It does not report to the Observer: a
+// reader of events may wait for hours.
 type directory struct {
-	fuse.RawFileSystem // what is never handed on to it
+	fuse.RawFileSystem // for requests never sent to it
 
 	source *source
 	nodes  *nodeTable
@@ -37,8 +37,7 @@ type directory struct {
 	files  *openFiles
 }
 
-// New makes the control directory of a mount. What is asked of it is not handed on to the tree, but for lookups and removals below
-// force.
+// New returns the control directory of a mount. Only lookups and removals below force reach the tree.
 func New(cluster Cluster, tree Tree, observations *observation.Memory, budgets Budgets, logger *slog.Logger) Directory {
 	return newDirectory(&source{
 		cluster: cluster, tree: tree, observations: observations, logger: logger, began: cluster.Status().GetClusterTime(),
@@ -54,14 +53,14 @@ func newDirectory(from *source, budgets Budgets) *directory {
 		open:          kernel.NewHandles[handle](),
 		files:         newOpenFiles(budgets),
 	}
-	// Counted once more than the kernel knows of, so that they keep their numbers.
+	// One more use than by the kernel, so that they keep their numbers.
 	for _, n := range fixedNodes() {
 		c.nodes.use(n)
 	}
 	return c
 }
 
-// fixedNodes are those that are always there.
+// fixedNodes returns the nodes which always exist.
 func fixedNodes() []node {
 	nodes := []node{root{}}
 	for _, entry := range rootEntries {
@@ -70,7 +69,7 @@ func fixedNodes() []node {
 	return nodes
 }
 
-// Lookup is also asked for the control directory itself.
+// Lookup also finds the control directory itself.
 func (c *directory) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
 	var found node = root{}
 	attr := c.source.fixed(rootMode)
@@ -143,7 +142,6 @@ func (c *directory) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) 
 	return fuse.OK
 }
 
-// MayWait is part of Directory.
 func (c *directory) MayWait(id ids.Inode) bool {
 	if !Has(id) {
 		return false
@@ -160,7 +158,7 @@ func (c *directory) MayWait(id ids.Inode) bool {
 func (c *directory) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResult, fuse.Status) {
 	handle, found := c.open.Get(in.Fh)
 	if !found {
-		return nil, fuse.EIO // it was left by a process that was killed
+		return nil, fuse.EIO // of a crashed process
 	}
 	data, errno := handle.read(interrupted, in)
 	if errno != 0 {
@@ -174,7 +172,7 @@ func (c *directory) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	c.files.closed(in.Fh)
 }
 
-// OpenDir needs no handle: a listing goes on by the offsets of its entries alone.
+// OpenDir needs no handle: a listing continues from the offsets of its entries.
 func (c *directory) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
 
 func (c *directory) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
@@ -193,7 +191,7 @@ func (c *directory) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEnt
 
 func (c *directory) ReleaseDir(*fuse.ReleaseIn) {}
 
-// Readlink is of a symbolic link below force.
+// Readlink is for symbolic links below force.
 func (c *directory) Readlink(_ <-chan struct{}, header *fuse.InHeader) ([]byte, fuse.Status) {
 	node, isForce := c.nodes.get(ids.Inode(header.NodeId)).(forceNode)
 	if !isForce {

@@ -14,40 +14,42 @@ import (
 )
 
 const (
-	// eventPage is how many events are fetched at once.
+	// eventPage is the number of events in one query.
 	eventPage = 100
-	// mostFetches is how many pages of events are fetched at a time for one user, however many readers of different groups that user has.
+	// mostFetches limits the concurrent queries for one user, over all readers with different groups.
 	mostFetches = 4
-	// mostKept is how many bytes of fetched events the mount keeps for the readers of one user that are a little behind.
+	// mostKept limits the bytes of events that the mount keeps for one user's readers, which may be a little
+	// behind.
 	mostKept = 1 << 20
-	// pausePerReader is between two pages, for each reader: readers of a busy cluster get many events at once.
+	// pausePerReader is between two pages, for each reader. So readers of a busy cluster get many events at
+	// once.
 	pausePerReader = 100 * time.Microsecond
 	longestPause   = time.Second
 )
 
-// eventFeeds have readers of events wait for those. Readers that may see the same events share a feed: an event costs one question to the cluster,
-// and wakes readers only if they may see it.
+// eventFeeds let readers wait for events. Readers with equal permissions share a feed: an event costs one
+// query, and wakes only readers with permission to see it.
 type eventFeeds struct {
 	query       func(*storepb.Query) (*storepb.Result, syscall.Errno)
 	eventsAfter func(number uint64) (there <-chan struct{}, end func())
 
 	mu    sync.Mutex
-	feeds map[string]*eventFeed // by what the viewer is
+	feeds map[string]*eventFeed // by viewer
 	users map[uint32]*feedUser
 }
 
-// eventFeed is the latest events for readers of the same permissions, while some of these wait.
+// eventFeed has the latest events for readers with equal permissions, while some of them wait.
 type eventFeed struct {
 	viewer  *storepb.Viewer
 	user    *feedUser
 	readers int
-	over    chan struct{} // closed when no reader waits any more
+	over    chan struct{} // closed after the last reader
 
-	after uint64 // number of an event: lines are all later ones that the readers may see
+	after uint64 // number of an event: lines has all later visible ones
 	upTo  uint64 // up to this one
 	lines []eventLine
-	news  chan struct{} // closed when there are more lines, or errno is set
-	errno syscall.Errno // why there will be no more lines
+	news  chan struct{} // closed with new lines or errno
+	errno syscall.Errno // the reason for no further lines
 }
 
 // eventLine is an event as a line of JSON.
@@ -56,10 +58,10 @@ type eventLine struct {
 	text   []byte
 }
 
-// feedUser is a user with feeds or fetches.
+// feedUser is a user with feeds or queries.
 type feedUser struct {
 	uses  int
-	slots chan struct{} // has an element for each page that is fetched
+	slots chan struct{} // one element for each query under way
 	kept  int           // bytes
 }
 
@@ -69,8 +71,8 @@ func newEventFeeds(
 	return &eventFeeds{query: query, eventsAfter: eventsAfter, feeds: make(map[string]*eventFeed), users: make(map[uint32]*feedUser)}
 }
 
-// next waits for events after one until interrupted is closed. It returns those that there are, which may be none, and the number of the event up
-// to which there are no others.
+// next waits for events after a number until interrupted is closed. It returns the events, possibly none, and
+// the number up to which they are complete.
 func (f *eventFeeds) next(viewer *storepb.Viewer, after uint64, interrupted <-chan struct{}) ([]eventLine, uint64, syscall.Errno) {
 	feed, leave, errno := f.enter(viewer, after)
 	if errno != 0 {
@@ -96,7 +98,7 @@ func (f *eventFeeds) next(viewer *storepb.Viewer, after uint64, interrupted <-ch
 	}
 }
 
-// enter adds a reader to the feed of its permissions.
+// enter adds a reader to the feed for its permissions.
 func (f *eventFeeds) enter(viewer *storepb.Viewer, after uint64) (feed *eventFeed, leave func(), errno syscall.Errno) {
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(viewer)
 	if err != nil {
@@ -127,7 +129,7 @@ func (f *eventFeeds) enter(viewer *storepb.Viewer, after uint64) (feed *eventFee
 	}, 0
 }
 
-// use and endUse are called with the mutex held.
+// use and endUse need the mutex.
 func (f *eventFeeds) use(viewer *storepb.Viewer) *feedUser {
 	uid := hostinfo.BudgetUID(viewer.GetUid())
 	user := f.users[uid]
@@ -145,7 +147,7 @@ func (f *eventFeeds) endUse(viewer *storepb.Viewer, user *feedUser) {
 	}
 }
 
-// follow fetches events for a feed until no reader waits.
+// follow fetches events for a feed until it has no reader.
 func (f *eventFeeds) follow(feed *eventFeed) {
 	for {
 		there, end := f.eventsAfter(feed.upTo)
@@ -214,7 +216,7 @@ func (feed *eventFeed) linesAfter(number uint64) []eventLine {
 	return feed.lines[first:]
 }
 
-// page fetches the events after one that there are, without waiting for any.
+// page fetches existing events after a number, without waiting.
 func (f *eventFeeds) page(viewer *storepb.Viewer, after uint64) (lines []eventLine, upTo uint64, errno syscall.Errno) {
 	f.mu.Lock()
 	user := f.use(viewer)
@@ -234,7 +236,7 @@ func (f *eventFeeds) page(viewer *storepb.Viewer, after uint64) (lines []eventLi
 		lines = append(lines, eventLine{upTo, append(lockjson.EventLine(event), '\n')})
 	}
 	if len(lines) < eventPage {
-		upTo = max(upTo, result.GetLastEvent()) // the viewer may not see the others
+		upTo = max(upTo, result.GetLastEvent()) // the others are invisible to the viewer
 	}
 	return lines, upTo, 0
 }
@@ -243,10 +245,10 @@ func listEvents(q *storepb.ListEvents) *storepb.Query {
 	return &storepb.Query{Query: &storepb.Query_ListEvents{ListEvents: q}}
 }
 
-// askAgainPause is before the cluster is asked again that has failed to answer: a client that is closed fails at once.
+// askAgainPause is the pause after a failed query: a closed client fails at once.
 const askAgainPause = 200 * time.Millisecond
 
-// waitFor returns EINTR if it is interrupted before something happens.
+// waitFor returns EINTR if interrupted is closed first.
 func waitFor(happened, interrupted <-chan struct{}) syscall.Errno {
 	select {
 	case <-happened:

@@ -10,22 +10,22 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// eventsFile tells of events in lines of JSON ([lockjson.EventLine]), of those that are for the one who opened it (see
-// [storepb.Viewer]); there are gaps between the numbers of the others.
+// eventsFile returns events in lines of JSON ([lockjson.EventLine]), limited to the opener's permissions (see
+// [storepb.Viewer]). Invisible events leave gaps in the numbers.
 type eventsFile string
 
 const (
-	// newEvents tells each event from its opening on. A read waits for the next one. A reader that is more than 10,000 events behind
-	// misses some.
+	// newEvents has each event from the opening on. A read waits for the next one. A reader more than 10,000
+	// events behind misses some.
 	newEvents eventsFile = "events"
-	// oldEvents tells those that are kept, up to its opening.
+	// oldEvents has the stored events up to the opening.
 	oldEvents eventsFile = "history"
 )
 
 func (eventsFile) attr(s *source) (*storepb.Attr, syscall.Errno) { return s.fixed(fileMode), 0 }
 
-// open counts O_NONBLOCK only if it is given here. The Go runtime sets it later, on whatever it can poll, and
-// would then wait for a wakeup that a poll of this file does not give.
+// open uses O_NONBLOCK only as given here. The Go runtime sets it later on all files it can poll; it would
+// then wait for a wakeup, which a poll of this file does not give.
 func (f eventsFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 	stream := &eventStream{
 		source: s, turn: make(chan struct{}, 1), viewer: kernel.ViewerOf(&in.InHeader), waits: in.Flags&syscall.O_NONBLOCK == 0,
@@ -45,17 +45,17 @@ func (f eventsFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 // eventStream is one open events file.
 type eventStream struct {
 	source *source
-	viewer *storepb.Viewer // who opened it, whoever reads
+	viewer *storepb.Viewer // the opener, not the reader
 	waits  bool
 	ends   bool          // after the last one
-	last   uint64        // number of that
-	turn   chan struct{} // full while somebody reads, who alone uses what follows
+	last   uint64        // the number of the last one
+	turn   chan struct{} // full during a read, which alone uses the fields below
 
-	seen  uint64 // number of the last event fetched
-	ahead []byte // the rest of a line that a read ended in
+	seen  uint64 // number of the last fetched event
+	ahead []byte // the unread rest of a line
 }
 
-// flags has no position: everything is read once, and a small buffer gets the rest of a line next time.
+// flags has no position: each byte is read once, and the next read continues in the line.
 func (*eventStream) flags() uint32 { return fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM }
 
 func (s *eventStream) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, syscall.Errno) {
@@ -78,8 +78,7 @@ func (s *eventStream) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte
 	return data, 0
 }
 
-// fetch gets events that have not been seen, as many as fill a read, and may come back without any. While the cluster has no leader
-// there are none.
+// fetch gets new events for one read, possibly none. Without a leader there are none.
 func (s *eventStream) fetch(interrupted <-chan struct{}, size int) syscall.Errno {
 	lines, upTo, errno := s.following(interrupted)
 	switch {
@@ -92,7 +91,7 @@ func (s *eventStream) fetch(interrupted <-chan struct{}, size int) syscall.Errno
 		s.ahead = append(s.ahead, line.text...)
 		s.seen = line.number
 		if len(s.ahead) >= size {
-			return 0 // the rest is asked for again, so that an open file needs memory for one line only
+			return 0 // the next fetch repeats the rest, so an open file needs memory for one line
 		}
 	}
 	s.seen = upTo
@@ -102,7 +101,7 @@ func (s *eventStream) fetch(interrupted <-chan struct{}, size int) syscall.Errno
 	return 0
 }
 
-// following returns the events that follow.
+// following returns the next events.
 func (s *eventStream) following(interrupted <-chan struct{}) ([]eventLine, uint64, syscall.Errno) {
 	feeds := s.source.events
 	if s.waits && !s.ends {

@@ -10,8 +10,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// forceNode is a real inode below force, where names can be removed whatever the policies that guard them say. Its
-// attributes are the real ones, so that the kernel allows a removal here to whom it allows it there.
+// forceNode is a real inode below force, where removals ignore the policies that guard names. It has the real
+// attributes, so the kernel requires the same permissions for a removal.
 type forceNode struct {
 	ino ids.Inode
 }
@@ -41,7 +41,7 @@ func (n forceNode) target(s *source) ([]byte, fuse.Status) {
 	return result.GetContent(), kernel.Status(kernel.OfInode(errno))
 }
 
-// remove takes away the real name, whatever the caller has seen of it.
+// remove removes the real name, despite the caller's observations.
 func (n forceNode) remove(s *source, caller *storepb.Caller, name string, directory bool) syscall.Errno {
 	return s.tree.RemoveForced(caller, n.ino, name, directory)
 }

@@ -24,8 +24,8 @@ func (c *directory) Save() (*Saved, error) {
 	return saved, nil
 }
 
-// Forgotten is what is left of a control directory of which nothing is known but that no number from past on was given out. What was
-// open cannot be read any more; nodes that are always there keep their numbers.
+// Forgotten returns the state of a control directory after a crash: only numbers from past on are unused.
+// Earlier open files are unreadable; fixed nodes keep their numbers.
 func Forgotten(past uint64) *Saved {
 	return &Saved{LastNode: controlBit | ids.Inode(past), LastHandle: past, Forgotten: true}
 }
@@ -48,7 +48,7 @@ func (c *directory) Restore(saved *Saved) error {
 		nodes.known[s.Number] = &knownNode{node: n, lookups: s.Lookups}
 	}
 	c.nodes = nodes
-	// Nodes that only this program has are to keep their numbers too.
+	// New fixed nodes of this program also keep their numbers.
 	for _, n := range fixedNodes() {
 		if _, known := nodes.numbers[n]; !known {
 			nodes.use(n)

@@ -9,12 +9,12 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// noProcess is the pid of a lock without one. The File-Based Semaphore requires a pid, its readers try it
-// with kill(2), and 0 would be their own process group. Process 1 is always alive and cannot be killed.
+// noProcess is the pid of a lock without one. The File-Based Semaphore requires a pid, and its readers test
+// it with kill(2), where 0 means their own process group. Process 1 is always alive and cannot be killed.
 const noProcess = 1
 
-// keyValues tells of a lock of any format as the File-Based Semaphore does, in lines key=value: pid, timestamp
-// (seconds since the Unix epoch) and tag, then what that does not know.
+// keyValues describes a lock of any format as the File-Based Semaphore does, in lines key=value. First come
+// pid, timestamp (seconds since the Unix epoch) and tag, then fields unknown to that format.
 func keyValues(lock *storepb.Lock) snapshot {
 	facts := lock.GetFacts()
 	pid := facts.GetPid()

@@ -9,30 +9,30 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// lockList is one open locks file. Each read asks for the locks that fill it, in the order of their directory's inode number and their name,
-// so an open file needs memory for the rest of one line only, however many locks there are.
+// lockList is one open locks file. Each read asks for the locks that fill it, in the order of inode number of
+// the directory and name. So an open file needs memory only for the rest of one line.
 //
-// A program that reads from the beginning to the end sees each lock that is there all the time exactly once, as it was at the moment of one of
-// its reads; a lock that comes or goes meanwhile may be missing. A read at offset 0 begins anew. A read at an earlier offset too, and goes on from there:
-// if locks have changed meanwhile, it may begin in the middle of a line.
+// A program that reads it from begin to end sees each permanent lock exactly once, in its state at one of the
+// reads. It may miss a lock that comes or goes meanwhile. A read at offset 0 starts again. A read at another
+// earlier offset also does, up to that offset: after changes, it may begin in the middle of a line.
 type lockList struct {
 	source *source
 	file   locksFile
-	viewer *storepb.Viewer // the process that opened the file, whichever reads
+	viewer *storepb.Viewer // the opener, not the reader
 	turn   chan struct{}   // full during a read, which alone uses the fields below
 
-	now    int64        // cluster time at which the first line was made: the ages of all lines are of that time
+	now    int64        // cluster time of the first line, to which all ages refer
 	at     listPosition // after the last read
-	before listPosition // before it, for a program that reads the same again
+	before listPosition // before it, for a repeated read
 }
 
-// listPosition is how far a list was read. Its rest is never changed.
+// listPosition is a position in a list. Its rest is immutable.
 type listPosition struct {
 	offset uint64 // of the next byte
-	rest   []byte // of a line that a read ended in
+	rest   []byte // the unread rest of a line
 	parent uint64 // the lock of the last line
 	name   []byte
-	ended  bool // that was the last lock
+	ended  bool // at the end of the list
 }
 
 func (*lockList) flags() uint32 { return fuse.FOPEN_DIRECT_IO }
@@ -67,7 +67,7 @@ func (l *lockList) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, s
 	return data, errno
 }
 
-// from returns the last position that is known at or before an offset.
+// from returns the last known position at or before an offset.
 func (l *lockList) from(offset uint64) listPosition {
 	switch {
 	case offset == 0:
@@ -81,13 +81,13 @@ func (l *lockList) from(offset uint64) listPosition {
 	return l.at
 }
 
-// mostListed is how much of a list is made at once, in bytes: a read needs memory for that.
+// mostListed limits the bytes of a list produced at once: a read needs memory for them.
 const mostListed = 64 << 10
 
-// shortestLine is about as long as a line is at least, in bytes.
+// shortestLine is about the minimum length of a line, in bytes.
 const shortestLine = 64
 
-// next takes so many bytes, and passes over them. Fewer: that is all.
+// next returns the next size bytes, or fewer at the end, and advances the position.
 func (l *lockList) next(at *listPosition, size uint64) ([]byte, syscall.Errno) {
 	data := bytes.Clone(at.rest[:min(size, uint64(len(at.rest)))])
 	at.rest = at.rest[len(data):]
@@ -100,7 +100,7 @@ func (l *lockList) next(at *listPosition, size uint64) ([]byte, syscall.Errno) {
 			data = append(data, l.file.line(lock, l.now)...)
 			at.parent, at.name = lock.GetParent(), lock.GetName()
 			if uint64(len(data)) >= size {
-				break // the rest of the page is asked for again
+				break // the next query repeats the rest of the page
 			}
 		}
 		at.ended = len(page) == 0

@@ -13,8 +13,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// locksFile has a line for each lock that its reader could reach and stat. What he could not read, he is told the age and the path
-// of, and that it is a lock. It is no observation: a removal is not held to what a process saw here.
+// locksFile has a line for each lock that its reader could reach and stat. For a lock without read
+// permission, it has only age, path and the fact of a lock. It counts as no observation for the guard of a
+// removal.
 type locksFile string
 
 const (
@@ -28,7 +29,6 @@ func (f locksFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 	return &lockList{source: s, file: f, viewer: kernel.ViewerOf(&in.InHeader), turn: make(chan struct{}, 1)}, 0
 }
 
-// line is the line of a lock.
 func (f locksFile) line(lock *storepb.Lock, now int64) []byte {
 	if f == jsonLocks {
 		return append(lockjson.LockLine(lock, now), '\n')
@@ -36,12 +36,12 @@ func (f locksFile) line(lock *storepb.Lock, now int64) []byte {
 	return []byte(lockLine(lock, now))
 }
 
-// lockLine is a line of plainLocks:
+// lockLine returns a line of plainLocks:
 //
 //	state format token holder host pid age path
 //
-// The fields are separated by one blank and have none, but for the path, which is last. Age is in seconds
-// since the holder got the name. "-" stands for what there is not, or is not to be known. So these work:
+// One blank separates the fields, and only the last, the path, has blanks. Age is in seconds since the holder
+// acquired the lock. "-" is for missing or hidden values. So these work:
 //
 //	while read -r state format token holder host pid age path; do ...; done < .lockfs/locks
 //	awk '$1 == "stale" && $7 > 3600' .lockfs/locks
@@ -53,7 +53,7 @@ func lockLine(lock *storepb.Lock, now int64) string {
 		oneWord(facts.GetHost()), oneWord(number(facts.GetPid())), age, oneLine(string(lock.GetPath())))
 }
 
-// number is empty for 0.
+// number returns an empty string for 0.
 func number[N uint32 | uint64](n N) string {
 	if n == 0 {
 		return ""

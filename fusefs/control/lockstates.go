@@ -10,39 +10,38 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// mostStateQuestions is how many locks the cluster is asked about at a time for reads of wait files.
+// mostStateQuestions limits the concurrent queries for reads of wait files.
 const mostStateQuestions = 64
 
-// lockStates asks the cluster for the states of locks. Any number of readers of one name share a question: at most one is under way, and readers
-// that come meanwhile share the next.
+// lockStates asks the cluster for the states of locks. Readers of one name share queries: at most one is
+// under way, and later readers share the next.
 type lockStates struct {
 	getLock func(*storepb.GetLock) (*storepb.Result, syscall.Errno)
-	slots   chan struct{} // has an element for each question under way
+	slots   chan struct{} // one element for each query under way
 
 	mu    sync.Mutex
 	names map[lockName]*askedName
 }
 
-// lockName is a name in a directory.
 type lockName struct {
 	parent ids.Inode
 	name   string
 }
 
-// askedName is a name that has readers.
+// askedName is a name with readers.
 type askedName struct {
 	readers int
-	asking  bool           // a question is under way
-	next    *stateQuestion // the one after that; nil: it has no reader yet
-	last    *stateQuestion // that was answered last; nil: none was
+	asking  bool           // a query is under way
+	next    *stateQuestion // the query after it; nil: it has no reader yet
+	last    *stateQuestion // the last one with an answer; nil: none
 }
 
-// stateQuestion is a question for the state of one lock. The other fields are set once done is closed.
+// stateQuestion is a query for the state of one lock. The other fields are set once done is closed.
 type stateQuestion struct {
 	done  chan struct{}
 	errno syscall.Errno
 	found string    // a state that ends a wait; empty: the lock is held
-	index ids.Index // the last command of which this tells
+	index ids.Index // the last command in the answer
 }
 
 func newLockStates(getLock func(*storepb.GetLock) (*storepb.Result, syscall.Errno)) *lockStates {
@@ -67,7 +66,7 @@ func (l *lockStates) enter(name lockName) (n *askedName, leave func()) {
 	}
 }
 
-// ask returns a question with an answer that is newer than one, or begins later than this call.
+// ask returns a query which is newer than another one, or begins after this call.
 func (l *lockStates) ask(name lockName, n *askedName, than *stateQuestion) *stateQuestion {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +86,7 @@ func (l *lockStates) ask(name lockName, n *askedName, than *stateQuestion) *stat
 	return q
 }
 
-// askAll asks for a name until no reader has come meanwhile.
+// askAll repeats queries for a name until one gets no new reader.
 func (l *lockStates) askAll(name lockName, n *askedName, q *stateQuestion) {
 	for q != nil {
 		l.slots <- struct{}{}

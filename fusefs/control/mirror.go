@@ -12,11 +12,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// why, kv and wait mirror the tree of the mount. What can be a lock is a file that tells of it: anything but a
-// directory that has entries, so that what mkdir(1) took can be asked for by its own name. Of a directory that has entries, the name
-// .lockfs in it tells. Each name can be found and read by whom the real one can.
+// why, kv and wait mirror the tree of the mount. Everything is a file except directories with entries, so a
+// lock taken by mkdir(1) has its own name. For a directory with entries, the name .lockfs in it is the file.
+// Each name needs the permissions of the real one.
 
-// view is a way to tell of a lock.
+// view is a description of locks.
 type view string
 
 const (
@@ -32,11 +32,10 @@ func (v view) show(lock *storepb.Lock, s *source) snapshot {
 	return keyValues(lock)
 }
 
-// writeBits are those of a mode that do not count where nothing can be written.
+// writeBits are the mode bits without effect on read-only files.
 const writeBits = 0o222
 
-// mirrorDir is a real directory. It has no names but those that were looked up in it, so its number of links
-// tells nothing.
+// mirrorDir is a real directory. Its number of links has no meaning, as its names come from lookups.
 type mirrorDir struct {
 	view view
 	ino  ids.Inode
@@ -73,7 +72,7 @@ func (d mirrorDir) lookup(s *source, name string) (node, *storepb.Attr, syscall.
 	return mirrorFile{d.view, d.ino, name, ids.Inode(attr.GetIno())}, likeReal(attr, tellingMode(attr), 1), 0
 }
 
-// self is the file that tells of the directory itself, unless a real name hides it.
+// self returns the file for the directory itself, unless a real name hides it.
 func (d mirrorDir) self(s *source) (node, *storepb.Attr, syscall.Errno) {
 	result, errno := s.getLock(&storepb.GetLock{Ino: uint64(d.ino)})
 	if errno != 0 {
@@ -93,7 +92,7 @@ func (d mirrorDir) list(s *source, after uint64, wanted uint32) ([]fuse.DirEntry
 		switch {
 		case entries[i].Name == "." || entries[i].Name == "..":
 		case entries[i].Mode == syscall.S_IFDIR:
-			entries[i].Mode = 0 // not known: it is a file here if it is empty
+			entries[i].Mode = 0 // unknown: a file here if it is empty
 		default:
 			entries[i].Mode = syscall.S_IFREG
 		}
@@ -101,8 +100,8 @@ func (d mirrorDir) list(s *source, after uint64, wanted uint32) ([]fuse.DirEntry
 	return entries, errno
 }
 
-// mirrorFile tells of the lock that a name is. Another inode of that name is another one: the kernel judges
-// by the mode of this one.
+// mirrorFile describes the lock under a name. Another inode of this name has another mirrorFile: the kernel
+// checks permissions on the mode of this one.
 type mirrorFile struct {
 	view   view
 	parent ids.Inode
@@ -110,7 +109,7 @@ type mirrorFile struct {
 	ino    ids.Inode
 }
 
-// attr is only asked by those who have it open once the real one is gone.
+// attr is called for a missing real file only through an open handle.
 func (f mirrorFile) attr(s *source) (*storepb.Attr, syscall.Errno) {
 	attr, errno := s.attr(f.ino)
 	if errno == syscall.ESTALE {
@@ -119,7 +118,7 @@ func (f mirrorFile) attr(s *source) (*storepb.Attr, syscall.Errno) {
 	return likeReal(attr, tellingMode(attr), 1), errno
 }
 
-// open is an observation: whoever reads here that a lock is stale, and then removes it, means that lock.
+// open is an observation: the program may read "stale" and then remove this lock.
 func (f mirrorFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 	result, errno := s.getLock(&storepb.GetLock{Parent: uint64(f.parent), Name: []byte(f.name)})
 	if errno != 0 {

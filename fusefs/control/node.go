@@ -8,17 +8,17 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// node is what can be looked up in the control directory. Two that are equal are one node, and have
-// one number; so nodes are values that can be compared.
+// node is an entry of the control directory. Equal nodes are one node with one number, so nodes are
+// comparable values.
 type node interface {
-	// attr answers new attributes, without the number.
+	// attr returns new attributes, without the number.
 	attr(s *source) (*storepb.Attr, syscall.Errno)
 }
 
 type dirNode interface {
 	node
 	lookup(s *source, name string) (node, *storepb.Attr, syscall.Errno)
-	// list answers the entries whose offsets come after one, about as many as wanted. None: it has no more.
+	// list returns the entries after an offset, about as many as wanted; none at the end.
 	list(s *source, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno)
 }
 
@@ -29,13 +29,13 @@ type fileNode interface {
 
 // handle is one open file.
 type handle interface {
-	// read answers bytes that are never changed again. None: that was all.
+	// read returns immutable bytes; none at the end.
 	read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, syscall.Errno)
-	// flags says how the kernel is to treat it (FOPEN_*).
+	// flags returns the kernel's flags for the file (FOPEN_*).
 	flags() uint32
 }
 
-// snapshot is a file whose content is worked out when it is opened.
+// snapshot is a file with its content computed at the opening.
 type snapshot []byte
 
 func (s snapshot) read(_ <-chan struct{}, in *fuse.ReadIn) ([]byte, syscall.Errno) {

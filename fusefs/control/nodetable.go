@@ -6,11 +6,11 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// controlBit is set in every node id of the control directory. Inode numbers, which count up from 1, never
-// have it.
+// controlBit is set in every node id of the control directory. Inode numbers count up from 1 and never have
+// it.
 const controlBit = 1 << 63
 
-// nodeTable gives nodes the numbers by which the kernel names them, for as long as it knows them.
+// nodeTable numbers the nodes known to the kernel.
 type nodeTable struct {
 	mu      sync.Mutex
 	last    ids.Inode
@@ -20,14 +20,14 @@ type nodeTable struct {
 
 type knownNode struct {
 	node
-	lookups uint64 // that the kernel has not forgotten
+	lookups uint64 // not yet forgotten by the kernel
 }
 
 func newNodeTable() *nodeTable {
 	return &nodeTable{last: controlBit, numbers: make(map[node]ids.Inode), known: make(map[ids.Inode]*knownNode)}
 }
 
-// use counts an answer that tells the kernel of a node.
+// use counts an answer with a node.
 func (t *nodeTable) use(node node) (id ids.Inode) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,7 +42,7 @@ func (t *nodeTable) use(node node) (id ids.Inode) {
 	return id
 }
 
-// get answers nil for an id that the kernel was never told or has forgotten.
+// get returns nil for an id unknown to the kernel or forgotten.
 func (t *nodeTable) get(id ids.Inode) node {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,5 +66,5 @@ func (t *nodeTable) forget(id ids.Inode, lookups uint64) {
 	}
 }
 
-// Has tells whether a node id is of the control directory.
+// Has reports whether a node id is of the control directory.
 func Has(id ids.Inode) bool { return id&controlBit != 0 }

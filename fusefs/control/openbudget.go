@@ -9,8 +9,8 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// Budgets are how many files of the directory users have open, and the bytes that the mount keeps for these. Without pools nothing is
-// counted.
+// Budgets count the users' open files of the directory, and the bytes kept for them. Nil pools disable the
+// budgets.
 type Budgets struct {
 	Files *budget.Pool
 	Bytes *budget.Pool
@@ -34,7 +34,7 @@ func newOpenFiles(b Budgets) *openFiles {
 	return &openFiles{Budgets: b, charged: make(map[uint64]openFile)}
 }
 
-// take charges a caller for a file that the caller opens. The error says that a budget has no room; then nothing is charged.
+// take charges a caller for a file to open. An error means a budget without room; then take charges nothing.
 func (o *openFiles) take(header *fuse.InHeader, h handle) (f openFile, err error) {
 	if o.Files == nil {
 		return f, nil
@@ -62,7 +62,7 @@ func (o *openFiles) takeAs(f openFile) error {
 	return nil
 }
 
-// opened notes the number of a file.
+// opened records the number of a file.
 func (o *openFiles) opened(fh uint64, f openFile) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,14 +81,14 @@ func (o *openFiles) closed(fh uint64) {
 	}
 }
 
-// userOf returns the user that a file counts for.
+// userOf returns the user charged for a file.
 func (o *openFiles) userOf(fh uint64) uint32 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.charged[fh].user.UID
 }
 
-// restored counts a file that an earlier process of the mount opened, also if there is no room.
+// restored charges for a file opened by an earlier process of the mount, also without room.
 func (o *openFiles) restored(fh uint64, uid uint32, h handle) {
 	if o.Files == nil {
 		return

@@ -8,8 +8,8 @@ import (
 	"lockfs/fusefs/kernel"
 )
 
-// What the control directory refuses, and the formalities. It never answers ENOSYS: the kernel would take
-// that for an answer about the whole mount, and ask for the files too no more.
+// Refusals and formalities of the control directory. It never returns ENOSYS: the kernel would then stop such
+// requests for the whole mount.
 
 func (c *directory) SetAttr(<-chan struct{}, *fuse.SetAttrIn, *fuse.AttrOut) fuse.Status {
 	return fuse.EPERM
@@ -49,7 +49,7 @@ func (c *directory) Write(<-chan struct{}, *fuse.WriteIn, []byte) (uint32, fuse.
 
 func (c *directory) Fallocate(<-chan struct{}, *fuse.FallocateIn) fuse.Status { return fuse.EPERM }
 
-// CopyFileRange is one of two files of which one at least is here; the kernel then reads and writes.
+// CopyFileRange involves a file of this directory; after the refusal the kernel reads and writes.
 func (c *directory) CopyFileRange(<-chan struct{}, *fuse.CopyFileRangeIn) (uint32, fuse.Status) {
 	return 0, fuse.ENOTSUP
 }
@@ -89,7 +89,7 @@ func (c *directory) Ioctl(<-chan struct{}, *fuse.IoctlIn, []byte, *fuse.IoctlOut
 	return kernel.Status(syscall.ENOTTY)
 }
 
-// Lseek is asked for data and holes only, and nobody knows where a control file ends.
+// Lseek is sent for data and holes only, and control files have no known end.
 func (c *directory) Lseek(<-chan struct{}, *fuse.LseekIn, *fuse.LseekOut) fuse.Status {
 	return fuse.EINVAL
 }

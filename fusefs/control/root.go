@@ -9,7 +9,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// rootEntries is what is in the control directory.
+// rootEntries are the entries of the control directory.
 var rootEntries = []struct {
 	name string
 	node node

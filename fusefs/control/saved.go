@@ -9,7 +9,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Saved is what the kernel knows of a control directory, for the process that serves the mount next.
+// Saved is the kernel's knowledge of a control directory, for the mount's next process.
 type Saved struct {
 	Began      int64
 	LastNode   ids.Inode
@@ -19,7 +19,7 @@ type Saved struct {
 	Forgotten  bool // see Forgotten
 }
 
-// SavedNode is a node that the kernel knows.
+// SavedNode is a node known to the kernel.
 type SavedNode struct {
 	Number  ids.Inode
 	Lookups uint64
@@ -33,10 +33,10 @@ type SavedNode struct {
 // SavedHandle is an open file.
 type SavedHandle struct {
 	Number    uint64
-	BudgetUID uint32 // user that it counts for
+	BudgetUID uint32 // the charged user
 	Kind      string
 	View      string
-	Data      []byte // that is there to be read
+	Data      []byte // produced and unread
 	Parent    ids.Inode
 	Name      []byte
 	Viewer    []byte // a storepb.Viewer
@@ -46,7 +46,7 @@ type SavedHandle struct {
 	Seen      uint64
 }
 
-// Kinds of nodes and handles, as they are saved.
+// Kinds of saved nodes and handles.
 const (
 	kindRoot     = "root"
 	kindFree     = "free"

@@ -13,38 +13,39 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Cluster is what the directory tells of.
+// Cluster is the directory's source of data.
 type Cluster interface {
-	// Query answers with everything that was committed when it was asked, unless ctx ends before. The error is
-	// context.DeadlineExceeded if the time for an answer was up.
+	// Query returns a result with all changes committed before it, unless ctx ends first. The error is
+	// context.DeadlineExceeded at the time limit.
 	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
-	// NameChanged returns a channel that is closed once a name may be another lock than in the state after a command, or none any more, or stale.
-	// end ends the wait.
+	// NameChanged returns a channel which is closed once a name may have changed since the state after a
+	// command: another lock, none, or a stale one. end ends the wait.
 	NameChanged(name *storepb.Observation, since ids.Index) (changed <-chan struct{}, end func())
-	// EventsAfter returns a channel that is closed once there may be an event after a number. end ends the wait.
+	// EventsAfter returns a channel which is closed once there may be an event after a number. end ends the
+	// wait.
 	EventsAfter(number uint64) (there <-chan struct{}, end func())
-	// StateAfter returns the last command of which the mount knows, and a channel that is closed once it knows of one after index. It hears of
-	// commands once a second. end ends the wait.
+	// StateAfter returns the last known command, and a channel which is closed once a command after index is
+	// known. The mount learns of commands once a second. end ends the wait.
 	StateAfter(index ids.Index) (known ids.Index, changed <-chan struct{}, end func())
-	// Status is what the mount knows of itself, at once.
+	// Status returns the mount's own status, without a wait.
 	Status() *storepb.MountStatus
 }
 
-// Tree is the real tree, which has names removed through force.
+// Tree is the real tree, for removals through force.
 type Tree interface {
-	// LookedUp notes what a thread has found under a real name; ino 0: it was free.
+	// LookedUp records a thread's lookup of a real name; ino 0: no entry.
 	LookedUp(thread uint32, parent ids.Inode, name string, ino ids.Inode)
-	// RemoveForced takes a name away, whatever its policy's guard says and the caller has seen of it.
+	// RemoveForced removes a name despite its policy's guard and the caller's observations.
 	RemoveForced(caller *storepb.Caller, parent ids.Inode, name string, directory bool) syscall.Errno
 }
 
-// source is where all that the directory tells comes from.
+// source is the source of all content of the directory.
 type source struct {
 	cluster      Cluster
 	tree         Tree
 	observations *observation.Memory
 	logger       *slog.Logger
-	began        int64 // cluster time at which the mount was made
+	began        int64 // cluster time at the mount's start
 	lockStates   *lockStates
 	events       *eventFeeds
 }
@@ -54,12 +55,12 @@ const (
 	fileMode = syscall.S_IFREG | 0o444
 )
 
-// fixed are the attributes of what is there from the mount on, and is everybody's to read.
+// fixed returns the attributes of nodes which exist from the start, readable for all users.
 func (s *source) fixed(mode uint32) *storepb.Attr {
 	return &storepb.Attr{Mode: mode, Nlink: 1, Atime: s.began, Mtime: s.began, Ctime: s.began, Btime: s.began}
 }
 
-// query answers even if its caller was killed meanwhile.
+// query continues if its caller is killed.
 func (s *source) query(query *storepb.Query) (*storepb.Result, syscall.Errno) {
 	result, err := s.cluster.Query(context.Background(), query)
 	return kernel.Outcome(result, err, s.logger)
@@ -92,7 +93,7 @@ func (s *source) list(ino ids.Inode, after uint64, wanted uint32) ([]fuse.DirEnt
 	return entries, errno
 }
 
-// isEmpty tells whether a directory has only the entries that all have.
+// isEmpty reports whether a directory has only the entries . and ..
 func (s *source) isEmpty(ino ids.Inode) (bool, syscall.Errno) {
 	entries, errno := s.list(ino, 0, 3)
 	return len(entries) < 3, errno
@@ -100,10 +101,10 @@ func (s *source) isEmpty(ino ids.Inode) (bool, syscall.Errno) {
 
 func isDir(attr *storepb.Attr) bool { return attr.GetMode()&syscall.S_IFMT == syscall.S_IFDIR }
 
-// tellingMode is that of a file which tells of another one, and is for the same readers.
+// tellingMode returns the mode of a file about another one, for the same readers.
 func tellingMode(attr *storepb.Attr) uint32 { return syscall.S_IFREG | attr.GetMode()&0o444 }
 
-// likeReal gives the owner and the times of what is real to what stands for it.
+// likeReal returns attributes with the owner and times of a real inode.
 func likeReal(attr *storepb.Attr, mode, nlink uint32) *storepb.Attr {
 	return &storepb.Attr{
 		Mode: mode, Nlink: nlink, Uid: attr.GetUid(), Gid: attr.GetGid(),

@@ -11,7 +11,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// statusFile tells what the mount knows of itself, in lines key=value.
+// statusFile has the mount's own status, in lines key=value.
 type statusFile struct{}
 
 func (statusFile) attr(s *source) (*storepb.Attr, syscall.Errno) { return s.fixed(fileMode), 0 }

@@ -7,11 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Names and contents come from anybody, so nothing of them may look like a line or a field of its own, nor
-// do anything to a terminal.
+// Names and contents are untrusted. They must not imitate lines or fields, nor control a terminal.
 
-// oneLine shows a text as it is, or as a Go string literal if it is not plainly printable, or could be taken
-// for a literal, or begins or ends with a blank.
+// oneLine returns a plain text unchanged, and others as a Go string literal: unprintable ones, ones like a
+// literal, and ones with a blank at the begin or end.
 func oneLine(s string) string {
 	if strings.HasPrefix(s, `"`) || strings.TrimSpace(s) != s || !isPrintable(s) {
 		return strconv.Quote(s)
@@ -19,7 +18,7 @@ func oneLine(s string) string {
 	return s
 }
 
-// oneWord is oneLine without blanks: they become \x20 in a literal. A text that is empty becomes "-".
+// oneWord is oneLine without blanks, which become \x20 in a literal. It returns "-" for an empty text.
 func oneWord(s string) string {
 	switch {
 	case s == "":

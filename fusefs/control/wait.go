@@ -10,18 +10,18 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// waitFile is for programs that wait for a lock: a read returns when there is none under the name or it is stale, and says
-// which. It can be read by those who may read the file of that name.
+// waitFile is for programs that wait for a lock: a read returns when the name is free or its lock is stale,
+// and says which. It needs permission to read the file of that name.
 type waitFile lockName
 
 var isFree = snapshot(string(formats.Free) + "\n")
 
-// freeFile is what all names are that nothing has. There is no end of these, so they are one node.
+// freeFile is the one node for all names without an entry, which are unlimited in number.
 type freeFile struct{}
 
 func (freeFile) attr(s *source) (*storepb.Attr, syscall.Errno) { return s.fixed(fileMode), 0 }
 
-// open follows a lookup, that found it free.
+// open follows a lookup which found no entry.
 func (freeFile) open(*source, *fuse.OpenIn) (handle, syscall.Errno) { return isFree, 0 }
 
 func (f waitFile) attr(s *source) (*storepb.Attr, syscall.Errno) {
@@ -29,7 +29,7 @@ func (f waitFile) attr(s *source) (*storepb.Attr, syscall.Errno) {
 	switch errno {
 	case 0:
 		return likeReal(attr, tellingMode(attr), 1), 0
-	case syscall.ENOENT: // it became free, or its directory is gone
+	case syscall.ENOENT: // free by now, or its directory is gone
 		return freeFile{}.attr(s)
 	}
 	return nil, errno
@@ -53,8 +53,8 @@ type waiting struct {
 	source *source
 	turn   chan struct{} // full during a read, which alone uses the fields below
 
-	isWaited bool     // a program has waited already
-	found    snapshot // nil: it is still waited for
+	isWaited bool     // a program has already waited
+	found    snapshot // nil: the wait goes on
 }
 
 func (*waiting) flags() uint32 { return fuse.FOPEN_DIRECT_IO }
@@ -74,12 +74,12 @@ func (w *waiting) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, sy
 	return w.found.read(interrupted, in)
 }
 
-// wait returns once the lock is free or stale. A cluster that does not answer is no error to a program that waits already.
+// wait waits until the lock is free or stale. During a wait, a cluster without an answer is no error.
 func (w *waiting) wait(interrupted <-chan struct{}) syscall.Errno {
 	states := w.source.lockStates
 	name, leave := states.enter(lockName(w.waitFile))
 	defer leave()
-	var held *stateQuestion // that was answered so last
+	var held *stateQuestion // the last query with this state
 	for {
 		asked := states.ask(lockName(w.waitFile), name, held)
 		if errno := waitFor(asked.done, interrupted); errno != 0 {

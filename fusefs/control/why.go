@@ -11,8 +11,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// why tells everything that is known of a lock, in lines "key: value" for people. What is not known has no
-// line.
+// why describes all known facts of a lock, in lines "key: value" for people. It omits unknown ones.
 func why(lock *storepb.Lock, now int64) snapshot {
 	facts, attr := lock.GetFacts(), lock.GetAttr()
 	var text strings.Builder
@@ -73,7 +72,7 @@ func why(lock *storepb.Lock, now int64) snapshot {
 	return snapshot(text.String())
 }
 
-// advisoryLines bounds the lines of locks and those of requests, and so what an open file needs in memory.
+// advisoryLines limits the lines of locks and those of requests, and so the memory of an open file.
 const advisoryLines = 100
 
 func advisoryKind(a *storepb.AdvisoryLock) string {
@@ -83,7 +82,7 @@ func advisoryKind(a *storepb.AdvisoryLock) string {
 	return fmt.Sprintf("fcntl, bytes %d to %d", a.GetStart(), a.GetEnd())
 }
 
-// advisory says who holds a lock, or waits for one; those who wait are served in the order of their lines.
+// advisory describes the holder of a lock, or a waiter. Waiters get the lock in the order of their lines.
 func advisory(a *storepb.AdvisoryLock, now int64) string {
 	kind := "shared"
 	if a.GetType() == storepb.LockType_EXCLUSIVE {
