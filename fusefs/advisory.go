@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// releasePoll is how often a release is looked for that may be in progress (filelock.ReleaseWait).
+	// releasePoll is the pause between checks for a release in progress (filelock.ReleaseWait).
 	releasePoll = time.Millisecond
-	// releaseTries is how many files of this mount that are being released may be in the way one after the other.
+	// releaseTries limits the releases on this mount for which one request waits, one after the other.
 	releaseTries = 3
 )
 
-// GetLk is F_GETLK. The pid of a process on another host means nothing here and is 0.
+// GetLk is F_GETLK. It returns pid 0 for a process on another host.
 func (fs *fileSystem) GetLk(interrupted <-chan struct{}, in *fuse.LkIn, out *fuse.LkOut) (code fuse.Status) {
 	defer fs.observed("getlk", time.Now(), &code)
 	handle, errno := fs.lockable(in)
@@ -32,9 +32,9 @@ func (fs *fileSystem) GetLk(interrupted <-chan struct{}, in *fuse.LkIn, out *fus
 	}
 	var session ids.Session
 	var result *storepb.Result
-	for isNew := true; isNew; isNew = errno == 0 && session != fs.ops.Session() { // then what is the caller's own is in another one
+	for isNew := true; isNew; isNew = errno == 0 && session != fs.ops.Session() { // a new session
 		if session = fs.ops.Session(); session == 0 {
-			return kernel.Status(syscall.ETIMEDOUT) // which locks are the caller's own cannot be told
+			return kernel.Status(syscall.ETIMEDOUT) // the caller's own locks are unknown
 		}
 		result, errno = fs.query(thread.NewRequest(interrupted, in.Pid), &storepb.Query{Query: &storepb.Query_TestLock{
 			TestLock: &storepb.TestLock{Session: uint64(session), Lock: takeLock(in, handle, false)},
@@ -85,10 +85,11 @@ func (fs *fileSystem) SetLk(interrupted <-chan struct{}, in *fuse.LkIn) (code fu
 	return kernel.Status(errno)
 }
 
-// releasesElsewhere are the releases on other mounts for which one request waits: several holders of a shared lock may have closed their
-// files. The request asks about each owner once, and waits for filelock.ReleaseWait in all.
+// releasesElsewhere are the releases on other mounts for which one request waits: several holders of a shared
+// lock may have closed their files. The request asks about each owner once, and waits for
+// filelock.ReleaseWait in all.
 type releasesElsewhere struct {
-	until time.Time // zero before the first of them
+	until time.Time // zero before the first one
 	asked map[ownerElsewhere]bool
 }
 
@@ -97,7 +98,7 @@ type ownerElsewhere struct {
 	filelock.Owner
 }
 
-// await reports whether an owner on another mount has released the lock in the way of a request.
+// await reports whether an owner on another mount has released the conflicting lock.
 func (r *releasesElsewhere) await(ops Operator, wanted *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) bool {
 	if r.until.IsZero() {
 		r.until, r.asked = time.Now().Add(filelock.ReleaseWait), make(map[ownerElsewhere]bool)
@@ -112,7 +113,7 @@ func (r *releasesElsewhere) await(ops Operator, wanted *storepb.TakeLock, inTheW
 	return ctx.Err() == nil && ops.AwaitRelease(ctx, wanted, inTheWay)
 }
 
-// SetLkw is a lock that waits.
+// SetLkw is a lock request that waits.
 func (fs *fileSystem) SetLkw(interrupted <-chan struct{}, in *fuse.LkIn) (code fuse.Status) {
 	defer fs.observed("setlkw", time.Now(), &code)
 	handle, errno := fs.lockable(in)
@@ -133,8 +134,8 @@ func (fs *fileSystem) lockable(in *fuse.LkIn) (*fileHandle, syscall.Errno) {
 	return handle, 0
 }
 
-// takeLock waits until ctx ends or interrupted is closed, if it is to. It asks again if its owner has meanwhile released what it asked for,
-// because another thread closed the file.
+// takeLock takes or releases a lock. With wait it waits until ctx ends or interrupted is closed. It asks
+// again if the owner has released the lock meanwhile, by a close in another thread.
 func (fs *fileSystem) takeLock(
 	ctx context.Context, interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, wait bool,
 ) (*storepb.Result, syscall.Errno) {
@@ -148,7 +149,8 @@ func (fs *fileSystem) takeLock(
 	}
 }
 
-// requestLock answers NOT_FOUND if the lock was released before any program was told of it. w is nil unless the cluster has the request already.
+// requestLock returns NOT_FOUND if the lock was released before any program had it. w is nil unless the
+// cluster already has the request.
 func (fs *fileSystem) requestLock(
 	ctx context.Context, interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, wait bool, w *lockWait,
 ) (*storepb.Result, syscall.Errno) {
@@ -168,7 +170,7 @@ func (fs *fileSystem) requestLock(
 		return nil, syscall.EINTR
 	}
 	done := err == nil && result.GetCode() == storepb.Code_OK
-	// Another thread may have lost the locks through this descriptor meanwhile, or its session has ended.
+	// Another thread may have lost this descriptor's locks, or its session may have ended.
 	session := ids.Session(op.GetSession())
 	astray := done && op.GetType() != storepb.LockType_UNLOCK && handle.locks.Session(session) != session
 	lost := false
@@ -188,7 +190,7 @@ func (fs *fileSystem) requestLock(
 		if isClosed(interrupted) {
 			return nil, syscall.EINTR
 		}
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // before the kernel would end the whole mount for a long wait
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // before the kernel ends the mount
 			return nil, syscall.EAGAIN
 		}
 	}
@@ -196,7 +198,7 @@ func (fs *fileSystem) requestLock(
 	return answer, kernel.OfInode(errno)
 }
 
-// beginLock completes op for the cluster, and notes that its owner asks for a lock.
+// beginLock completes op for the cluster, and records that its owner asks for a lock.
 func (fs *fileSystem) beginLock(
 	interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, op *storepb.TakeLock,
 ) (*lockWait, syscall.Errno) {
@@ -210,7 +212,7 @@ func (fs *fileSystem) beginLock(
 	}
 	if handle.inode.locks.IsDropping(filelock.OwnerOf(op)) {
 		if _, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), handle.inode.ino); errno == syscall.ETIMEDOUT {
-			return nil, errno // nothing to wait for: the cluster does not answer
+			return nil, errno // no wait: the cluster does not answer
 		}
 	}
 	var errno syscall.Errno
@@ -218,7 +220,8 @@ func (fs *fileSystem) beginLock(
 	return w, errno
 }
 
-// obtainLock asks the cluster, unless it has the request already, and waits. The error is errSuspended if the mount is handed over meanwhile.
+// obtainLock sends the request, unless the cluster already has it, and waits. It returns errSuspended if the
+// mount is handed over meanwhile.
 func (fs *fileSystem) obtainLock(
 	ctx context.Context, interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.TakeLock, w *lockWait,
 ) (result *storepb.Result, err error) {
@@ -263,8 +266,8 @@ func takeLock(in *fuse.LkIn, handle *fileHandle, wait bool) *storepb.TakeLock {
 	return op
 }
 
-// dropPredecessor drops what a released open file description has locked, if its number is another one's now, who locks, and
-// its release has not come yet. A process may have locked through both, so the number does not tell, but the system call does.
+// dropPredecessor drops the locks of a released open file description whose number the caller now has, before
+// its RELEASE. A process may lock through both, so only the system call tells.
 func (fs *fileSystem) dropPredecessor(in *fuse.LkIn, handle *fileHandle) {
 	before := handle.inode.locks.LockedThrough(ids.Owner(in.Owner))
 	if before == nil || before == &handle.locks {
@@ -275,14 +278,14 @@ func (fs *fileSystem) dropPredecessor(in *fuse.LkIn, handle *fileHandle) {
 	}
 }
 
-// waitsForProcess tells whether a thread waits for a lock that is its process's (F_SETLKW), rather than an
-// open file description's (F_OFD_SETLKW), and is all that there is of its process: another thread could
-// release what others wait for. In doubt it does not: then no deadlock is found, as for an open file description.
+// waitsForProcess reports whether a thread waits for a lock of its process (F_SETLKW), and is the process's
+// only thread. It returns false for a lock of an open file description (F_OFD_SETLKW). Another thread could
+// release the locks of a supposed deadlock. In doubt it returns false: then the cluster finds no deadlock.
 func waitsForProcess(id uint32) bool {
 	return thread.FcntlCommand(id) == unix.F_SETLKW && thread.IsAlone(id)
 }
 
-// otherLock is the lock for which a request was refused that is not to wait; nil: it was not, or for another reason.
+// otherLock returns the conflicting lock of a refused non-waiting request; nil for any other result.
 func otherLock(result *storepb.Result) *storepb.AdvisoryLock {
 	if locks := result.GetAdvisoryLocks(); result.GetCode() == storepb.Code_WOULD_BLOCK && len(locks) > 0 && locks[0].GetUntil() == 0 {
 		return locks[0]
@@ -294,11 +297,11 @@ func lockOwnerOf(lock *storepb.AdvisoryLock) filelock.Owner {
 	return filelock.Owner{Kind: lock.GetKind(), Number: ids.Owner(lock.GetOwner())}
 }
 
-// dropLimit is how long a request of this mount waits for the cluster to be told of a release.
+// dropLimit limits the wait of a request for the cluster to record a release on this mount.
 const dropLimit = 15 * time.Second
 
-// awaitRelease waits up to a limit if a close(2) may just have released what an owner on this mount has locked of a file, and reports
-// whether the cluster knows of the release.
+// awaitRelease waits up to a limit if a close(2) may just have released an owner's locks of a file on this
+// mount. It reports whether the cluster has recorded the release.
 func (fs *fileSystem) awaitRelease(in *inode, key filelock.Owner, limit time.Duration) bool {
 	began := time.Now()
 	for holder := fs.holder(in, key); holder != nil && !in.locks.IsDropping(key); holder = fs.holder(in, key) {
@@ -310,8 +313,8 @@ func (fs *fileSystem) awaitRelease(in *inode, key filelock.Owner, limit time.Dur
 	return in.locks.AwaitDropFor(key, limit-time.Since(began))
 }
 
-// released is awaitRelease for requests on other hosts, which wait once for each close. An inode that is not in use here has no locks of
-// this mount any more.
+// released is awaitRelease for requests on other hosts, which wait once for each close. An inode not in use
+// here has no locks of this mount.
 func (fs *fileSystem) released(ino ids.Inode, kind storepb.LockKind, number ids.Owner) bool {
 	in, found := fs.inodes.get(ino)
 	if !found {
@@ -325,7 +328,7 @@ func (fs *fileSystem) released(ino ids.Inode, kind storepb.LockKind, number ids.
 	return mayAwait() && fs.awaitRelease(in, key, filelock.ReleaseWait)
 }
 
-// holder is the open file description through which an owner has locks; nil if it is being released.
+// holder returns the open file description with an owner's locks; nil during its release.
 func (fs *fileSystem) holder(in *inode, key filelock.Owner) *filelock.Description {
 	if key.Kind == storepb.LockKind_RECORD {
 		return in.locks.LockedThrough(key.Number)
@@ -336,8 +339,8 @@ func (fs *fileSystem) holder(in *inode, key filelock.Owner) *filelock.Descriptio
 	return nil
 }
 
-// lost tells whether a lock was taken through the handle that whoever has it may believe to hold while another host has it
-// now: its session has ended, or it was given up.
+// lost reports whether another host may have a lock that was taken through this handle: its session has
+// ended, or the lock was given up.
 func (fs *fileSystem) lost(h *fileHandle) bool {
 	session := h.locks.Session(0)
 	return h.locks.IsLost() || session != 0 && session != fs.ops.Session()

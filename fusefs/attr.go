@@ -13,7 +13,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// GetAttr answers fstat too: the kernel does not tell it from stat.
+// GetAttr also handles fstat: the request does not distinguish it from stat.
 func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
 	defer fs.observed("getattr", time.Now(), &code)
 	created, age, opens, fresh := fs.calls.justCreated(in.Pid, ids.Inode(in.NodeId))
@@ -25,7 +25,7 @@ func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, o
 		fs.goesOn(in.Pid)
 	}
 	result, errno := fs.getAttr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
-	if opens && errno != 0 && errno != syscall.ESTALE && mayOpen(in.Pid, created.before, age) { // it is not gone
+	if opens && errno != 0 && errno != syscall.ESTALE && mayOpen(in.Pid, created.before, age) { // not gone
 		out.Attr = created.attr
 		return fuse.OK
 	}
@@ -36,7 +36,7 @@ func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, o
 	return kernel.Status(fs.goneTwice(in.Pid, ids.Inode(in.NodeId), errno))
 }
 
-// Statx is asked when somebody wants the time of birth, which GetAttr cannot tell.
+// Statx is sent for the time of birth, which GetAttr has not.
 func (fs *fileSystem) Statx(interrupted <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) (code fuse.Status) {
 	defer fs.observed("statx", time.Now(), &code)
 	attr, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
@@ -61,8 +61,8 @@ func (fs *fileSystem) getAttr(by thread.Request, ino ids.Inode) (*storepb.Result
 	return result, kernel.OfInode(errno)
 }
 
-// goneTwice makes ENOENT of the second ESTALE about an inode that is gone: the path leads there again, as from a working
-// directory that was removed. A descriptor of a file keeps its ESTALE.
+// goneTwice turns the second ESTALE about a missing inode into ENOENT: the path leads there again, as from a
+// removed working directory. A descriptor of a file keeps its ESTALE.
 func (fs *fileSystem) goneTwice(by uint32, ino ids.Inode, errno syscall.Errno) syscall.Errno {
 	if errno != syscall.ESTALE || fs.inodes.isUsed(ino) || !fs.again.wasSent(by, lookAgain{ino: ino}) {
 		return errno
@@ -70,10 +70,10 @@ func (fs *fileSystem) goneTwice(by uint32, ino ids.Inode, errno syscall.Errno) s
 	return syscall.ENOENT
 }
 
-// Access is not asked, since the kernel itself judges by modes and owners (default_permissions).
+// Access is never sent: the kernel itself checks modes and owners (default_permissions).
 func (fs *fileSystem) Access(<-chan struct{}, *fuse.AccessIn) fuse.Status { return fuse.OK }
 
-// SetAttr changes the size first: it is the part that can fail, and it sets the times to now.
+// SetAttr changes the size first: this part can fail, and it sets the times to now.
 func (fs *fileSystem) SetAttr(interrupted <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
 	defer fs.observed("setattr", time.Now(), &code)
 	var attr *storepb.Attr
@@ -97,7 +97,7 @@ func (fs *fileSystem) SetAttr(interrupted <-chan struct{}, in *fuse.SetAttrIn, o
 	return kernel.Status(errno)
 }
 
-// setSize is truncate(2) of a name that was looked up just now, or ftruncate(2) of an open file.
+// setSize is truncate(2) after a lookup, or ftruncate(2) of an open file.
 func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, size uint64) (*storepb.Attr, syscall.Errno) {
 	caller := kernel.CallerOf(&in.InHeader)
 	var by []*storepb.Observation
@@ -126,8 +126,8 @@ func (fs *fileSystem) setAttr(
 	return result.GetAttr(), kernel.OfInode(errno)
 }
 
-// empty is the O_TRUNC of an open. Only root is taken to be able to set what dropSetID drops: the kernel does
-// not say it of an open.
+// empty is the O_TRUNC of an open. It assumes that only root could set the bits of dropSetID: an open does
+// not carry this information.
 func (fs *fileSystem) empty(by writer, in *inode) (*storepb.Attr, syscall.Errno) {
 	attr, _, errno := fs.change(by, in, resize(0))
 	if errno == 0 && by.caller.GetUid() != 0 {
@@ -136,8 +136,8 @@ func (fs *fileSystem) empty(by writer, in *inode) (*storepb.Attr, syscall.Errno)
 	return attr, errno
 }
 
-// emptyOpened is empty for the open(2) that a thread is in. If the file is a lock that another host has removed just now, the kernel
-// is sent to look again, once. If it meets such a lock again, the open succeeds and a write will tell (ESTALE): no call by path does.
+// emptyOpened is empty for an open(2) under way. If another host has just removed the lock, the kernel looks
+// again, once. At a second such lock the open succeeds, and a write returns ESTALE: calls by path never do.
 func (fs *fileSystem) emptyOpened(by writer, in *inode) (*storepb.Attr, syscall.Errno) {
 	attr, errno := fs.empty(by, in)
 	if errno != syscall.ESTALE {
@@ -151,8 +151,8 @@ func (fs *fileSystem) emptyOpened(by writer, in *inode) (*storepb.Attr, syscall.
 	return nil, errno
 }
 
-// dropSetID takes the bits away that let a file run as its owner and group, once somebody has written to it
-// who could not set them. The write is done, so there is nobody to tell of a failure.
+// dropSetID clears the set-user-ID and set-group-ID bits after a write of a caller without the right to set
+// them. The write is done, so a failure only goes to the log.
 func (fs *fileSystem) dropSetID(caller *storepb.Caller, written *storepb.Attr) {
 	const asGroup = syscall.S_ISGID | syscall.S_IXGRP
 	mode := written.GetMode() &^ syscall.S_ISUID
@@ -168,8 +168,8 @@ func (fs *fileSystem) dropSetID(caller *storepb.Caller, written *storepb.Attr) {
 	}
 }
 
-// attrChange is what a request changes besides the size. "Now" stays a word, for cluster time is not
-// known here.
+// attrChange returns the changes besides the size. "Now" stays symbolic: the mount does not know cluster
+// time.
 func attrChange(in *fuse.SetAttrIn) (change *storepb.SetAttr, wanted bool) {
 	change = &storepb.SetAttr{Ino: in.NodeId}
 	if mode, set := in.GetMode(); set {
@@ -189,7 +189,7 @@ func attrChange(in *fuse.SetAttrIn) (change *storepb.SetAttr, wanted bool) {
 	}
 	switch {
 	case in.Valid&fuse.FATTR_MTIME_NOW != 0:
-		_, resized := in.GetSize() // sets it already
+		_, resized := in.GetSize() // which sets it
 		change.MtimeNow, wanted = true, wanted || !resized
 	case in.Valid&fuse.FATTR_MTIME != 0:
 		change.Mtime, wanted = kernel.Nanoseconds(in.Mtime, in.Mtimensec), true

@@ -11,21 +11,21 @@ import (
 
 // Limits are how much a user of a mount may use at a time; 0: the default.
 type Limits struct {
-	CallsPerUser uint64 // calls in progress; more of them wait until one of these ends
-	WaitsPerUser uint64 // for locks, and reads of the control directory other than of lists, and as many open files there; then ENOLCK, EAGAIN or EMFILE
+	CallsPerUser uint64 // calls in progress; a further call waits until one of them ends
+	WaitsPerUser uint64 // for locks and events, and open control files; then ENOLCK, EAGAIN or EMFILE
 }
 
-// Default limits, and for how many users there is room. The last share is root's.
+// Default limits, and the number of users with room. The last share is root's.
 const (
 	DefaultCallsPerUser = 256
 	DefaultWaitsPerUser = 16 << 10
 	userShares          = 8
 
-	// controlBytesPerUser is how much the mount keeps of files in .lockfs that are open.
+	// controlBytesPerUser limits the kept bytes of open files in .lockfs.
 	controlBytesPerUser = 16 << 20
 )
 
-// The flags of `lockfs mount`, `lockfs server` and `lockfs dev` that change them.
+// The flags of `lockfs mount`, `lockfs server` and `lockfs dev` for these limits.
 const (
 	CallsFlag = "max-calls-per-user"
 	WaitsFlag = "max-waits-per-user"
@@ -36,7 +36,7 @@ type Budgets struct {
 	calls, waits, files, bytes *budget.Pool
 }
 
-// NewBudgets returns budgets of which nothing is used.
+// NewBudgets returns unused budgets.
 func NewBudgets(l Limits) *Budgets {
 	return &Budgets{
 		calls: newPool("calls in progress", CallsFlag, cmp.Or(l.CallsPerUser, DefaultCallsPerUser)),

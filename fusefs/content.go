@@ -11,10 +11,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// edit works out new content from old. It may be called several times, and must not change old.
+// edit computes new content from old, possibly several times. It must not change old.
 type edit func(old []byte) ([]byte, syscall.Errno)
 
-// current asks for the content as it is committed now, and for the lock that a name is.
+// current returns the committed content, and observations of the name.
 func (fs *fileSystem) current(by thread.Request, in *inode, name *storepb.Observation) (now content, seen []*storepb.Observation, errno syscall.Errno) {
 	known := in.last()
 	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_Read{
@@ -33,16 +33,16 @@ func (fs *fileSystem) current(by thread.Request, in *inode, name *storepb.Observ
 	return now, result.GetObservations(), 0
 }
 
-// writer is who changes content, by which name, and what it is held to.
+// writer is the caller of a change of content, with its name for the file and its observations.
 type writer struct {
-	interrupted <-chan struct{} // see request
+	interrupted <-chan struct{} // see thread.Request
 	caller      *storepb.Caller
-	name        *storepb.Observation   // nil if it is not known
-	seen        []*storepb.Observation // of a truncation; other writes are held to nothing
-	session     ids.Session            // in which the file was locked; 0: it was not
+	name        *storepb.Observation   // nil: unknown
+	seen        []*storepb.Observation // of a truncation; they guard no other write
+	session     ids.Session            // of the file's locks; 0: none
 }
 
-// truncation is held to what the caller saw: it may be the removal of a lock.
+// truncation returns a writer with the caller's observations: it may be the removal of a lock.
 func (fs *fileSystem) truncation(interrupted <-chan struct{}, caller *storepb.Caller, by []*storepb.Observation) writer {
 	w := writer{interrupted: interrupted, caller: caller, name: nameOf(by)}
 	if w.name != nil {
@@ -51,9 +51,9 @@ func (fs *fileSystem) truncation(interrupted <-chan struct{}, caller *storepb.Ca
 	return w
 }
 
-// change is the one way in which content changes: it is computed from the version seen last, committed
-// if that is still the version, and computed anew if not. There is no limit to the attempts, since each
-// means that somebody else made progress. An edit's refusal counts only if it judged what is committed.
+// change is the only function that changes content. It computes new content from the version seen last,
+// commits it if the file still has this version, and otherwise starts again. The attempts are unlimited, as
+// each failure means progress of another writer. An edit's error counts only for the committed content.
 func (fs *fileSystem) change(by writer, in *inode, do edit) (*storepb.Attr, []*storepb.Observation, syscall.Errno) {
 	in.writing.Lock()
 	defer in.writing.Unlock()
@@ -79,7 +79,8 @@ func (fs *fileSystem) change(by writer, in *inode, do edit) (*storepb.Attr, []*s
 	}
 }
 
-// compareAndSet commits content if the file still has that version. Not done and no error: it has another.
+// compareAndSet commits content if the file still has this version. It returns neither done nor an error for
+// another version.
 func (fs *fileSystem) compareAndSet(
 	by writer, in *inode, version uint64, data []byte,
 ) (result *storepb.Result, done bool, errno syscall.Errno) {
@@ -97,7 +98,7 @@ func (fs *fileSystem) compareAndSet(
 	return result, true, 0
 }
 
-// writeAt puts data at an offset; a gap before it is filled with zeros.
+// writeAt puts data at an offset, and fills a gap before it with zeros.
 func writeAt(offset uint64, data []byte) edit {
 	return func(old []byte) ([]byte, syscall.Errno) {
 		end := offset + uint64(len(data))
@@ -117,7 +118,7 @@ func appendTo(data []byte) edit {
 	}
 }
 
-// resize cuts content off or extends it with zeros.
+// resize truncates content or extends it with zeros.
 func resize(size uint64) edit {
 	return func(old []byte) ([]byte, syscall.Errno) {
 		if size > namespace.MaxContent {
@@ -129,7 +130,7 @@ func resize(size uint64) edit {
 	}
 }
 
-// extend makes content at least that long.
+// extend makes content at least size bytes long.
 func extend(size uint64) edit {
 	return func(old []byte) ([]byte, syscall.Errno) {
 		return resize(max(size, uint64(len(old))))(old)

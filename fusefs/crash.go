@@ -16,9 +16,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// stateOf makes a state of the estate of a process that was killed. What is not in it is either asked for again or held for more
-// than it may be: each owner of locks may have the whole file, and each inode may be kept for this mount. Of answers it has what was created
-// in system calls that may still be under way.
+// stateOf converts the estate of a crashed process into a state. It assumes the most for missing parts: each
+// owner of locks may have the whole file, and each inode may be pinned. answers contain the creations of
+// system calls which may still be under way.
 func stateOf(left []byte, answers [][]byte) (*state, error) {
 	e, err := estate.Read(left)
 	if err != nil {
@@ -28,7 +28,7 @@ func stateOf(left []byte, answers [][]byte) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Nobody gives out a number each nanosecond: those from here on are free, whatever that process has given out.
+	// Numbers rise more slowly than nanoseconds: those from here on are unused by the crashed process.
 	past := uint64(hostinfo.BootTime())
 	s.LastFile, s.LastDir, s.Crashed, s.NotesLost = past, past, past, true
 	s.Control = control.Forgotten(past)
@@ -40,7 +40,7 @@ func stateOf(left []byte, answers [][]byte) (*state, error) {
 	}
 	s.Known = make(map[ids.Inode]uint64)
 	for ino := range watch.Inodes(s.Number) {
-		s.Known[ino] = 1 // or more: the kernel forgets all of it at once
+		s.Known[ino] = 1 // or more: the kernel forgets all at once
 	}
 	inodes := make(map[ids.Inode]*savedInode)
 	of := make(map[uint64]ids.Inode)
@@ -56,7 +56,7 @@ func stateOf(left []byte, answers [][]byte) (*state, error) {
 	}
 	for _, lock := range e.Locks {
 		in := inodes[lock.Ino]
-		if in == nil || of[lock.Handle] != lock.Ino { // it was closed, or is none
+		if in == nil || of[lock.Handle] != lock.Ino { // closed, or none
 			s.releasing = append(s.releasing, lock)
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// OpenDir asks nothing, unless root is nobody: what a listing shows is what is there when it is read.
+// OpenDir asks the cluster only under root squash: a listing shows the entries at the time of the read.
 func (fs *fileSystem) OpenDir(interrupted <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
 	defer fs.observed("opendir", time.Now(), &code)
 	if errno := fs.refuseRoot(interrupted, &in.InHeader, ids.Inode(in.NodeId), namespace.MayRead); errno != 0 {
@@ -23,12 +23,12 @@ func (fs *fileSystem) OpenDir(interrupted <-chan struct{}, in *fuse.OpenIn, out 
 	return fuse.OK
 }
 
-// ReadDir answers the entries after the one whose cookie is the offset. Cookies stay the same while
-// entries come and go, so a listing neither skips nor repeats one that stays.
+// ReadDir returns the entries after the offset, a cookie. Cookies are stable while entries come and go, so a
+// listing neither skips nor repeats a remaining entry.
 func (fs *fileSystem) ReadDir(interrupted <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) (code fuse.Status) {
 	defer fs.observed("readdir", time.Now(), &code)
 	dir, found := fs.dirs.Get(in.Fh)
-	if !found && in.Fh <= fs.crashed { // listed anew
+	if !found && in.Fh <= fs.crashed { // after a crash
 		dir, found = &dirHandle{ino: ids.Inode(in.NodeId)}, true
 		fs.dirs.AddAs(in.Fh, dir)
 	}
@@ -57,8 +57,8 @@ func (fs *fileSystem) ReadDir(interrupted <-chan struct{}, in *fuse.ReadIn, out 
 	return fuse.OK
 }
 
-// fetch gets the entries after a cookie. A directory that was removed meanwhile is ENOENT, which readdir(3)
-// takes for the end.
+// fetch gets the entries after a cookie. For a removed directory it returns ENOENT, which readdir(3) takes
+// for the end.
 func (fs *fileSystem) fetch(by thread.Request, dir *dirHandle, after uint64, limit uint32) syscall.Errno {
 	dir.at, dir.fetched = after, nil
 	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_ReadDir{
@@ -70,7 +70,7 @@ func (fs *fileSystem) fetch(by thread.Request, dir *dirHandle, after uint64, lim
 	return errno
 }
 
-// ReleaseDir ends an open directory.
+// ReleaseDir closes a directory handle.
 func (fs *fileSystem) ReleaseDir(in *fuse.ReleaseIn) {
 	code := fuse.OK
 	defer fs.observed("releasedir", time.Now(), &code)

@@ -12,6 +12,6 @@ type dirHandle struct {
 	ino ids.Inode
 
 	mu      sync.Mutex
-	at      uint64              // cookie of the last entry that the kernel was given
-	fetched []*storepb.DirEntry // entries after it that did not fit
+	at      uint64              // cookie of the last returned entry
+	fetched []*storepb.DirEntry // later entries which did not fit
 }

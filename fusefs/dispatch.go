@@ -14,9 +14,9 @@ import (
 
 var _ fuse.RawFileSystem = (*dispatcher)(nil)
 
-// dispatcher is what the kernel gets to see: the file system, with the control directory in its root. It only hands each request on
-// to the one of the two that it is for, and notes which inodes the kernel is told of, before the kernel gets to know. A request
-// that is about both of them is for the control directory, which refuses it. In all of them i is closed when the caller gets a signal.
+// dispatcher joins the file system and the control directory in its root. It passes each request to one of
+// the two, and records the inodes known to the kernel before the kernel gets them. The control directory
+// refuses requests about both. In all methods, i is closed when the caller gets a signal.
 type dispatcher struct {
 	*fileSystem
 	control control.Directory
@@ -27,7 +27,7 @@ func newDispatcher(fs *fileSystem, known *watch.Known, budgets control.Budgets) 
 	return &dispatcher{fileSystem: fs, control: control.New(fs.ops, fs, fs.observations, budgets, fs.logger), known: known}
 }
 
-// of answers whom a request about some nodes is for.
+// of returns the handler for a request about some nodes.
 func (fs *dispatcher) of(nodes ...uint64) fuse.RawFileSystem {
 	for _, node := range nodes {
 		if control.Has(ids.Inode(node)) {
@@ -37,7 +37,7 @@ func (fs *dispatcher) of(nodes ...uint64) fuse.RawFileSystem {
 	return fs.fileSystem
 }
 
-// in answers whom a request about a name in a directory is for.
+// in returns the handler for a request about a name in a directory.
 func (fs *dispatcher) in(parent uint64, name string) fuse.RawFileSystem {
 	if parent == namespace.RootIno && name == control.Name {
 		return fs.control
@@ -45,7 +45,7 @@ func (fs *dispatcher) in(parent uint64, name string) fuse.RawFileSystem {
 	return fs.of(parent)
 }
 
-// noted notes what an answer tells the kernel of.
+// noted records the inode of an answer as known to the kernel.
 func (fs *dispatcher) noted(entry *fuse.EntryOut, code fuse.Status) fuse.Status {
 	if code.Ok() && entry.NodeId != 0 {
 		fs.known.Told(ids.Inode(entry.NodeId))
@@ -219,7 +219,7 @@ func (fs *dispatcher) SetLkw(i <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	return fs.of(in.NodeId).SetLkw(i, in)
 }
 
-// refuseRootControl is refuseRoot in the control directory, where everything has the permissions of what it tells of.
+// refuseRootControl is refuseRoot for the control directory. A file there has the permissions of its subject.
 func (fs *dispatcher) refuseRootControl(interrupted <-chan struct{}, header *fuse.InHeader, need uint32) fuse.Status {
 	if !control.Has(ids.Inode(header.NodeId)) {
 		return fuse.OK
@@ -237,7 +237,8 @@ func (fs *dispatcher) refuseRootControl(interrupted <-chan struct{}, header *fus
 
 const opRead = 15 // FUSE_READ
 
-// mayWait reports whether a request may take as long as it likes: for a lock, or to read later events from the control directory.
+// mayWait reports whether a request has no time limit: for a lock, or for later events in the control
+// directory.
 func (fs *dispatcher) mayWait(header *fuse.InHeader) bool {
 	return header.Opcode == serve.OpSetLkw || header.Opcode == opRead && fs.control.MayWait(ids.Inode(header.NodeId))
 }

@@ -1,134 +1,144 @@
-// Package fusefs makes a directory out of the replicated namespace: it turns the kernel's FUSE requests
-// into operations, hands them to an [Operator] and turns the results into the kernel's answers. It is
-// the only package that knows FUSE. Node ids are inode numbers, so they are the same on every host.
+// Package fusefs serves the replicated namespace as a FUSE mount. It converts requests of the kernel into
+// operations, passes them to an [Operator], and converts the results into answers. Only this package and the
+// packages below it know FUSE. Node ids are inode numbers, so they are equal on all hosts.
 //
-// The requests are answered here, by a handler for each: [Mount] shows them to the kernel through the dispatcher, which has the
-// control directory stand beside the tree. What can be thought of by itself is a package below:
+// This package has a handler for each request. [Mount] connects the handlers to the kernel through the
+// dispatcher, which adds the control directory. The packages below have the independent parts:
 //
 //	serve        the connection to the kernel: reading requests, and stopping in between
 //	mountpoint   mounts as the kernel has them: finding, cleaning up and ending them
-//	kernel       what answers are made of: error numbers, attributes, handles, who asks and what he may
-//	thread       what is known of the threads that ask: killed, in which system call, what they were told in it
+//	kernel       parts of answers: error numbers, attributes, handles, callers and their permissions
+//	thread       facts about calling threads: killed, current system call, answers given in it
 //	observation  which lock a process saw last under a name
-//	filelock     who has flock and fcntl locks of a file, and what of them is being released
-//	answer       answers that another process can give in place of one that was killed
-//	estate       what such a process leaves to the one that goes on with its mount
-//	watch        delete-self for files that are removed on other hosts
+//	filelock     owners of flock and fcntl locks of a file, and releases in progress
+//	answer       answers for another process to give in place of a killed one
+//	estate       the state of a mount after a crash of its process
+//	watch        delete-self for files that other hosts remove
 //	control      the directory .lockfs
 //
 // # Semantics
 //
-// A call that changes something returns once a majority has it. A call that reads asks the cluster, so
-// it sees everything that had returned, on any host, when it started. Fsync, fsync of a directory and
+// A call with a change returns once a majority has stored it. A call that reads asks the cluster. It sees
+// every change whose call had returned, on any host, before the read started. Fsync, fsync of a directory and
 // close have nothing left to do.
 //
-// A file's content is changed as a whole, by compare-and-set against the version this mount saw last,
-// and worked out anew when somebody else was faster: appends from several hosts lose nothing. Reading
-// never changes the access time.
+// A write changes the content of a file as a whole, by compare-and-set against the version seen last. After a
+// conflict the mount computes the content again, so appends from several hosts lose nothing. Reading never
+// changes the access time.
 //
-// A file that lost its last name stays usable until the last handle closes, on whichever host it was removed: the mount pins it
-// in the cluster. All mounts that have it open share its content. The mount learns of removals elsewhere from a stream that may lag,
-// and from each answer about the file; the cluster keeps the file for 30 s in any case. A mount that was cut off for longer, or
-// whose session has ended, may answer ESTALE.
+// A file without a name stays usable until its last handle closes, also if another host removed the name: the
+// mount pins the file in the cluster. All mounts with open handles share its content. The mount learns of
+// removals elsewhere from a stream, which may lag, and from each answer about the file. The cluster keeps the
+// file for 30 s in any case. After a longer disconnection, or after the end of its session, a mount may
+// return ESTALE.
 //
-// If the last name was a lock, a write on another host than the one that removed it returns ESTALE: the holder learns so that it
-// lost its lock. This is what ESTALE is for. A call by path never returns it for a file that was removed: the kernel walks the path
-// again after the first ESTALE, and a second one in the same call becomes ENOENT, or EACCES for a file that another user made.
+// If the last name was a lock, a write on another host than the remover's returns ESTALE. This tells the
+// holder of the loss. A call by path never returns ESTALE for a removed file: the kernel walks the path again
+// after the first ESTALE. A second one in the same call becomes ENOENT, or EACCES for a file of another user.
 //
 // # Errors
 //
-// [kernel.Errno] is the one table from the namespace's outcomes to error numbers. An operation without an
-// outcome is ETIMEDOUT if its time was up and EIO otherwise, with the reason in the log. An operation
-// on an inode that is gone answers ESTALE, not ENOENT: for a path the VFS then looks the name up again,
-// so that reading a name which is replaced all the time never says that there is none; only the owner of
-// an open handle gets to see it.
+// [kernel.Errno] is the one table from the namespace's result codes to error numbers. An operation without a
+// result returns ETIMEDOUT at its time limit and EIO otherwise; the log has the reason. An operation on a
+// missing inode returns ESTALE, not ENOENT: for a path, the VFS then looks the name up again. So readers of a
+// name under constant replacement never get ENOENT; only the owner of an open handle sees ESTALE.
 //
 // # Caching
 //
-// There is none in the kernel: names, attributes and the lack of a name are valid for no time at all, and files are
-// opened for direct I/O. Shared mappings fail with ENODEV for that reason. What the mount itself
-// keeps of an open file's content spares sending it again while its version stays the same; every read
-// still asks the [Operator], which may know that nothing has changed. After an append the descriptor's own offset (lseek(fd, 0, SEEK_CUR)) is computed by the
-// kernel from the size it saw last, and may be short of the end.
+// The kernel caches nothing: names, attributes and missing names have a validity of zero, and files are open
+// for direct I/O. Therefore shared mappings fail with ENODEV. The mount keeps the content of open files only
+// to save the transfer of an unchanged version. Each read still asks the [Operator], which may already know
+// that nothing has changed. After an append, the kernel computes the descriptor's own offset (lseek(fd, 0,
+// SEEK_CUR)) from the last size it saw. The offset may be short of the end.
 //
 // # Locks
 //
-// flock and fcntl locks are taken in the cluster, under the owner that the kernel names and the mount's
-// session. A close drops what its process has of the file (FLUSH), the last close of an open file
-// description its flock and what it has locked as itself (RELEASE). close(2) returns before the kernel tells
-// of a RELEASE. So a request that must not wait and conflicts with a lock whose descriptor was closed in the last 50 ms waits for the
-// release, and is then made again under another number. If the holder is on another mount, the leader asks that mount
-// ([Operator].AwaitRelease). One request waits so for each close, for 50 ms in all; no answer is a refusal.
+// The mount takes flock and fcntl locks in the cluster, under the kernel's owner number and the mount's
+// session. A close drops the process's fcntl locks of the file (FLUSH). The last close of an open file
+// description drops its flock and its own fcntl locks (RELEASE). close(2) returns before the kernel sends the
+// RELEASE.
 //
-// A deadlock is found only among locks of processes; the request does not tell these from locks of open file
-// descriptions, but the system call does which the caller is in. Locks that were taken in a session which
-// has ended may be somebody else's now: descriptors that they were taken through answer EIO from then on.
+// So a non-waiting request may conflict with a lock whose descriptor was closed in the last 50 ms. It then
+// waits for the release and asks again under another number. If the holder is on another mount, the leader
+// asks the holder's mount ([Operator].AwaitRelease). One request waits once for each close, for 50 ms in all.
+// Without an answer it is refused.
 //
-// A request that times out may have been done, so all that its owner has of the file is released, as soon as the cluster can be
-// told. Where that is more than the request was about (a lock was to be converted, or a part of it released), the request
-// answers EIO, and so do the owner's descriptors from then on, before the cluster is told, and nobody else gets the locks
-// before the lock delay is over. Otherwise it answers ETIMEDOUT, and the descriptor is as good as before.
+// The cluster finds deadlocks only among locks of processes. The request does not distinguish these from
+// locks of open file descriptions; the caller's system call does. After the end of a session, other sessions
+// may take its locks: descriptors with locks of the old session return EIO from then on.
+//
+// A request beyond its time limit may have been done. So the mount releases all locks of its owner on the
+// file as soon as the cluster answers. Sometimes these are more locks than the request was about: a
+// conversion, or a release of a part. Then the request and the owner's descriptors return EIO, even before
+// the cluster knows. No other owner gets the locks before the end of the lock delay. Otherwise the request
+// returns ETIMEDOUT, and the descriptor stays usable.
 //
 // flock on a directory never reaches this package: it works between the processes of one host.
 //
-// # What a process saw
+// # Observations
 //
-// The mount remembers which lock a process saw last under a name, and a removal, a replacement and a truncation carry that to the
-// cluster, which refuses them if it is not what is there any more: see package observation.
+// The mount records which lock a process saw last under a name. Removals, replacements and truncations carry
+// this observation to the cluster. The cluster refuses them if another lock is there now: see package
+// observation.
 //
-// The kernel opens by inode number. By which name, follows from what the same thread looked up just before.
+// The kernel opens by inode number. The mount takes the name from the last lookup of the same thread.
 //
 // # The control directory
 //
-// The root of a mount has a directory .lockfs that no listing shows and that tells of locks: see package control.
+// The root of a mount has a directory .lockfs, which no listing shows, with information on locks: see package
+// control.
 //
-// Extended attributes user.lockfs.* describe a lock to programs that may read it; data has none. They are answered by name and not
-// listed; setting and removing them succeeds without effect. Reading one, or a file of why or kv, is a look at the lock; asking for its
-// size or listing locks is not.
+// Extended attributes user.lockfs.* describe a lock to programs with permission to read it; other data has
+// none. getxattr(2) returns them, and lists omit them. Setting or removing one succeeds without effect.
+// Reading one, or a file of why or kv, counts as an observation of the lock; asking for its size or listing
+// locks does not.
 //
 // # Interrupts
 //
-// Signals interrupt nothing but a read that waits for an event. A creation that was given up half way and restarted by the kernel would
-// find its own file and take it for somebody else's, so a call runs until the Operator has an outcome or
-// its time is up. Only a caller that was killed while it waited is told nothing any more: what it was
-// creating exclusively is taken back, and what it asked is not waited for, nor what it changed for longer than a second:
-// others may wait behind it for a directory's lock.
+// A signal interrupts only waits for a lock or an event. The kernel would restart an interrupted creation,
+// which would then find its own file and take it for a conflict. So a call runs until the Operator has an
+// outcome or reaches the time limit. A killed caller gets no answer: the mount takes an exclusive creation
+// back and gives up a query. It waits at most one second for a change, as other callers may wait for the same
+// directory's lock.
 //
 // # The end of the process
 //
-// Programs may still have files open when it is told to end, also where the mount is not seen any more (umount -l) or is seen
-// from another mount namespace only. The kernel tells whether that is so ([Mounted.InUse]); if it is, whoever says farewell to
-// the cluster has to say so, because these programs may believe in what they have locked.
+// Programs may still have files open at the end of the process, also after umount -l or in another mount
+// namespace. [Mounted.InUse] asks the kernel. If it reports use, the caller must say so to the cluster at the
+// end of the session: these programs may rely on their locks.
 //
-// An exclusive creation must not outlive a call that failed, also when this process is killed while it answers. The
-// Operator keeps the answer where another process finds it, and that one hands it over ([answer.Finish]). Nor must it because of what the
-// kernel asks after it in the same open(2): the attributes, with which the creation was answered, are told to that thread if nobody has
-// newer ones, however late it asks, and by another process too. That is not so of callers whom this process cannot see, in a pid namespace
-// beside or above its own.
+// An exclusive creation must not outlive a failed call, even if this process is killed before its answer. The
+// Operator keeps the answer where another process finds and delivers it ([answer.Finish]).
 //
-// # Another process goes on
+// The kernel asks for attributes later in the same open(2). If no newer attributes are available, this thread
+// gets those of the creation, however late it asks and from whichever process. This does not work for callers
+// in an invisible pid namespace, beside or above this process's own.
 //
-// [Mounted.HandOver] stops serving, and [TakeOver] goes on in another process, or another program in this one. Requests wait in the kernel
-// meanwhile. Waits for locks go along as they are: their requests stay in the cluster's queues, and the next process waits for them. Reads
-// that wait for an event are given back and begin anew. What is open, pinned and locked, and what processes saw, goes along, so that nobody is let off a guard; what
-// is lost is what can be asked for again, and that a watched file was removed elsewhere during the pause (inotify).
-// Nothing is handed over while a request does not end, or the cluster does not know of all that was closed.
+// # Handing over and taking over
 //
-// Should this process be killed, [TakeOver] goes on with what it has left ([Mounted.Estate]), once the kernel was told to ask again what
-// it had asked. A request that changes something may have been done then, and is refused with EIO, as one of which nobody knows; the Operator
-// settles it. Others are handled anew: a lock that its owner has already is taken a second time, and a request for a lock that waits is
-// waited for again.
-// A request that the kernel was just copying for the process, it gives up itself, with EIO, whatever it is about.
-// What is not in the estate is taken to be more than it may be. So a lock may be released, or an inode let go, that nobody
-// has, but what somebody has is not lost, and what nobody has does not stay.
+// [Mounted.HandOver] stops serving, and [TakeOver] continues in another process, or in another program in
+// this one. Requests wait in the kernel meanwhile. Waits for locks keep their places in the cluster's queues,
+// and the next process waits for them. Reads of future events start again. Open files, pins, locks and
+// observations go along, so all guards stay effective. Some state is lost: caches, and removals elsewhere of
+// watched files during the pause (inotify). HandOver fails while a request does not end, or before the
+// cluster knows of all closed files.
+//
+// After a crash of this process, [TakeOver] continues from its estate ([Mounted.Estate]). The kernel first
+// sends all requests under way again. A request with a change may already have been done: TakeOver refuses it
+// with EIO, as its outcome is unknown, and the Operator settles it. It handles other requests again. A lock
+// of the same owner is taken a second time, and a waiting request waits again. The kernel itself ends a
+// request with EIO if the crash came during its copy to the process.
+//
+// TakeOver assumes the most for state missing in the estate. It may release a lock, or unpin an inode, which
+// no program has. It loses none that a program has, and leaves none that no program has.
 //
 // # Deadlocks
 //
-// The process that serves a mount must never touch a file below it: the call would wait for the process
-// itself. Notifications to the kernel must never be sent from a handler or under a lock: the kernel may
-// hold, for the very request that is being handled, the inode lock which the notification waits for.
+// The process of a mount must never touch a file below it: the call would wait for the process itself. Send
+// notifications to the kernel neither from a handler nor under a lock. The kernel may hold, for the request
+// of this handler, the inode lock which the notification needs.
 //
-// A notification that waits cannot be interrupted. Should the process end meanwhile it stays behind with that one thread, and
-// with /dev/fuse open, so the request is never answered and the lock never free. Therefore a mount that is left in use is ended
-// by hand before its process leaves ([Mounted.End]), and by another process if it did not get that far ([mountpoint.Connection]).
+// A waiting notification cannot be interrupted. If its process ends, the thread stays with /dev/fuse open, so
+// the request gets no answer and the lock stays held. Therefore the process ends a mount in use explicitly
+// before it exits ([Mounted.End]); after a crash another process does ([mountpoint.Connection]).
 package fusefs

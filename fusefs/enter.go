@@ -10,8 +10,7 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// enter is the way in of every operation that takes a name; what decides by name and caller whether an
-// operation may go on belongs here.
+// enter begins every operation with a name. Checks of the name and its caller belong here.
 func (fs *fileSystem) enter(header *fuse.InHeader, parent ids.Inode, name string) (place, syscall.Errno) {
 	if len(name) > namespace.MaxName {
 		return place{}, syscall.ENAMETOOLONG
@@ -19,8 +18,8 @@ func (fs *fileSystem) enter(header *fuse.InHeader, parent ids.Inode, name string
 	return place{caller: kernel.CallerOf(header), parent: parent, name: []byte(name)}, 0
 }
 
-// goesOn is called when a request is not part of an open(2) that created something. What the Operator keeps
-// of the answer to that, and this mount, must not be given to anybody any more, as the file may have changed since.
+// goesOn is called for a request outside an open(2) with a creation. The file may have changed since, so the
+// mount and the Operator drop the kept answer to the creation.
 func (fs *fileSystem) goesOn(thread uint32) {
 	if thread != 0 {
 		fs.calls.created.Drop(thread)

@@ -14,8 +14,8 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// Read asks for the content each time; what is known of it only spares sending it again. It is an
-// observation of the lock that the file is.
+// Read asks for the content each time; known content only saves the transfer. It counts as an observation of
+// the lock.
 func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte) (data fuse.ReadResult, code fuse.Status) {
 	defer fs.observed("read", time.Now(), &code)
 	handle, found := fs.file(in.Fh, in.NodeId)
@@ -39,8 +39,8 @@ func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byt
 	return fuse.ReadResultData(now.data[start:end]), fuse.OK
 }
 
-// Write is one commit. The descriptor's flags come with each request, as fcntl(2) changes them. Under
-// O_APPEND the kernel's offset means nothing.
+// Write is one commit. Each request carries the descriptor's flags, which fcntl(2) changes. With O_APPEND it
+// ignores the kernel's offset.
 func (fs *fileSystem) Write(interrupted <-chan struct{}, in *fuse.WriteIn, data []byte) (written uint32, code fuse.Status) {
 	defer fs.observed("write", time.Now(), &code)
 	handle, found := fs.file(in.Fh, in.NodeId)
@@ -71,8 +71,8 @@ func (fs *fileSystem) Write(interrupted <-chan struct{}, in *fuse.WriteIn, data 
 	return uint32(len(data)), fuse.OK
 }
 
-// Fallocate extends a file or fills a part of it with zeros, which is all that a hole is here. Space beyond
-// the end needs no keeping (FALLOC_FL_KEEP_SIZE).
+// Fallocate extends a file or fills a range with zeros, as a hole. It reserves no space beyond the end
+// (FALLOC_FL_KEEP_SIZE).
 func (fs *fileSystem) Fallocate(interrupted <-chan struct{}, in *fuse.FallocateIn) (code fuse.Status) {
 	defer fs.observed("fallocate", time.Now(), &code)
 	handle, found := fs.file(in.Fh, in.NodeId)
@@ -106,7 +106,7 @@ func (fs *fileSystem) Fallocate(interrupted <-chan struct{}, in *fuse.FallocateI
 	return kernel.Status(errno)
 }
 
-// clearRange fills a part of what there is with zeros.
+// clearRange fills a range of existing content with zeros.
 func clearRange(start, end uint64) edit {
 	return func(old []byte) ([]byte, syscall.Errno) {
 		changed := slices.Clone(old)
@@ -116,7 +116,7 @@ func clearRange(start, end uint64) edit {
 	}
 }
 
-// Lseek is asked for data and holes only. A file is data up to its end, where the one hole is.
+// Lseek handles only SEEK_DATA and SEEK_HOLE. A file is data up to its end, which is the only hole.
 func (fs *fileSystem) Lseek(interrupted <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekOut) (code fuse.Status) {
 	defer fs.observed("lseek", time.Now(), &code)
 	attr, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))

@@ -17,13 +17,13 @@ type fileHandle struct {
 	inode *inode
 
 	mu      sync.Mutex
-	by      []*storepb.Observation // the name it was opened by, as it was then or is since; none if it is not known
-	thread  uint32                 // that noted it last, and when
+	by      []*storepb.Observation // its name at the open or since; none: unknown
+	thread  uint32                 // of the last observation
 	noted   time.Time
 	how     observation.How
-	version uint64 // of what was seen on this mount, then
+	version uint64 // of the observations at that time
 
-	keepName func(name []byte) // for whoever goes on should this process be killed
+	keepName func(name []byte) // for TakeOver after a crash
 	locks    filelock.Description
 }
 
@@ -33,8 +33,8 @@ func (h *fileHandle) name() []*storepb.Observation {
 	return h.by
 }
 
-// news answers what a thread sees through the handle, unless that was the last thing that anybody saw: to
-// find out who the thread is takes some time.
+// news returns a thread's new observations through the handle, or nil if they equal the last ones: finding
+// the thread's process takes time.
 func (h *fileHandle) news(thread uint32, seen []*storepb.Observation, how observation.How, version uint64) []*storepb.Observation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,15 +59,15 @@ func (h *fileHandle) notedAt(version uint64) {
 	h.version = version
 }
 
-// made is for a new file that a thread has seen already, as of a version of what was seen on this mount.
+// made records a new file, already observed by its thread, as of a version of the observations.
 func (h *fileHandle) made(thread uint32, seen []*storepb.Observation, version uint64) {
 	if len(seen) > 0 {
 		h.thread, h.by, h.how, h.noted, h.version = thread, seen, observation.Made, time.Now(), version
 	}
 }
 
-// saw notes what a thread reads or writes through the handle. Nothing seen now means that the name is
-// another file's, so that a reader sees what was there before.
+// saw records a thread's observations through the handle. Without observations now, the name belongs to
+// another file, and the reader sees the earlier one.
 func (h *fileHandle) saw(in *observation.Memory, by fuse.Caller, seen []*storepb.Observation, how observation.How) {
 	if !in.IsKept() {
 		return
@@ -77,11 +77,11 @@ func (h *fileHandle) saw(in *observation.Memory, by fuse.Caller, seen []*storepb
 	}
 }
 
-// packNames makes a text of the names that a file was opened by.
+// packNames encodes the names by which a file was opened.
 func packNames(by []*storepb.Observation) []byte {
 	if len(by) == 0 {
 		return nil
 	}
-	text, _ := proto.Marshal(&storepb.Result{Observations: by}) // it has nothing that could not be
+	text, _ := proto.Marshal(&storepb.Result{Observations: by}) // its fields always encode
 	return text
 }

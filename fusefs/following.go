@@ -10,7 +10,8 @@ import (
 	"lockfs/raftstore/namespace"
 )
 
-// following learns what other hosts remove: the mount keeps it if it is open here, and tells programs that watch it with inotify(7).
+// following learns of removals on other hosts. The mount keeps removed files that are open here, and notifies
+// inotify(7) watches.
 type following struct {
 	stop context.CancelFunc
 	over sync.WaitGroup
@@ -31,7 +32,8 @@ func (m *Mounted) follow() *following {
 	return f
 }
 
-// end waits until the kernel is told of nothing any more, which may take until somebody has another answer; false: longer than the limit.
+// end waits for the end of notifications, which may wait for other requests of programs. It returns false
+// after the limit.
 func (f *following) end(limit time.Duration) bool {
 	f.stop()
 	over := make(chan struct{})
@@ -47,7 +49,8 @@ func (f *following) end(limit time.Duration) bool {
 	}
 }
 
-// removedElsewhere is called for each inode that another session has removed, and with none after some may have been missed.
+// removedElsewhere is called for each inode removed by another session, and with none after a gap in the
+// stream.
 func (fs *fileSystem) removedElsewhere(r namespace.Removal) {
 	if r.Ino != 0 {
 		fs.unnamed.add(r.Ino)
@@ -57,7 +60,7 @@ func (fs *fileSystem) removedElsewhere(r namespace.Removal) {
 	open := fs.inodes.notKept()
 	go func() {
 		for _, ino := range open {
-			_, _ = fs.attr(thread.NewRequest(nil, 0), ino) // which keeps it if it has no name
+			_, _ = fs.attr(thread.NewRequest(nil, 0), ino) // keeps it if it has no name
 		}
 	}()
 }

@@ -21,9 +21,8 @@ import (
 
 var _ fuse.RawFileSystem = (*fileSystem)(nil)
 
-// fileSystem answers the kernel's requests. The embedded one answers, with ENOSYS, only what the kernel
-// does not send to this mount: READDIRPLUS is not negotiated, and WRITEV is a form of WRITE that go-fuse
-// falls back from.
+// fileSystem handles the kernel's requests. The embedded file system returns ENOSYS for requests which the
+// kernel does not send to this mount: READDIRPLUS is not negotiated, and go-fuse handles WRITEV as WRITE.
 type fileSystem struct {
 	fuse.RawFileSystem
 
@@ -42,15 +41,15 @@ type fileSystem struct {
 	observations *observation.Memory
 
 	estate  *estate.Estate // nil: none
-	crashed uint64         // handles up to this number are those of a process that was killed
-	finding sync.Mutex     // over those that are not in its estate
+	crashed uint64         // handles up to this number may be of a crashed process
+	finding sync.Mutex     // guards the search for handles missing in the estate
 
-	rootIsNobody func(context.Context) (bool, error) // nil: it is not
-	longestWait  time.Duration                       // for a lock; 0: for ever
-	pidNamespace uint64                              // of this process; 0: it is not known
-	ended        atomic.Bool                         // it is unmounted
-	waits        lockWaits                           // that no thread waits with, as the mount is not served
-	insisting    atomic.Int64                        // how much the cluster has not been told of that it has to know
+	rootIsNobody func(context.Context) (bool, error) // nil: root has its rights
+	longestWait  time.Duration                       // for a lock; 0: no limit
+	pidNamespace uint64                              // of this process; 0: unknown
+	ended        atomic.Bool                         // unmounted
+	waits        lockWaits                           // suspended while the mount is not served
+	insisting    atomic.Int64                        // operations which the cluster must still record
 }
 
 func newFileSystem(ops Operator, opts Options) *fileSystem {
@@ -76,20 +75,18 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 	return fs
 }
 
-// OnUnmount is part of fuse.RawFileSystem.
 func (fs *fileSystem) OnUnmount() { fs.ended.Store(true) }
 
-// String is part of fuse.RawFileSystem.
 func (fs *fileSystem) String() string { return mountpoint.FSType }
 
-// observed reports a request that ends; handlers defer it with the address of their answer.
+// observed reports the end of a request; handlers defer it with the address of their status.
 func (fs *fileSystem) observed(op string, start time.Time, status *fuse.Status) {
 	if fs.observe != nil {
 		fs.observe(op, syscall.Errno(*status), time.Since(start))
 	}
 }
 
-// keepLocks has those known that may have locks of an inode, to whoever goes on should this process be killed.
+// keepLocks records the possible owners of locks of an inode in the estate, for TakeOver after a crash.
 func (fs *fileSystem) keepLocks(in *inode) {
 	in.locks.KeepIn(func(key filelock.Owner, may filelock.Having, handle uint64) {
 		owner := estate.Owner{Ino: in.ino, Kind: key.Kind, Number: key.Number}

@@ -13,26 +13,27 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// Handover is a mount that is not served: its programs wait until it is again, by whomever.
+// Handover is the state of a mount without a server: its programs wait until a process serves it again.
 type Handover struct {
 	State []byte     // for [TakeOver]
-	Files []*os.File // likewise; nil in place of one that there is not
+	Files []*os.File // likewise; nil for a missing one
 
 	mounted *Mounted
 	given   [][]byte
 }
 
-// savePause is between two looks whether all is done that the mount does by itself.
+// savePause is between two checks for the end of background work.
 const savePause = time.Millisecond
 
-// HandOver stops serving the mount once all that was asked is answered, which is to take no longer than the limit, and answers what
-// another process needs to go on. After an error the mount is served as before. Meanwhile requests wait in the kernel.
+// HandOver stops serving the mount, after all requests have answers or the limit is over. It returns the
+// state for another process; meanwhile requests wait in the kernel. After an error this process serves the
+// mount as before.
 func (m *Mounted) HandOver(limit time.Duration) (*Handover, error) {
 	if m.isOver() {
 		return nil, errors.New("it is not mounted any more")
 	}
 	began, end := hostinfo.BootTime(), time.Now().Add(limit)
-	// A notification that waits for a program which waits for an answer would wait for ever.
+	// A notification may wait for a program, and the program for an answer: neither would end.
 	if !m.following.end(limit) {
 		m.following = m.follow()
 		return nil, errors.New("the kernel is being told of a removal, and does not take it")
@@ -50,14 +51,14 @@ func (m *Mounted) HandOver(limit time.Duration) (*Handover, error) {
 	return h, nil
 }
 
-// Resume serves the mount again, in this process, unless the kernel has let go of it meanwhile.
+// Resume serves the mount again in this process, unless the kernel has ended the connection.
 func (h *Handover) Resume() {
 	if h.mounted.IsServed() {
 		h.mounted.begin(h.given)
 	}
 }
 
-// state waits until the cluster knows of all that was closed.
+// state waits until the cluster has recorded all closed files.
 func (m *Mounted) state(given [][]byte, began time.Duration, end time.Time) ([]byte, error) {
 	for ; m.fs.insisting.Load() > 0; time.Sleep(savePause) {
 		if time.Now().After(end) {
@@ -75,9 +76,10 @@ func (m *Mounted) state(given [][]byte, began time.Duration, end time.Time) ([]b
 	return json.Marshal(s)
 }
 
-// TakeOver goes on with a mount that another process has handed over, or left when it was killed ([Mounted.Estate]): then the
-// kernel has been told to ask again what was under way, and answers that it may have had from that process. ready is called before
-// anything is served. After an error nobody serves it.
+// TakeOver continues with a mount from another process, after its HandOver or its crash ([Mounted.Estate]).
+// After a crash, the caller must first have called [answer.AskAgain]. answers are those which the kernel may
+// have got from the crashed process. TakeOver calls ready before it serves. After an error no process serves
+// the mount.
 func TakeOver(data []byte, files []*os.File, answers [][]byte, ops Operator, opts Options, ready func(*Mounted) error) (*Mounted, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
@@ -104,7 +106,7 @@ func TakeOver(data []byte, files []*os.File, answers [][]byte, ops Operator, opt
 	return m, nil
 }
 
-// Fits tells whether this program could take a mount over: nil if so. It reads the state, and changes nothing.
+// Fits returns nil if this program can take over a mount with this state. It changes nothing.
 func Fits(data []byte) error {
 	s, err := parseState(data)
 	if err != nil {
@@ -113,7 +115,7 @@ func Fits(data []byte) error {
 	return s.Init.Fits(mountOptions(Options{Logger: slog.Default()}))
 }
 
-// Offer is a state without what programs have, for [Fits].
+// Offer returns a state for [Fits], without the files of programs.
 func (m *Mounted) Offer() ([]byte, error) {
 	return json.Marshal(&state{Version: stateVersion, Dir: []byte(m.dir), Number: m.connection.Number, Init: m.init})
 }

@@ -7,18 +7,18 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// content is what a file held at one version. Its data is shared and never changed in place.
+// content is the content of a file at one version. Its data is shared and immutable.
 type content struct {
-	version uint64 // 0: nothing is known
+	version uint64 // 0: unknown
 	data    []byte
 }
 
-// inode is what this mount remembers of a regular file while it is used here.
+// inode is this mount's memory of a regular file in use.
 type inode struct {
 	ino ids.Inode
 
-	// writing is held over a whole compare-and-set, so that the writers of one mount do not make each
-	// other repeat theirs.
+	// writing is held during a whole compare-and-set, so writers of one mount cause no conflicts among each
+	// other.
 	writing sync.Mutex
 
 	mu   sync.Mutex
@@ -27,21 +27,21 @@ type inode struct {
 	locks filelock.File
 
 	// Guarded by the table's mutex.
-	users     int  // open handles and operations under way, Unpin included
-	pinned    bool // the namespace keeps it for this mount although it lost its last name; or it may do so
-	kept      bool // the cluster knows so, or is being told
+	users     int  // open handles and operations under way, including Unpin
+	pinned    bool // the cluster keeps the file without a name for this mount, or may do so
+	kept      bool // the cluster has recorded the pin, or the mount is sending it
 	unpinning bool // Unpin is under way
-	pinAgain  bool // the inode was to be kept while Unpin was under way
+	pinAgain  bool // a pin was requested during Unpin
 }
 
-// last is the newest content that this mount has seen, which may be outdated.
+// last returns the newest content seen by this mount, which may be outdated.
 func (in *inode) last() content {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.seen
 }
 
-// learn remembers content, unless an answer that overtook this one was newer: versions only rise.
+// learn remembers content, unless a newer version is known: answers may overtake each other.
 func (in *inode) learn(c content) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -52,7 +52,7 @@ func (in *inode) learn(c content) {
 
 // inodeTable holds the inodes in use.
 type inodeTable struct {
-	begin func(*inode) // is called for each that comes into use
+	begin func(*inode) // called for each new one
 
 	mu    sync.Mutex
 	byIno map[ids.Inode]*inode
@@ -62,7 +62,7 @@ func newInodeTable(begin func(*inode)) *inodeTable {
 	return &inodeTable{begin: begin, byIno: make(map[ids.Inode]*inode)}
 }
 
-// use counts a user of an inode; each is matched by a call of [fileSystem.release].
+// use counts a user of an inode. Each call needs a call of [fileSystem.release].
 func (t *inodeTable) use(ino ids.Inode) *inode {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,7 +87,7 @@ func (t *inodeTable) pin(ino ids.Inode) (in *inode, found bool) {
 	return in, found
 }
 
-// usePinned counts a user of an inode that the cluster keeps for this mount, whether it was in use or not.
+// usePinned counts a user of an inode that the cluster keeps for this mount, in use before or not.
 func (t *inodeTable) usePinned(ino ids.Inode) *inode {
 	in := t.use(ino)
 	t.mu.Lock()
@@ -96,8 +96,8 @@ func (t *inodeTable) usePinned(ino ids.Inode) *inode {
 	return in
 }
 
-// keep is pin for an inode of which the cluster may not know yet that it is to be kept. wanted is false if it does, or if the
-// inode is not in use.
+// keep is pin for an inode which the cluster may not keep yet. wanted is false if the cluster keeps it, or if
+// it is not in use.
 func (t *inodeTable) keep(ino ids.Inode) (in *inode, wanted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +110,7 @@ func (t *inodeTable) keep(ino ids.Inode) (in *inode, wanted bool) {
 	return in, true
 }
 
-// notKept lists the inodes in use that may have lost their last name without this mount knowing.
+// notKept returns the inodes in use which may have lost their last name without notice.
 func (t *inodeTable) notKept() (all []ids.Inode) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,8 +122,9 @@ func (t *inodeTable) notKept() (all []ids.Inode) {
 	return all
 }
 
-// drop counts a user less. It reports whether that was the last user of an inode that is to be unpinned. Unpin is a user of its own then,
-// until unpinned is called: Pin and Unpin of one inode are never under way at the same time, as the later one may be committed first.
+// drop counts a user less, and reports whether to unpin the inode after its last user. Unpin is then a user
+// itself, until the call of unpinned. So Pin and Unpin of one inode never overlap: the cluster could commit
+// them in the wrong order.
 func (t *inodeTable) drop(in *inode) (unpin bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,8 +140,8 @@ func (t *inodeTable) drop(in *inode) (unpin bool) {
 	return false
 }
 
-// unpinned is for an inode of which Unpin is over. again reports whether it is to be pinned again, by a user of its own: it has been
-// opened meanwhile, or it was to be kept.
+// unpinned is called after Unpin. It reports whether to pin the inode again, as a separate user, because of
+// an open or a pin meanwhile.
 func (t *inodeTable) unpinned(in *inode) (again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +155,7 @@ func (t *inodeTable) unpinned(in *inode) (again bool) {
 	return again
 }
 
-// get returns an inode that is in use.
+// get returns an inode in use.
 func (t *inodeTable) get(ino ids.Inode) (in *inode, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,7 +163,7 @@ func (t *inodeTable) get(ino ids.Inode) (in *inode, found bool) {
 	return in, found
 }
 
-// isUsed reports whether an inode is in use, by more than Unpin.
+// isUsed reports whether an inode has a user besides Unpin.
 func (t *inodeTable) isUsed(ino ids.Inode) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,14 +8,13 @@ import (
 )
 
 const (
-	// insistPause is the pause before an operation is sent to the cluster again.
 	insistPause = 200 * time.Millisecond
-	// insistWarning is for how long the cluster could not be told of something when the mount logs that.
+	// insistWarning is how long an operation fails before the log has a warning.
 	insistWarning = 5 * time.Second
 )
 
-// insist commits what the cluster has to know sometime: in the background if not now, until it knows or the mount has
-// ended. Then it calls over.
+// insist commits an operation which the cluster must record. After a first failure it continues in the
+// background, until success or the end of the mount. Then it calls over.
 func (fs *fileSystem) insist(caller *storepb.Caller, op *storepb.Op, over func()) {
 	if fs.tell(caller, op) == nil {
 		over()
@@ -24,7 +23,7 @@ func (fs *fileSystem) insist(caller *storepb.Caller, op *storepb.Op, over func()
 	fs.insistLater(caller, op, over)
 }
 
-// insistLater is insist for who does not wait for the first try either.
+// insistLater is insist entirely in the background.
 func (fs *fileSystem) insistLater(caller *storepb.Caller, op *storepb.Op, over func()) {
 	fs.insisting.Add(1)
 	go func() {

@@ -8,48 +8,47 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// judged is what a thread has looked up last: the names by whose inodes the kernel judges whether it may remove or replace
-// them. Before each such call the kernel looks up its name, or the two of a rename, under the lock of the directory; nothing
-// that it was told is valid any longer than that (see Caching in the package documentation). What others were told of the
-// name at the same time does not count.
+// judged is a thread's last lookups: the kernel checks permissions of removals and replacements on their
+// inodes. Before each such call the kernel looks up its name, or the two of a rename, under the directory's
+// lock. No answer stays valid for longer (see Caching in the package documentation). Lookups of other threads
+// do not count.
 type judged struct {
 	last, before resolved
-	again        bool // the kernel was sent to look once more
+	again        bool // the kernel was sent to look again
 }
 
-// name is one in a directory.
 type name struct {
 	parent ids.Inode
 	name   string
 }
 
-// resolved is what a name was; ino 0: it was free.
+// resolved is a name with its inode; ino 0: no entry.
 type resolved struct {
 	name name
 	ino  ids.Inode
 }
 
-// judgements are what each thread has looked up last.
+// judgements are the last lookups of each thread.
 type judgements struct {
 	*thread.Notes[judged]
-	lost bool // some may have been noted by a process that was killed
+	lost bool // some may be in a crashed process
 }
 
 func newJudgements() judgements { return judgements{Notes: thread.NewNotes[judged](0)} }
 
-// resolve notes what a thread has looked up.
+// resolve records a lookup.
 func (js judgements) resolve(thread uint32, parent ids.Inode, of string, ino ids.Inode) {
 	now := resolved{name{parent, of}, ino}
 	j, _, _ := js.Get(thread)
-	if j.last.name != now.name { // the kernel looks twice when it finds another inode than it knew
+	if j.last.name != now.name { // the kernel looks twice after a change of the inode
 		j.before = j.last
 	}
 	j.last = now
 	js.Note(thread, j)
 }
 
-// judge sends the kernel to look again, once in a call, when another inode than it judged is there (ESTALE). If that one has
-// gone too, somebody is faster: then what is there is not the caller's, for all that is known (EPERM).
+// judge returns ESTALE, once in a call, if the name has another inode than the kernel checked: the kernel
+// then looks again. After a second change it returns EPERM: the new file may not be the caller's.
 func (js judgements) judge(by *storepb.Caller, result *storepb.Result, errno syscall.Errno) syscall.Errno {
 	isJudged := result.GetCode() != storepb.Code_NOT_JUDGED
 	j, _, _ := js.Get(by.GetPid())
@@ -64,8 +63,9 @@ func (js judgements) judge(by *storepb.Caller, result *storepb.Result, errno sys
 	return syscall.EPERM
 }
 
-// judgedAs is the inode that the kernel has judged for what a thread is about to do to a name. Nil: it is not known, for
-// the thread cannot be seen from here. If it may have been forgotten it is another one than any, for the kernel to look again.
+// judgedAs returns the inode which the kernel has checked for a thread's change of a name. nil: unknown, as
+// the thread is invisible from here. If a crash may have lost it, the result matches no inode, so the kernel
+// looks again.
 func (js judgements) judgedAs(at place) *ids.Inode {
 	j, _, _ := js.Get(at.caller.GetPid())
 	for _, r := range []resolved{j.last, j.before} {

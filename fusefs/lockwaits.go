@@ -14,21 +14,22 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// errSuspended is why a wait ends when the mount is handed over: the request for the lock goes on waiting in the cluster, and whoever serves the
-// mount next waits for it.
+// errSuspended ends a wait when the mount is handed over. The request keeps waiting in the cluster, and the
+// next process waits for it.
 var errSuspended = errors.New("the mount is handed over")
 
-// lockWaits are the waits for locks of a mount that is not served for a moment. Their requests keep their places in the cluster's queues.
+// lockWaits are the waits for locks while the mount is not served. Their requests keep their places in the
+// cluster's queues.
 type lockWaits struct {
 	mu      sync.Mutex
 	left    map[uint64]*lockWait // by the kernel's numbers
-	serving context.Context      // ends when the mount is not served any more
+	serving context.Context      // ends with the serving of the mount
 	suspend context.CancelCauseFunc
 }
 
 // lockWait is a request of the kernel for a lock.
 type lockWait struct {
-	request *storepb.AwaitLock // nil: the cluster has not been asked yet
+	request *storepb.AwaitLock // nil: not yet sent to the cluster
 	asked   filelock.Request
 	handle  uint64
 }
@@ -40,14 +41,14 @@ func (l *lockWaits) resume() {
 	l.serving, l.suspend = context.WithCancelCause(context.Background())
 }
 
-// end has all waits end, and be put.
+// end ends all waits, whose requests call put.
 func (l *lockWaits) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.suspend(errSuspended)
 }
 
-// context ends with the serving of the mount, or a limit if that is not 0.
+// context returns a context for the serving of the mount, with a limit unless it is 0.
 func (l *lockWaits) context(limit time.Duration) (context.Context, context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +68,7 @@ func (l *lockWaits) put(number uint64, in *inode, w *lockWait) {
 	l.left[number] = w
 }
 
-// take returns nil unless a request of the kernel is one that was put.
+// take returns the wait of a request after its put; else nil.
 func (l *lockWaits) take(number uint64, in *inode) *lockWait {
 	l.mu.Lock()
 	w := l.left[number]
@@ -79,7 +80,7 @@ func (l *lockWaits) take(number uint64, in *inode) *lockWait {
 	return w
 }
 
-// savedWait is a lockWait for the process that serves the mount next.
+// savedWait is a lockWait for the next process.
 type savedWait struct {
 	Number  uint64
 	Handle  uint64
@@ -99,7 +100,8 @@ func (l *lockWaits) save() (saved []savedWait, err error) {
 	return saved, nil
 }
 
-// restoreWaits follows the files. The owners are known to ask for locks from then on: a close that comes first releases these too.
+// restoreWaits is called after the files are restored. From then on the owners count as asking for locks: an
+// earlier close releases these too.
 func (fs *fileSystem) restoreWaits(saved []savedWait, files map[uint64]*fileHandle) error {
 	for _, s := range saved {
 		w := &lockWait{request: new(storepb.AwaitLock), handle: s.Handle}

@@ -14,7 +14,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Lookup answers ENOENT rather than an entry without inode, which the kernel could keep.
+// Lookup returns ENOENT rather than an entry without inode, which the kernel could cache.
 func (fs *fileSystem) Lookup(
 	interrupted <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {
@@ -40,10 +40,10 @@ func (fs *fileSystem) Lookup(
 	return kernel.Status(errno)
 }
 
-// Forget has nothing to do: node ids are inode numbers and need no table.
+// Forget has nothing to do: node ids need no table.
 func (fs *fileSystem) Forget(uint64, uint64) {}
 
-// Readlink answers the target of a symbolic link. It is an observation of the lock that the link may be.
+// Readlink returns the target of a symbolic link. It counts as an observation of a lock.
 func (fs *fileSystem) Readlink(interrupted <-chan struct{}, header *fuse.InHeader) (target []byte, code fuse.Status) {
 	defer fs.observed("readlink", time.Now(), &code)
 	name, errno := fs.calls.surelyCameBy(header.Pid, ids.Inode(header.NodeId))

@@ -13,8 +13,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Mknod makes regular files, fifos and sockets. Of the latter two the namespace keeps only the names:
-// what goes through them stays on one host. Devices are EPERM.
+// Mknod makes regular files, fifos and sockets. The namespace keeps only the names of the latter two: their
+// data stays on one host. Mknod returns EPERM for devices.
 func (fs *fileSystem) Mknod(
 	interrupted <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {
@@ -22,7 +22,6 @@ func (fs *fileSystem) Mknod(
 	return fs.makeNode(interrupted, &in.InHeader, name, &storepb.Create{Mode: in.Mode}, out)
 }
 
-// Mkdir makes a directory.
 func (fs *fileSystem) Mkdir(
 	interrupted <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {
@@ -31,7 +30,6 @@ func (fs *fileSystem) Mkdir(
 	return fs.makeNode(interrupted, &in.InHeader, name, &storepb.Create{Mode: mode}, out)
 }
 
-// Symlink makes a symbolic link.
 func (fs *fileSystem) Symlink(
 	interrupted <-chan struct{}, header *fuse.InHeader, target, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {
@@ -40,7 +38,7 @@ func (fs *fileSystem) Symlink(
 	return fs.makeNode(interrupted, header, name, create, out)
 }
 
-// makeNode creates what must not exist before.
+// makeNode creates a name exclusively.
 func (fs *fileSystem) makeNode(
 	interrupted <-chan struct{}, header *fuse.InHeader, name string, create *storepb.Create, out *fuse.EntryOut,
 ) fuse.Status {
@@ -61,7 +59,6 @@ func (fs *fileSystem) makeNode(
 	return kernel.Status(errno)
 }
 
-// Link gives an inode another name.
 func (fs *fileSystem) Link(
 	interrupted <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {

@@ -22,14 +22,14 @@ import (
 const (
 	fsName = "lockfs"
 
-	// maxBackground leaves room for many a RELEASE that waits for the cluster.
+	// maxBackground allows many RELEASE requests to wait for the cluster.
 	maxBackground = 64
 
 	opGetAttr  = 3  // FUSE_GETATTR
 	opGetXAttr = 22 // FUSE_GETXATTR
 )
 
-// Mounted is a directory that shows the namespace.
+// Mounted is a mount of the namespace.
 type Mounted struct {
 	dir    string
 	logger *slog.Logger
@@ -37,21 +37,21 @@ type Mounted struct {
 	ops    Operator
 	init   *serve.Init
 	server *serve.Server
-	served chan struct{} // closed when the kernel has let go
+	served chan struct{} // closed at the end of the connection
 
 	connection *mountpoint.Connection
 	following  *following
 	serving    sync.WaitGroup
 
 	unmount sync.Mutex
-	left    chan struct{} // closed when it is unmounted but still in use
+	left    chan struct{} // closed at an unmount while in use
 }
 
-// Mount shows the namespace in an existing directory and serves it in the background. root mounts for all
-// users; anybody else, with the help of fusermount3, for himself. What a dead process left there is
-// cleaned up; a directory where lockfs is mounted and alive is refused.
+// Mount mounts the namespace at an existing directory and serves it in the background. root mounts for all
+// users. Other users mount for themselves, with fusermount3. Mount cleans up after a dead process, and
+// refuses a directory with a working lockfs mount.
 //
-// Once it is mounted, this process must not touch the directory.
+// After it, this process must not touch the directory.
 func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
@@ -88,8 +88,8 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 	return m, nil
 }
 
-// connect mounts at a place, and opens the connection to the kernel, which nothing serves yet. It returns no connection if nothing was
-// mounted.
+// connect mounts at a place, and opens the connection to the kernel without serving it. It returns no
+// connection if it mounted nothing.
 func connect(place *mountpoint.Place, options *fuse.MountOptions) (*fuse.Server, *mountpoint.Connection, error) {
 	if !mountpoint.Privileged() {
 		return connectAsUser(place, options)
@@ -119,7 +119,7 @@ func connect(place *mountpoint.Place, options *fuse.MountOptions) (*fuse.Server,
 	return opened, connection, err
 }
 
-// connectAsUser is connect with the help of fusermount3.
+// connectAsUser is connect with fusermount3.
 func connectAsUser(place *mountpoint.Place, options *fuse.MountOptions) (*fuse.Server, *mountpoint.Connection, error) {
 	before, err := mountpoint.Devices()
 	if err != nil {
@@ -135,7 +135,8 @@ func connectAsUser(place *mountpoint.Place, options *fuse.MountOptions) (*fuse.S
 	return opened, connection, errors.Join(err, errDevice)
 }
 
-// newMounted is for a mount of which processes before this one have ended unasked at times on CLOCK_BOOTTIME.
+// newMounted returns a mount to be served. crashes are the times of earlier crashes of its processes, on
+// CLOCK_BOOTTIME.
 func newMounted(
 	connection *mountpoint.Connection, agreed *serve.Init, ops Operator, opts Options, crashes []int64,
 ) (*Mounted, error) {
@@ -158,18 +159,19 @@ func newMounted(
 	return m, err
 }
 
-// Estate is memory in which another process finds what to go on with should this one be killed (see [TakeOver]).
+// Estate returns the memory from which another process continues after a crash of this one (see [TakeOver]).
 func (m *Mounted) Estate() *os.File { return m.fs.estate.File() }
 
-// asks is called with each request, whatever it is about. GetAttr may be a part of such an open(2), and judges that itself. So may
-// GetXattr, which changes nothing: where there are rules of audit(7), the kernel notes the capabilities of what was created.
+// asks is called with each request. It skips GetAttr, which may be a part of an open(2) with a creation; its
+// handler decides. It skips GetXAttr, which changes nothing: with rules of audit(7), the kernel reads the
+// capabilities of a new file.
 func (fs *fileSystem) asks(header *fuse.InHeader) {
 	if header.Opcode != opGetAttr && header.Opcode != opGetXAttr {
 		fs.goesOn(header.Pid)
 	}
 }
 
-// begin serves in the background, from those requests on that were given back.
+// begin serves in the background, and handles the given requests first.
 func (m *Mounted) begin(given [][]byte) {
 	m.following = m.follow()
 	following := m.following
@@ -187,10 +189,10 @@ func (m *Mounted) begin(given [][]byte) {
 	})
 }
 
-// Connection is how another process can end the mount, which outlives this one for a moment.
+// Connection returns the connection with which another process can end the mount after a crash.
 func (m *Mounted) Connection() *mountpoint.Connection { return m.connection }
 
-// IsServed is false once the kernel has let go of the mount.
+// IsServed reports whether the kernel still uses the mount.
 func (m *Mounted) IsServed() bool { return !m.over(0) }
 
 func mountOptions(opts Options) *fuse.MountOptions {
@@ -212,18 +214,18 @@ func mountOptions(opts Options) *fuse.MountOptions {
 		EnableLocks:        true,
 		Debug:              opts.Debug,
 		Logger:             slog.NewLogLogger(opts.Logger.Handler(), level),
-		// With it, O_TRUNC is part of the open; without, a truncation of its own after it.
+		// With it, O_TRUNC is part of the open; without, a separate truncation follows.
 		ExtraCapabilities: fuse.CAP_ATOMIC_O_TRUNC,
-		// Not used; it would count as one of the two layers that file systems can be stacked in.
+		// Unused; it would count as one of the two permitted layers of stacked file systems.
 		DisabledCapabilities: fuse.CAP_PASSTHROUGH,
 	}
 }
 
-// unmountGrace is how long Unmount waits for requests under way.
+// unmountGrace limits the wait of Unmount for requests under way.
 const unmountGrace = 2 * time.Second
 
-// Unmount takes the mount away. If programs are still using it, also through a copy in another mount namespace, it
-// disappears from the directory all the same, and what they have open works until End. Doing it twice is no error.
+// Unmount removes the mount from its directory. If programs still use it, also through another mount
+// namespace, their open files work until End. A second call has no effect.
 func (m *Mounted) Unmount() error {
 	m.unmount.Lock()
 	defer m.unmount.Unlock()
@@ -245,20 +247,20 @@ func (m *Mounted) Unmount() error {
 	return nil
 }
 
-// InUse tells whether programs may still rely on what they have open: the file system is there, shown somewhere or not.
-// Once it is false it stays so.
+// InUse reports whether programs may still rely on open files: the file system exists, mounted or detached. A
+// false result is final.
 func (m *Mounted) InUse() bool {
 	if !m.over(0) {
 		return true
 	}
-	// The kernel lets go when the last user has, but also if somebody has forced the mount to an end (umount -f). It does not
-	// tell of all files that were closed just before.
+	// The kernel ends the connection after the last user, but also after umount -f. It does not report all
+	// files closed just before.
 	return !m.fs.files.AreNone() && !m.connection.IsGone(unmountGrace)
 }
 
-// End ends the mount for those who are still using it, as the end of this process would, and sees to it that this process can
-// end (see [mountpoint.Connection]). Before that, answers that may still be on their way are finished (see Finish). Nothing more may be
-// created by then.
+// End ends the mount for its remaining users, as the end of this process would. It makes sure of a clean exit
+// of this process (see [mountpoint.Connection]). Before, it delivers answers which may be under way (see
+// [answer.Finish]). The caller must have stopped all creations.
 func (m *Mounted) End(answers [][]byte) error {
 	if m.over(0) {
 		return nil
@@ -284,7 +286,7 @@ func (m *Mounted) isOver() bool {
 	}
 }
 
-// over waits for the kernel to let go of the mount, at most for as long as given.
+// over waits for the end of the connection, at most for limit, and reports whether it came.
 func (m *Mounted) over(limit time.Duration) bool {
 	select {
 	case <-m.served:
@@ -299,7 +301,7 @@ func (m *Mounted) over(limit time.Duration) bool {
 	}
 }
 
-// Wait returns when the directory has been unmounted, by Unmount or from outside.
+// Wait waits until the directory is unmounted, by Unmount or from outside.
 func (m *Mounted) Wait() {
 	select {
 	case <-m.served:

@@ -29,9 +29,9 @@ const (
 	opTmpfile       = 51
 )
 
-// onlyOnce tells of requests that may have been done by a process that was killed, and would not have the same effect if they were done
-// once more: their callers are told of an error, as if the cluster had not answered. What they would have created exclusively is not
-// there then. A lock that is taken, or released, a second time is the same lock.
+// onlyOnce reports whether a request may have an effect again if a crashed process has already done it. Its
+// caller gets an error, as without an answer of the cluster; the file of an exclusive creation is not there
+// then. Taking or releasing a lock a second time has no further effect.
 func onlyOnce(request []byte) bool {
 	var open fuse.OpenIn
 	_, _ = binary.Decode(request[:min(len(request), binary.Size(open.InHeader))], binary.NativeEndian, &open.InHeader)

@@ -13,9 +13,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Create is open(2) with O_CREAT of a name that the kernel did not find. Permissions are checked only of
-// the directory then, so a file that came into being meanwhile elsewhere is opened here only if the
-// caller may do that for sure. Otherwise the answer is ESTALE and the VFS looks again and judges itself, once.
+// Create is open(2) with O_CREAT, for a name without an entry in the kernel. The kernel has then checked only
+// the directory's permissions. So Create opens a file made elsewhere meanwhile only if the caller certainly
+// has the permissions. Otherwise it returns ESTALE, once, and the VFS looks up and checks again.
 func (fs *fileSystem) Create(
 	interrupted <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut,
 ) (code fuse.Status) {
@@ -35,7 +35,7 @@ func (fs *fileSystem) Create(
 		Parent: uint64(at.parent), Name: at.name, Mode: syscall.S_IFREG | in.Mode&kernel.PermissionBits,
 		Exclusive: in.Flags&syscall.O_EXCL != 0,
 	}}}, note, answer.Create(&in.InHeader, number))
-	if errno == syscall.ESTALE { // what is there is no file
+	if errno == syscall.ESTALE { // another kind of inode
 		errno = fs.madeElsewhere(in.Pid, at, syscall.ENOENT)
 	}
 	if errno != 0 {
@@ -68,7 +68,8 @@ func (fs *fileSystem) Create(
 	return fuse.OK
 }
 
-// Open asks nothing unless it truncates, or root is nobody: the kernel has just looked the file up and checked permissions.
+// Open asks the cluster only to truncate, or under root squash: the kernel has just looked the file up and
+// checked permissions.
 func (fs *fileSystem) Open(interrupted <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
 	defer fs.observed("open", time.Now(), &code)
 	if errno := fs.refuseRoot(interrupted, &in.InHeader, ids.Inode(in.NodeId), kernel.NeededToOpen(in.Flags)); errno != 0 {
@@ -90,8 +91,8 @@ func (fs *fileSystem) Open(interrupted <-chan struct{}, in *fuse.OpenIn, out *fu
 	return fuse.OK
 }
 
-// madeElsewhere is for a name that another host has made since the kernel looked. The kernel is sent to look again, once; if that
-// happens twice in a call, the program gets the error that it is given.
+// madeElsewhere handles a name that another host has made since the kernel's lookup. It returns ESTALE, so
+// the kernel looks again; at the second time in a call it returns the given error.
 func (fs *fileSystem) madeElsewhere(by uint32, at place, second syscall.Errno) syscall.Errno {
 	if fs.again.wasSent(by, lookAgain{ino: at.parent, name: string(at.name)}) {
 		return second
@@ -99,7 +100,7 @@ func (fs *fileSystem) madeElsewhere(by uint32, at place, second syscall.Errno) s
 	return syscall.ESTALE
 }
 
-// opened takes over the use of an inode that its caller began.
+// opened takes over the use of an inode from its caller.
 func (fs *fileSystem) opened(number uint64, handle *fileHandle, out *fuse.OpenOut) {
 	fs.open(number, handle)
 	if fs.unnamed.has(handle.inode.ino) {
@@ -108,7 +109,7 @@ func (fs *fileSystem) opened(number uint64, handle *fileHandle, out *fuse.OpenOu
 	out.Fh, out.OpenFlags = number, fuse.FOPEN_DIRECT_IO
 }
 
-// Release comes some time after the last close; nobody waits for it.
+// Release comes some time after the last close, and no program waits for it.
 func (fs *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	code := fuse.OK
 	defer fs.observed("release", time.Now(), &code)
@@ -116,10 +117,10 @@ func (fs *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 		fs.releaseLocks(in, handle)
 		fs.files.Remove(in.Fh)
 		fs.release(kernel.CallerOf(&in.InHeader), handle.inode)
-		handle.locks.KeepIn(in.Fh, nil) // another file may get its place in the estate
+		handle.locks.KeepIn(in.Fh, nil) // its place in the estate may be reused
 		fs.estate.Closed(in.Fh)
 	}
 }
 
-// Fsync has nothing to do: a write has been committed when it returned.
+// Fsync has nothing to do: writes are committed before they return.
 func (fs *fileSystem) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status { return fuse.OK }

@@ -2,8 +2,8 @@ package fusefs
 
 import "lockfs/raftstore/ids"
 
-// file answers an open file. One that was left by a process that was killed, and is not in its estate, is that of a creation which
-// the guard process told of: nothing was done with it yet.
+// file returns an open file. A crashed process may have left a handle outside its estate: the guard process
+// has answered its creation, and no program has used it.
 func (fs *fileSystem) file(number, node uint64) (handle *fileHandle, found bool) {
 	handle, found = fs.files.Get(number)
 	if found || number == 0 || number > fs.crashed {
@@ -18,13 +18,13 @@ func (fs *fileSystem) file(number, node uint64) (handle *fileHandle, found bool)
 	return handle, true
 }
 
-// keep has an open file known to whoever goes on should this process be killed.
+// keep records an open file in the estate, for TakeOver after a crash.
 func (fs *fileSystem) keep(number uint64, handle *fileHandle) {
 	handle.locks.KeepIn(number, fs.estate.Opened(number, handle.inode.ino, packNames(handle.by)))
 	handle.keepName = func(name []byte) { fs.estate.Named(number, name) }
 }
 
-// open gives an open file its number.
+// open registers an open file under its number.
 func (fs *fileSystem) open(number uint64, handle *fileHandle) {
 	fs.keep(number, handle)
 	fs.files.AddAs(number, handle)

@@ -9,12 +9,12 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// killedGrace is what a change still gets whose caller was killed: mostly it is done by then, and known to be.
+// killedGrace is how long the mount still waits for the change of a killed caller. Most changes are done by
+// then, with a known outcome.
 const killedGrace = time.Second
 
-// mutate does not hand on the request's interruption: a change is not given up half way, unless its caller was killed and
-// the cluster does not answer (EINTR, which nobody gets to see). The result is nil when there is none, and never nil
-// without an error.
+// mutate ignores signals: a change runs to its end. It gives up with EINTR, which no program sees, only for a
+// killed caller without an answer of the cluster. Without an error the result is not nil.
 func (fs *fileSystem) mutate(
 	interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.Op,
 ) (*storepb.Result, syscall.Errno) {
@@ -27,9 +27,9 @@ func (fs *fileSystem) mutate(
 	return kernel.Outcome(result, err, fs.logger)
 }
 
-// create is mutate for what makes a name. If the caller is killed while it waits, nobody is told of the
-// name, so there must be none: EINTR, which nobody gets to see. What is to be noted of a success is noted before the caller can be told of
-// it, by whomever: should this process be killed then, its guard answers in its place.
+// create is mutate for new names. If the caller is killed, no program learns of the name, so the name must
+// not stay: create then returns EINTR, which no program sees. note runs on success, before any process
+// answers the caller: after a crash of this process, its guard process answers.
 func (fs *fileSystem) create(
 	interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.Op, note func(*storepb.Result), answer func(*storepb.Result) []byte,
 ) (*storepb.Result, syscall.Errno) {
@@ -45,7 +45,7 @@ func (fs *fileSystem) create(
 	return kernel.Outcome(result, err, fs.logger)
 }
 
-// query gives up, with EINTR, when the caller is killed: others may wait behind it for the directory's lock.
+// query returns EINTR if the caller is killed: other callers may wait for the same directory's lock.
 func (fs *fileSystem) query(by thread.Request, query *storepb.Query) (*storepb.Result, syscall.Errno) {
 	ctx, end := by.WhileWaitedFor(0)
 	defer end()

@@ -8,52 +8,53 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Operator does operations of the namespace. An error means that no result could be had:
-// context.DeadlineExceeded that the time for one was up. What the namespace itself refuses is a result
-// with a code. The Operator limits the time that an operation takes, and it fills in the caller's host.
+// Operator executes operations of the namespace. An error means no result; context.DeadlineExceeded means the
+// end of the time limit. A refusal of the namespace is a result with a code. The Operator limits the time of
+// operations, and fills in the caller's host.
 type Operator interface {
-	// Mutate commits one change; it returns once a majority has it. If ctx ends before, it may have been done or not, but
-	// will not be done after what is asked next.
+	// Mutate commits one change, and returns once a majority has stored it. If ctx ends before, the change
+	// may be done or not, but not after a later request.
 	Mutate(ctx context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error)
-	// Create is Mutate for what makes a name. answer renders what will tell the kernel of success: should
-	// this process be killed before it does, somebody else can, so that no name is left behind which its
-	// maker was not told of. It is called at most once, and answers nil where there is nothing to tell.
-	// Once ctx has ended, nobody will be told: the name is taken back if it was made exclusively, or never made.
+	// Create is Mutate for new names. answer encodes the success for the kernel: after a crash of this
+	// process, another process can deliver it, so no unreported name stays. Create calls it at most once; it
+	// returns nil without an answer to deliver. Once ctx has ended, the caller gets no answer: the Operator
+	// takes an exclusive name back, or never makes it.
 	Create(ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte) (*storepb.Result, error)
-	// GoesOn says that a thread has asked for something else after a creation: it was told of that.
+	// GoesOn reports a later request of a thread after a creation, which proves the delivery of the answer.
 	GoesOn(thread uint32)
-	// Query answers with everything that was committed when it was asked, unless ctx ends before.
+	// Query returns a result with all changes committed before it, unless ctx ends first.
 	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
-	// NameChanged returns a channel that is closed once a name may be another lock than in the state after a command, or none any more, or stale.
-	// end ends the wait.
+	// NameChanged returns a channel which is closed once a name may have changed since the state after a
+	// command: another lock, none, or a stale one. end ends the wait.
 	NameChanged(name *storepb.Observation, since ids.Index) (changed <-chan struct{}, end func())
-	// EventsAfter returns a channel that is closed once there may be an event after a number. end ends the wait.
+	// EventsAfter returns a channel which is closed once there may be an event after a number. end ends the
+	// wait.
 	EventsAfter(number uint64) (there <-chan struct{}, end func())
-	// StateAfter returns the last command of which the Operator knows, and a channel that is closed once it knows of one after index. It hears
-	// of commands once a second. end ends the wait.
+	// StateAfter returns the last known command, and a channel which is closed once a command after index is
+	// known. The Operator learns of commands once a second. end ends the wait.
 	StateAfter(index ids.Index) (known ids.Index, changed <-chan struct{}, end func())
-	// RequestLock takes an advisory lock, or releases it. With the code WAITING it also returns the request that waits now, for AwaitLock
-	// and InterruptLock. The code CANCELLED with an error says that the request was not done. After any other error the outcome is unknown,
-	// and a lock that was waited for may still come, until its owner drops its locks. Without a session in op the lock is taken in the one
-	// in use, which is noted there.
+	// RequestLock takes or releases an advisory lock. With the code WAITING it also returns the waiting
+	// request, for AwaitLock and InterruptLock. The code CANCELLED with an error means that the request was
+	// not done. After any other error the outcome is unknown: a lock may still come, until its owner drops
+	// its locks. If op has no session, RequestLock uses the current one and records it there.
 	RequestLock(caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, *storepb.AwaitLock, error)
-	// AwaitLock waits, without a limit of time, until a request has become a lock, or does not wait any more: NOT_FOUND says that the
-	// owner has dropped its locks. The code WAITING says that ctx has ended or interrupted was closed before.
+	// AwaitLock waits, without a time limit, until a request has its lock or stops waiting. NOT_FOUND: the
+	// owner has dropped its locks. WAITING: ctx has ended or interrupted was closed before.
 	AwaitLock(ctx context.Context, interrupted <-chan struct{}, request *storepb.AwaitLock) (*storepb.Result, error)
-	// InterruptLock has a request wait no more: CANCELLED, or OK if it has become a lock. After an error the outcome is unknown.
+	// InterruptLock ends the wait of a request: CANCELLED, or OK if it has its lock. After an error the
+	// outcome is unknown.
 	InterruptLock(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error)
-	// FollowRemovals reports files and directories that other sessions have removed, until ctx ends. A removal of no inode says
-	// that some may not have been reported.
+	// FollowRemovals reports files and directories removed by other sessions, until ctx ends. A removal
+	// without an inode reports a possible gap.
 	FollowRemovals(ctx context.Context, removed func(namespace.Removal))
-	// AwaitRelease reports whether the holder of a lock of another session that is in the way of a request has released it, because a
-	// release was in progress there. It takes 50 ms at most.
+	// AwaitRelease reports whether the holder of a conflicting lock of another session has released it, by a
+	// release in progress there. It takes at most 50 ms.
 	AwaitRelease(ctx context.Context, wanted *storepb.TakeLock, inTheWay *storepb.AdvisoryLock) bool
-	// AnswerReleases tells other mounts whether a release is in progress of what an owner here has locked of a file, until ctx ends. released
-	// waits for one that is, once for each close, and may be called by several goroutines at once.
+	// AnswerReleases answers other mounts, until ctx ends, whether an owner here is releasing its locks of a
+	// file. released waits for such a release, once for each close; several goroutines may call it at once.
 	AnswerReleases(ctx context.Context, released func(ids.Inode, storepb.LockKind, ids.Owner) bool)
-	// Session is the session in which advisory locks are taken, once the cluster has confirmed it; 0 if there
-	// is none.
+	// Session returns the session for advisory locks, once the cluster has confirmed it; 0: none.
 	Session() ids.Session
-	// Status is what the Operator knows of itself, at once.
+	// Status returns the Operator's own status, without a wait.
 	Status() *storepb.MountStatus
 }

@@ -15,20 +15,18 @@ type Options struct {
 	Logger *slog.Logger // slog.Default() if nil
 	FsName string       // source in /proc/mounts; "lockfs" if empty
 	Debug  bool         // log every request and answer
-	// MountOptions are further options of mount(8) that the kernel knows for any file system: ro, noexec, ...
+	// MountOptions are further file-system independent options of mount(8): ro, noexec, ...
 	MountOptions []string
 	Observer     Observer
-	Budgets      *Budgets // of the users of the mount; those of NewBudgets(Limits{}) if nil
-	// RootIsNobody tells whether root of this host may do no more than a user who is nobody (uid 65534), once that is known. nil: it may do
-	// everything.
+	Budgets      *Budgets // per user; NewBudgets(Limits{}) if nil
+	// RootIsNobody reports whether root of this host has only the rights of uid 65534 (root squash), once
+	// this is known. nil: root has all rights.
 	RootIsNobody func(context.Context) (bool, error)
-	// Family answers the process that a thread belongs to, and its nearest ancestors in the same process
-	// group, nearest first; none if the thread cannot be seen. Without it a removal is held to nothing that
-	// was seen before.
+	// Family returns the process of a thread and its nearest ancestors in the same process group, nearest
+	// first. It returns none for an invisible thread. nil: no observation guards a removal.
 	Family func(thread uint32) iter.Seq[observation.Process]
 }
 
-// Observer is told of each request of the kernel that is more than a formality (as flush and fsync are
-// here): its name ("lookup"), its outcome (0 is success) and how long it took. It is called from many
-// goroutines.
+// Observer receives the name ("lookup"), the outcome (0 is success) and the duration of each request, except
+// formalities such as flush and fsync. Many goroutines call it.
 type Observer func(op string, code syscall.Errno, d time.Duration)

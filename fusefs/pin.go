@@ -5,8 +5,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// toKeep answers the inode of a name that is about to be taken from it (see judgedAs), if it is open here. Should another one
-// have the name by now, that is not kept.
+// toKeep returns the inode of a name before its removal (see judgedAs), if it is open here; else 0. It may
+// differ from the removed inode.
 func (fs *fileSystem) toKeep(judged *ids.Inode) (ino ids.Inode) {
 	if judged == nil || !fs.inodes.isUsed(*judged) {
 		return 0
@@ -14,30 +14,30 @@ func (fs *fileSystem) toKeep(judged *ids.Inode) (ino ids.Inode) {
 	return *judged
 }
 
-// mayHaveRemoved is for an operation that is to keep an inode. If it has no result it may have done so: then nothing is to be left
-// of that when the inode is not in use any more.
+// mayHaveRemoved handles an operation with a pin and without a result. The pin may exist, so the mount
+// removes it after the inode's last use.
 func (fs *fileSystem) mayHaveRemoved(caller *storepb.Caller, result *storepb.Result, pinned ids.Inode) {
 	if result == nil {
 		fs.removed(caller, pinned, pinned)
 	}
 }
 
-// removed sees to it that an inode which lost its last name by an operation of this mount is kept while
-// a program has it open here. It comes before the kernel hears of the removal. ino 0 is none. The operation has kept the inode
-// that is pinned already.
+// removed keeps an inode without a name, after an operation of this mount, while programs here have it open.
+// It is called before the kernel gets the answer. ino 0: none. The operation itself has kept the inode
+// pinned.
 func (fs *fileSystem) removed(caller *storepb.Caller, ino, pinned ids.Inode) {
 	switch ino {
 	case 0:
 		return
 	case pinned:
-		fs.release(caller, fs.inodes.usePinned(ino)) // it may have been closed meanwhile
+		fs.release(caller, fs.inodes.usePinned(ino)) // it may be closed by now
 		return
 	}
 	in, found := fs.inodes.pin(ino)
 	if !found {
 		return
 	}
-	defer fs.release(caller, in) // as a user of its own, so that Unpin cannot overtake Pin
+	defer fs.release(caller, in) // as a separate user, so Unpin cannot overtake Pin
 	if _, errno := fs.mutate(nil, caller, pinOp(ino)); errno != 0 {
 		fs.logger.Warn("open file that was removed may be lost", "ino", ino, "error", errno)
 	}
@@ -47,7 +47,7 @@ func pinOp(ino ids.Inode) *storepb.Op {
 	return &storepb.Op{Op: &storepb.Op_Pin{Pin: &storepb.Pin{Ino: uint64(ino)}}}
 }
 
-// release ends one use of an inode, and with the last one the cluster keeps it no longer for this mount.
+// release ends one use of an inode. After the last one the cluster no longer keeps it for this mount.
 func (fs *fileSystem) release(caller *storepb.Caller, in *inode) {
 	if !fs.inodes.drop(in) {
 		return
@@ -60,20 +60,20 @@ func (fs *fileSystem) release(caller *storepb.Caller, in *inode) {
 	})
 }
 
-// keepUnnamed has the cluster keep an inode that lost its last name on another host, until programs here have closed it. It does
-// not wait. Nothing happens for an inode that is not open here or is kept already.
+// keepUnnamed pins an inode that lost its last name on another host, until programs here have closed it. It
+// does not wait. It has no effect if the inode is not open here or is already kept.
 func (fs *fileSystem) keepUnnamed(ino ids.Inode) {
 	if in, wanted := fs.inodes.keep(ino); wanted {
 		fs.pin(new(storepb.Caller), in)
 	}
 }
 
-// pin has the cluster keep an inode in the background, for a user of its own that was counted.
+// pin pins an inode in the background, for a separate user already counted.
 func (fs *fileSystem) pin(caller *storepb.Caller, in *inode) {
 	fs.insistLater(caller, pinOp(in.ino), func() { fs.release(caller, in) })
 }
 
-// seen keeps a file that is open here once an answer says that it has no name any more.
+// seen keeps an open file if an answer reports no name.
 func (fs *fileSystem) seen(attr *storepb.Attr) {
 	if attr.GetIno() != 0 && attr.GetNlink() == 0 {
 		fs.keepUnnamed(ids.Inode(attr.GetIno()))

@@ -6,19 +6,19 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// place is a name in a directory, which need not exist, and who asks about it.
+// place is a name in a directory, existing or not, and the caller.
 type place struct {
 	caller *storepb.Caller
 	parent ids.Inode
 	name   []byte
 }
 
-// observed is the name as it is remembered.
+// observed returns the name as a key of observations.
 func (at place) observed() observation.Name {
 	return observation.Name{Parent: at.parent, Name: string(at.name)}
 }
 
-// nameOf is the name itself of what was seen under it, without the directories that it is in; nil if it is not known.
+// nameOf returns the observation of the name itself, without its directories; nil if unknown.
 func nameOf(seen []*storepb.Observation) *storepb.Observation {
 	if len(seen) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Flush is close(2) of a descriptor: the locks of the process on the file go, whichever descriptor they were
-// taken through (fcntl(2)). A write has been committed when it returned.
+// Flush is close(2) of a descriptor. It drops the process's fcntl locks of the file, taken through any
+// descriptor (fcntl(2)). Writes are committed before they return.
 func (fs *fileSystem) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 	handle, found := fs.files.Get(in.Fh)
 	if !found {
@@ -23,8 +23,8 @@ func (fs *fileSystem) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 	return fuse.OK
 }
 
-// releaseLocks is for the last close of an open file description: its flock goes, and what it locked as
-// itself (F_OFD_SETLK), which no flush has named.
+// releaseLocks handles the last close of an open file description. It drops its flock and its own locks
+// (F_OFD_SETLK), which no flush has named.
 func (fs *fileSystem) releaseLocks(in *fuse.ReleaseIn, handle *fileHandle) {
 	caller := kernel.CallerOf(&in.InHeader)
 	for _, owner := range handle.inode.locks.RecordOwners(&handle.locks) {
@@ -39,21 +39,22 @@ func (fs *fileSystem) dropRecords(caller *storepb.Caller, in *inode, owner ids.O
 	fs.drop(caller, in, filelock.Owner{Kind: storepb.LockKind_RECORD, Number: owner}, through)
 }
 
-// drop releases what an owner has of a file (see [filelock.File.BeginDrop] for through). If the cluster cannot be told now it is told later;
-// until then the owner gets no new lock of that file, which would be released too.
+// drop releases an owner's locks of a file (see [filelock.File.BeginDrop] for through). After a failure it
+// tries again in the background. Until then the owner gets no new lock of the file, as the release would
+// include it.
 func (fs *fileSystem) drop(caller *storepb.Caller, in *inode, key filelock.Owner, through *filelock.Description) {
 	dropped := in.locks.BeginDrop(key, through)
 	if dropped == nil {
 		return
 	}
-	fs.inodes.use(in.ino) // so that it is still this inode that knows of it when the file is opened again
+	fs.inodes.use(in.ino) // so that this inode knows of it if the file is opened again
 	fs.insist(caller, dropOp(in, key, false), fs.afterDrop(caller, in, dropped))
 }
 
-// giveUp is for a request for a lock of which nobody can tell what became. It may have been done, so what its owner has is
-// released, which the cluster is told of as soon as it can be. If others who use the descriptors may rely on more than that
-// request, what they do through these fails from now on, and nobody else gets the locks before the lock delay is over: as for
-// a session that is lost.
+// giveUp handles a lock request with an unknown outcome. The request may have been done, so giveUp releases
+// the owner's locks, in the background. Other users of the descriptors may rely on more locks than this
+// request's. Then calls through these descriptors fail from now on, as after the loss of a session. No other
+// owner gets the locks before the end of the lock delay. lost reports this case.
 func (fs *fileSystem) giveUp(caller *storepb.Caller, in *inode, asked filelock.Request, op *storepb.TakeLock) (lost bool) {
 	lost, dropped := in.locks.GiveUp(asked, op)
 	fs.inodes.use(in.ino)
@@ -67,8 +68,8 @@ func dropOp(in *inode, key filelock.Owner, lost bool) *storepb.Op {
 	}}
 }
 
-// releaseLater is for a request that was not sent. Many programs do not look whether a release succeeds, and keep the file open:
-// where it was to leave nothing, the cluster is told of that as soon as it can be.
+// releaseLater handles a request that the mount has not sent. Many programs ignore a failed release and keep
+// the file open. If the request was to leave no lock, releaseLater releases all in the background.
 func (fs *fileSystem) releaseLater(caller *storepb.Caller, in *inode, asked filelock.Request, op *storepb.TakeLock) {
 	if dropped := in.locks.BeginRelease(asked, op); dropped != nil {
 		fs.inodes.use(in.ino)
@@ -76,7 +77,8 @@ func (fs *fileSystem) releaseLater(caller *storepb.Caller, in *inode, asked file
 	}
 }
 
-// afterDrop is for when the cluster knows. Should another session begin before, the old one takes the locks along.
+// afterDrop returns the function to call once the cluster has recorded a drop. If a new session begins
+// before, the end of the old one releases the locks.
 func (fs *fileSystem) afterDrop(caller *storepb.Caller, in *inode, dropped func()) func() {
 	return func() {
 		dropped()

@@ -20,7 +20,6 @@ func (fs *fileSystem) Unlink(interrupted <-chan struct{}, header *fuse.InHeader,
 	return fs.removeName(interrupted, header, name, false)
 }
 
-// Rmdir removes an empty directory.
 func (fs *fileSystem) Rmdir(interrupted <-chan struct{}, header *fuse.InHeader, name string) (code fuse.Status) {
 	defer fs.observed("rmdir", time.Now(), &code)
 	return fs.removeName(interrupted, header, name, true)
@@ -46,7 +45,7 @@ func (fs *fileSystem) removeName(interrupted <-chan struct{}, header *fuse.InHea
 	return kernel.Status(fs.judgements.judge(at.caller, result, errno))
 }
 
-// Rename knows RENAME_NOREPLACE and RENAME_EXCHANGE; other flags are EINVAL.
+// Rename supports RENAME_NOREPLACE and RENAME_EXCHANGE, and returns EINVAL for other flags.
 func (fs *fileSystem) Rename(
 	interrupted <-chan struct{}, in *fuse.RenameIn, oldName, newName string,
 ) (code fuse.Status) {
@@ -84,12 +83,12 @@ func (fs *fileSystem) Rename(
 	return kernel.Status(fs.judgements.judge(from.caller, result, errno))
 }
 
-// LookedUp is for names that are looked up below force.
+// LookedUp records a lookup below force.
 func (fs *fileSystem) LookedUp(thread uint32, parent ids.Inode, name string, ino ids.Inode) {
 	fs.judgements.resolve(thread, parent, name, ino)
 }
 
-// RemoveForced takes a name away, whatever its policy's guard says and the caller has seen of it.
+// RemoveForced removes a name despite its policy's guard and the caller's observations.
 func (fs *fileSystem) RemoveForced(caller *storepb.Caller, parent ids.Inode, name string, directory bool) syscall.Errno {
 	at := place{caller: caller, parent: parent, name: []byte(name)}
 	result, errno := fs.mutate(nil, caller, &storepb.Op{Op: &storepb.Op_Unlink{

@@ -12,9 +12,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// refuseRoot answers EACCES to root for what nobody may not do with an inode, if root of this host is nobody: the kernel lets its root do
-// everything. What root changes is refused by the cluster; this is for what it reads, and for what it opens. access(2) and chdir(2) still tell root that it
-// may: the kernel asks nobody for them.
+// refuseRoot returns EACCES if the caller is root under root squash and uid 65534 lacks the permissions. The
+// kernel permits root everything. The cluster refuses changes; this function refuses reads and opens.
+// access(2) and chdir(2) still succeed: the kernel does not ask the mount.
 func (fs *fileSystem) refuseRoot(interrupted <-chan struct{}, header *fuse.InHeader, ino ids.Inode, need uint32) syscall.Errno {
 	isNobody, errno := fs.isNobody(interrupted, header)
 	if !isNobody || errno != 0 {
@@ -27,7 +27,7 @@ func (fs *fileSystem) refuseRoot(interrupted <-chan struct{}, header *fuse.InHea
 	return errno
 }
 
-// isNobody tells whether a caller is root of a host whose root is nobody. It waits until that is known.
+// isNobody reports whether the caller is root under root squash. It waits until this is known.
 func (fs *fileSystem) isNobody(interrupted <-chan struct{}, header *fuse.InHeader) (bool, syscall.Errno) {
 	if header.Uid != 0 || fs.rootIsNobody == nil {
 		return false, 0
@@ -46,7 +46,8 @@ func nobodyMay(attr *storepb.Attr, need uint32) bool {
 	return namespace.Permits(&storepb.Viewer{Uid: namespace.Nobody, Gid: namespace.Nobody}, attr, need)
 }
 
-// mayOpenNew tells whether a caller who wanted to make a file is sure to have the permissions for the one that came into being meanwhile.
+// mayOpenNew reports whether the caller of a creation certainly has the permissions for a file made
+// meanwhile.
 func (fs *fileSystem) mayOpenNew(interrupted <-chan struct{}, in *fuse.CreateIn, attr *storepb.Attr) bool {
 	return kernel.MayOpen(attr, &in.InHeader, in.Flags) &&
 		fs.refuseRoot(interrupted, &in.InHeader, ids.Inode(attr.GetIno()), kernel.NeededToOpen(in.Flags)) == 0

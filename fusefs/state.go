@@ -22,18 +22,19 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// stateVersion rises when a process of an earlier version could not go on with a state, or an earlier state not be gone on with.
+// stateVersion rises when an earlier version could not continue from a state, or this one not from an earlier
+// state.
 const stateVersion = 1
 
-// state is all that a mount's process knows of the mount beyond what the cluster and the kernel do. What is missing is worked out anew: what
-// files contained when they were seen last, rests of listings.
+// state is a mount's state outside the cluster and the kernel. The next process finds the rest again: the
+// last known content of files, and unread rests of listings.
 type state struct {
 	Version      int
-	Began        time.Duration // when the mount was stopped, on CLOCK_BOOTTIME
+	Began        time.Duration // when the mount stopped, on CLOCK_BOOTTIME
 	Dir          []byte
 	Number       uint32
 	Init         *serve.Init
-	Requests     [][]byte // that were read and not answered
+	Requests     [][]byte // read and not answered
 	Files        []savedFile
 	LastFile     uint64
 	Dirs         map[uint64]ids.Inode
@@ -43,19 +44,18 @@ type state struct {
 	Waits        []savedWait
 	Control      *control.Saved
 	Observations *observation.Saved
-	Made         []thread.Saved[fuse.Attr] // and opened, by the system calls that threads are in
-	MadeBefore   []thread.Saved[fuse.Attr] // likewise, by a process that was killed: its threads may have asked it already
+	Made         []thread.Saved[fuse.Attr] // and opened, by system calls under way
+	MadeBefore   []thread.Saved[fuse.Attr] // likewise, by a crashed process: the thread may have asked already
 	Walked       []thread.Saved[savedWalk]
 	Judged       []thread.Saved[savedJudgement]
-	NotesLost    bool   // of threads, some of them
-	Crashed      uint64 // handles up to this number may be those of a process that was killed
+	NotesLost    bool   // some notes of threads
+	Crashed      uint64 // handles up to this number may be of a crashed process
 
-	crashes   []int64       // of processes before it, on CLOCK_BOOTTIME
-	releasing []estate.Lock // by a process that was killed
-	seen      []byte        // in place of Observations
+	crashes   []int64       // of earlier processes, on CLOCK_BOOTTIME
+	releasing []estate.Lock // by a crashed process
+	seen      []byte        // instead of Observations
 }
 
-// savedFile is an open file.
 type savedFile struct {
 	Handle uint64
 	Ino    ids.Inode
@@ -64,11 +64,11 @@ type savedFile struct {
 	Locks  filelock.SavedDescription
 }
 
-// savedInode is a file in use of which more is known.
+// savedInode is a file in use with pins or locks.
 type savedInode struct {
 	Ino    ids.Inode
-	Pinned bool // or it may be
-	Kept   bool // the cluster knows so
+	Pinned bool // or possibly pinned
+	Kept   bool // the cluster has recorded the pin
 	Locks  []filelock.Saved
 }
 
@@ -88,10 +88,10 @@ type savedName struct {
 	Ino    ids.Inode
 }
 
-// errUntold says that the mount is not done yet with what its programs have closed.
+// errUntold says that the cluster has not yet recorded all closed files.
 var errUntold = errors.New("the cluster has not been told of all that was closed")
 
-// save is called when nothing is under way.
+// save is called while no request is under way.
 func (fs *dispatcher) save() (*state, error) {
 	s := &state{Version: stateVersion, Dirs: make(map[uint64]ids.Inode), Known: fs.known.Save(), Observations: fs.observations.Save()}
 	var errWaits error
@@ -160,7 +160,7 @@ func (s *state) saveCalls(fs *dispatcher) error {
 	return nil
 }
 
-// restore is for a file system of which the kernel knows nothing yet.
+// restore is for a new file system, which the kernel has not used yet.
 func (fs *dispatcher) restore(s *state) error {
 	fs.crashed, fs.calls.lost, fs.judgements.lost = s.Crashed, s.NotesLost, s.NotesLost
 	if err := errors.Join(s.restoreFiles(fs), s.restoreCalls(fs), fs.control.Restore(s.Control)); err != nil {
@@ -279,12 +279,12 @@ func parseState(data []byte) (*state, error) {
 	return s, nil
 }
 
-// whole is what an owner may have of a file.
+// whole returns a lock of the whole file: all that an owner may have.
 func whole(lock estate.Lock, through ...uint64) filelock.Saved {
 	return filelock.Saved{Kind: lock.Kind, Owner: lock.Number, Through: through, Ranges: [][2]uint64{{0, math.MaxInt64}}}
 }
 
-// releaseLeft has the cluster told of what was closed, of which a process that was killed may not have told.
+// releaseLeft repeats the releases of a crashed process, of which the cluster may not know.
 func (fs *fileSystem) releaseLeft(locks []estate.Lock) {
 	for _, lock := range locks {
 		in, key, caller := fs.inodes.use(lock.Ino), filelock.Owner{Kind: lock.Kind, Number: lock.Number}, new(storepb.Caller)

@@ -11,8 +11,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// StatFs tells the limits for all together as the size, or the quota of a directory that leaves less there, and as available what
-// its caller may still use of it.
+// StatFs returns as size the cluster's limit, or the directory's quota if it leaves less. It returns as
+// available the caller's remaining share.
 func (fs *fileSystem) StatFs(interrupted <-chan struct{}, header *fuse.InHeader, out *fuse.StatfsOut) (code fuse.Status) {
 	defer fs.observed("statfs", time.Now(), &code)
 	query := &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{Uid: header.Uid, Ino: header.NodeId}}}

@@ -6,10 +6,11 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// mostUnnamed is how many inodes without a name a mount remembers. The cluster itself keeps fewer of those that no session has pinned.
+// mostUnnamed is how many inodes without a name a mount remembers. The cluster keeps fewer unpinned ones.
 const mostUnnamed = 4096
 
-// unnamed are the inodes that lost their last name on another host lately. The kernel may open one that it has looked up before.
+// unnamed are the inodes which lost their last name on another host recently. The kernel may open one after
+// an earlier lookup.
 type unnamed struct {
 	mu    sync.Mutex
 	known map[ids.Inode]bool

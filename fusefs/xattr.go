@@ -17,8 +17,8 @@ import (
 
 func isLockXattr(name string) bool { return strings.HasPrefix(name, namespace.LockXattrs) }
 
-// GetXAttr answers the size needed, with ERANGE, when dest is too small; go-fuse makes a success of that
-// when the kernel asked for the size only.
+// GetXAttr returns the size needed, with ERANGE, if dest is too small. go-fuse converts this to success for a
+// request of the size.
 func (fs *fileSystem) GetXAttr(
 	interrupted <-chan struct{}, header *fuse.InHeader, name string, dest []byte,
 ) (size uint32, code fuse.Status) {
@@ -47,8 +47,8 @@ func (fs *fileSystem) GetXAttr(
 	return 0, fuse.ENODATA
 }
 
-// ListXAttr returns the names of the user's own attributes, each with a NUL after it. Those that describe a lock are not listed:
-// programs such as cp and rsync copy, set and remove what they find in a list.
+// ListXAttr returns the names of the user's own attributes, each with a final NUL. It omits those of locks:
+// programs such as cp and rsync copy, set and remove all listed attributes.
 func (fs *fileSystem) ListXAttr(
 	interrupted <-chan struct{}, header *fuse.InHeader, dest []byte,
 ) (size uint32, code fuse.Status) {
@@ -80,8 +80,8 @@ func fit(dest, value []byte) (size uint32, code fuse.Status) {
 	return size, fuse.OK
 }
 
-// SetXAttr knows XATTR_CREATE and XATTR_REPLACE. It succeeds without effect for what describes a lock: a copy elsewhere may carry
-// such attributes, and the program that copies it back should not fail.
+// SetXAttr supports XATTR_CREATE and XATTR_REPLACE. It succeeds without effect for attributes of locks:
+// copies elsewhere may carry them, and copying back should not fail.
 func (fs *fileSystem) SetXAttr(
 	interrupted <-chan struct{}, in *fuse.SetXAttrIn, name string, value []byte,
 ) (code fuse.Status) {
@@ -102,7 +102,8 @@ func (fs *fileSystem) SetXAttr(
 	return kernel.Status(kernel.OfInode(errno))
 }
 
-// RemoveXAttr removes one extended attribute. It succeeds without effect for what describes a lock, as [fileSystem.SetXAttr] does.
+// RemoveXAttr removes one extended attribute. It succeeds without effect for attributes of locks, as
+// [fileSystem.SetXAttr] does.
 func (fs *fileSystem) RemoveXAttr(
 	interrupted <-chan struct{}, header *fuse.InHeader, name string,
 ) (code fuse.Status) {

@@ -15,8 +15,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// lockXattrs describes the lock that an inode is, as it is now. Reading a value is a look at the lock: a program that reads here that
-// it is stale, and then removes it, means that lock. Asking for the size of a value is no look.
+// lockXattrs describes the lock of an inode in its present state. Reading a value is an observation of the
+// lock: the program may read "stale" and then remove this lock. Asking for the size of a value is none.
 func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHeader, look bool) ([]*storepb.Xattr, syscall.Errno) {
 	lock, seen, errno := fs.lockOf(interrupted, header)
 	if errno != 0 {
@@ -28,8 +28,8 @@ func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHea
 	return fs.describeLock(lock), 0
 }
 
-// lockOf answers the lock that an inode is under the name by which the caller came to it, else under its
-// first one. Nil: it has no name.
+// lockOf returns the lock of an inode under the name of the caller's last lookup, else under its first name.
+// nil: it has no name.
 func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader) (*storepb.Lock, []*storepb.Observation, syscall.Errno) {
 	ino, by := ids.Inode(header.NodeId), thread.NewRequest(interrupted, header.Pid)
 	if ino == namespace.RootIno {
@@ -45,7 +45,7 @@ func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader)
 	switch errno {
 	case 0:
 		return result.GetLocks()[0], result.GetObservations(), 0
-	case syscall.ENOENT: // ESTALE, if it is gone altogether
+	case syscall.ENOENT: // ESTALE, if the inode is gone
 		_, errno = fs.attr(by, ino)
 	}
 	return nil, nil, errno
@@ -55,8 +55,8 @@ func (fs *fileSystem) getLock(by thread.Request, which *storepb.GetLock) (*store
 	return fs.query(by, &storepb.Query{Query: &storepb.Query_GetLock{GetLock: which}})
 }
 
-// describeLock leaves out unknown values. Locks and exclusive names have these attributes, other data has none. The VFS lets only files and directories have
-// user attributes.
+// describeLock omits unknown values. Locks and exclusive names have these attributes; other data has none.
+// The VFS permits user attributes only for files and directories.
 func (fs *fileSystem) describeLock(lock *storepb.Lock) []*storepb.Xattr {
 	if kind := lock.GetAttr().GetMode() & syscall.S_IFMT; lock.GetBecause() == "" && !lock.GetExclusive() || kind != syscall.S_IFREG && kind != syscall.S_IFDIR {
 		return nil
@@ -87,8 +87,8 @@ func (fs *fileSystem) describeLock(lock *storepb.Lock) []*storepb.Xattr {
 	return attributes
 }
 
-// isWatched tells whether somebody will tell of the end of a lock's process. Nobody will on this host if it was in the pid
-// namespace of an earlier mount.
+// isWatched reports whether the end of a lock's process will be noticed. On this host it is not for a process
+// in the pid namespace of an earlier mount.
 func (fs *fileSystem) isWatched(lock *storepb.Lock) bool {
 	process := lock.GetFacts().GetProcess()
 	if process == nil || lock.GetState() == string(lockfact.Stale) {
