@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster"
+	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/backup"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/session"
@@ -47,6 +48,13 @@ func (s *server) ready(t testing.TB) {
 	t.Helper()
 	s.start(t)
 	require.NoError(t, s.node.WaitReady(t.Context()))
+}
+
+func (s *server) status(t testing.TB) *clusterpb.StatusReply {
+	t.Helper()
+	status, err := s.node.Status(t.Context(), new(clusterpb.StatusRequest))
+	require.NoError(t, err)
+	return status
 }
 
 func (s *server) stop(t testing.TB) {
@@ -86,6 +94,8 @@ func TestTheNewestOfThreeIsRecovered(t *testing.T) {
 		s.ready(t)
 	}
 	require.Equal(t, storepb.Code_OK, a.do(t, creation("all")).GetCode())
+	written := a.status(t).GetCommitIndex()
+	require.Eventually(t, func() bool { return c.status(t).GetAppliedIndex() >= written }, 30*time.Second, time.Millisecond)
 	c.stop(t)
 	require.Equal(t, storepb.Code_OK, a.do(t, creation("two")).GetCode())
 	b.stop(t)
