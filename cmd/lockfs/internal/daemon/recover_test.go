@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster"
-	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/backup"
+	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli/clitest"
