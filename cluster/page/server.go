@@ -27,6 +27,7 @@ type Config struct {
 	Logger      *slog.Logger
 }
 
+// Server serves the pages and the JSON of one host.
 type Server struct {
 	cfg       Config
 	name      string // see Name
