@@ -145,15 +145,19 @@ def reads(number, *files):
     opened_all = threading.Semaphore(0)
 
     def step(name):
+        text = b""
         try:
             with open(name, "rb", buffering=0) as file:
                 opened_all.release()
-                if not file.read(1000):
+                text = file.read(1000)
+                if not text:
                     raise OSError(errno.ENODATA, name)
         except OSError as error:
             failed(error)
             os.write(1, b"failed: %s\n" % str(error).encode())
         done = count(1)
+        if done == 1:
+            os.write(1, b"the first read: %s\n" % text)
         if done % 100 == 0 or done == number:
             os.write(1, b"read %d\n" % done)
 

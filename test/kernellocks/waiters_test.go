@@ -74,8 +74,9 @@ func newCrowdedMount(t *testing.T) *crowdedMount {
 	m.Start(t)
 	m.dir = hostileuser.Dir(t, c, m.Host, "users")
 	m.witnesses = hostileuser.StartWitnesses(t, m.dir, m.Host, c.Nodes[0].Host)
-	m.Host.MustRun(t, "sh", "-c", "chmod 700 "+m.dir+"/witness-*") // the crowd is told of no events of these
 	m.alone = m.witnesses.Observe(m.calls)
+	dirs := m.Host.MustRun(t, "sh", "-c", "chmod -v 700 "+m.dir+"/witness-*") // the crowd is told of no events below these
+	require.Equal(t, 2, strings.Count(dirs, "\n"), dirs)
 	if suite.Long() {
 		m.idle = m.load()
 	}
