@@ -61,7 +61,14 @@ func (t *Table) isReason(p *parking) bool {
 		return is
 	}
 	earlier, found := t.waiters.Get(&waiter{lock: p.request.lock, position: p.behind})
-	if !found || earlier.interrupted != 0 || earlier.position >= p.request.position || earlier.sameOwner(&p.request.lock) {
+	if !found || earlier.interrupted != 0 || earlier.position >= p.request.position {
+		return false
+	}
+	if p.forLock {
+		same := !lessRange(earlier, p.request) && !lessRange(p.request, earlier)
+		return same && t.service.waitsForLock(earlier) && t.heldAgainst(&p.request.lock) != nil
+	}
+	if earlier.sameOwner(&p.request.lock) || t.passes(p.request) {
 		return false
 	}
 	if !lessRange(earlier, p.request) && !lessRange(p.request, earlier) && len(t.ownedBy(&p.request.lock)) == 0 && !t.wantedBefore(p.request) {

@@ -128,43 +128,69 @@ func TestOneCommandPassesNoPileOnceForEachRequest(t *testing.T) {
 	}
 }
 
-// TestARequestPassesManyOthers: an owner that others wait for waits for locks only, if too many requests are before its own. No lock is shared by
-// that, and a restored table grants the same.
+// TestARequestPassesManyOthers: an owner with locks waits for locks only, if too many requests are before its own. No two owners get one
+// lock by that.
 func TestARequestPassesManyOthers(t *testing.T) {
 	p := &pile{t: t, table: New(digest.New())}
 	p.waitedFor(passedRequests - 1)
 	p.exclusive(1, holdingOwner, 0, 0)
 	p.exclusive(1, otherOwners-1, 0, 9) // waits, and goes before the others
-	requires := func(granted bool, start, end uint64) {
-		t.Helper()
-		p.seq++
-		p.table.Begin(ids.Index(p.seq), 1)
-		want, _ := Want(1, p.seq, budget.User{}, &storepb.TakeLock{
-			Ino: 1, Kind: storepb.LockKind_RECORD, Owner: waitingOwner, Start: start, End: end, Type: storepb.LockType_EXCLUSIVE, Wait: true, ByProcess: true,
-		})
-		code, _ := p.table.Take(want)
-		require.Equal(t, granted, code == storepb.Code_OK)
-		require.NoError(t, p.table.Check())
-	}
-	requires(false, 5, 5)
+	p.requires(storepb.Code_WAITING, waitingOwner, 5, 5)
 	p.exclusive(1, otherOwners+passedRequests, far, far)
-	requires(true, 6, 6)
-	requires(false, 0, 0) // a lock is in the way
-	again := New(digest.Restoring())
-	again.Begin(ids.Index(p.seq), 1)
+	p.requires(storepb.Code_OK, waitingOwner, 6, 6)
+	p.requires(storepb.Code_WAITING, waitingOwner, 0, 0) // a lock is in the way
+	p.requires(storepb.Code_WAITING, otherOwners+passedRequests+1, 7, 7)
+	p.requireSameAfterRestore(func(p *pile) { p.take(1, holdingOwner, 0, 0, storepb.LockType_UNLOCK) })
+}
+
+// TestARestoredTableLetsTheSameRequestPass: a request was compared with the earlier ones again after a later one came, and the restored table
+// compares it before.
+func TestARestoredTableLetsTheSameRequestPass(t *testing.T) {
+	p := &pile{t: t, table: New(digest.New())}
+	p.exclusive(1, holdingOwner, 0, 0)
+	p.exclusive(1, holdingOwner+1, 9, 9)
+	for i := range passedRequests + 2 {
+		p.exclusive(1, ids.Owner(otherOwners+i), 0, 9)
+	}
+	last := p.seq
+	p.exclusive(1, waitingOwner, far, far)
+	p.requires(storepb.Code_WAITING, waitingOwner, 0, 0)
+	p.exclusive(1, otherOwners+passedRequests+2, far, far) // waits for the owner of the last request
+	p.seq++
+	p.table.Begin(ids.Index(p.seq), 1)
+	p.table.Cancel(1, last)
+	p.requireSameAfterRestore(func(p *pile) { p.take(1, holdingOwner, 0, 0, storepb.LockType_UNLOCK) })
+}
+
+// requires makes a request that waits if it has to.
+func (p *pile) requires(code storepb.Code, owner ids.Owner, start, end uint64) {
+	p.t.Helper()
+	p.seq++
+	p.table.Begin(ids.Index(p.seq), 1)
+	want, _ := Want(1, p.seq, budget.User{}, &storepb.TakeLock{
+		Ino: 1, Kind: storepb.LockKind_RECORD, Owner: uint64(owner), Start: start, End: end, Type: storepb.LockType_EXCLUSIVE, Wait: true, ByProcess: true,
+	})
+	got, _ := p.table.Take(want)
+	require.Equal(p.t, code, got)
+	require.NoError(p.t, p.table.Check())
+}
+
+// requireSameAfterRestore gives a command to the table and to one restored from it.
+func (p *pile) requireSameAfterRestore(command func(*pile)) {
+	p.t.Helper()
+	again := &pile{t: p.t, table: New(digest.Restoring()), seq: p.seq}
+	again.table.Begin(ids.Index(p.seq), 1)
 	p.table.Each(func(m *storepb.AdvisoryLock) bool {
-		again.Restore(m, "")
+		again.table.Restore(m, "")
 		return true
 	})
-	require.NoError(t, again.Check())
-	for _, table := range []*Table{p.table, again} {
-		table.Begin(ids.Index(p.seq+1), 1)
-		want, _ := Want(1, p.seq+1, budget.User{}, &storepb.TakeLock{
-			Ino: 1, Kind: storepb.LockKind_RECORD, Owner: holdingOwner, Start: 0, End: 0, Type: storepb.LockType_UNLOCK,
-		})
-		table.Take(want)
-		require.NoError(t, table.Check())
+	require.NoError(p.t, again.table.Check())
+	command(p)
+	command(again)
+	list := func(table *Table) []*storepb.AdvisoryLock {
+		require.NoError(p.t, table.Check())
+		return table.List(1, 1<<20, func(ids.Inode) bool { return true })
 	}
-	require.Equal(t, p.table.Waits(1), again.Waits(1))
-	require.Equal(t, p.table.List(1, 1<<20, func(ids.Inode) bool { return true }), again.List(1, 1<<20, func(ids.Inode) bool { return true }))
+	require.Equal(p.t, list(p.table), list(again.table))
+	require.Equal(p.t, p.table.Waits(1), again.table.Waits(1))
 }

@@ -98,6 +98,18 @@ var costTable = []struct {
 			c.release(holder, 0, 0)
 			c.wait(holder, 0, 0)
 		}},
+	{"writers that hold a byte each for which others wait, and wait for another one, and its holder lets go",
+		func(c *caller, n uint64) {
+			each(n+1, func(i uint64) { c.take(i+1, free+2*i, free+2*i) })
+			each(n+1, func(i uint64) { c.wait(ann+i, free+2*i, free+2*i) })
+			c.take(n+1, 0, 0)
+			each(n, func(i uint64) { c.wait(i+1, 0, 0) })
+		},
+		func(c *caller, n, i uint64) {
+			holder := (n+i)%(n+1) + 1
+			c.release(holder, 0, 0)
+			c.wait(holder, 0, 0)
+		}},
 	{"readers that wait behind a writer, and another writer gives up",
 		func(c *caller, n uint64) {
 			c.take(ann, 0, 9)

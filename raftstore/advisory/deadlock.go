@@ -102,11 +102,14 @@ func (s *deadlockSearch) waitsFor(w *waiter) (owners []lockOwner) {
 	in.held = s.take(in.held, conflictWith(&w.lock), &owners)
 	earlier := conflictWith(&w.lock)
 	earlier.before = w.position
-	if in.queue.leftmost(earlier) != nil && s.table.isWaitedForWithin(&w.lock, &s.left) {
+	switch {
+	case s.table.passes(w): // it waits for locks only
+	case in.queue.leftmost(earlier) != nil && s.table.isWaitedForWithin(&w.lock, &s.left):
 		s.unseen[f] = in
 		return append(owners, s.notStuck(w)...)
+	default:
+		in.queue = s.take(in.queue, earlier, &owners)
 	}
-	in.queue = s.take(in.queue, earlier, &owners)
 	s.unseen[f] = in
 	return owners
 }

@@ -15,19 +15,31 @@ type naive struct {
 	held   []lock
 	queue  []*waiter // by position
 	served int
+	passed int // see Table
 }
 
 func (n *naive) heldAgainst(want *lock) bool {
 	return slices.ContainsFunc(n.held, func(a lock) bool { return a.excludes(want) })
 }
 
-// inFront lists the earlier requests that a request has to wait for: none that waits for what its owner holds, also through others.
+// inFront lists the earlier requests for which a request has to wait. It leaves out each request that waits, directly or indirectly, for a
+// lock of the same owner. If the owner has locks and too many requests are earlier, it leaves out all.
 func (n *naive) inFront(w *waiter) (front []*waiter) {
 	var stuck []*lock
+	before, holds := 0, false
 	for _, a := range n.held {
 		if a.sameOwner(&w.lock) {
 			stuck = append(stuck, &a)
+			holds = holds || fileOf(&a) == fileOf(&w.lock)
 		}
+	}
+	for _, other := range n.queue {
+		if fileOf(&other.lock) == fileOf(&w.lock) && other.position < w.position {
+			before++
+		}
+	}
+	if holds && before > n.passed {
+		return nil
 	}
 	for _, earlier := range n.queue {
 		if earlier.position >= w.position || earlier.interrupted != 0 || earlier.sameOwner(&w.lock) {

@@ -51,7 +51,7 @@ func (t *Table) queuedAgainst(later *waiter) (inTheWay *waiter) {
 	search.before = later.position
 	found := t.files[fileOf(&later.lock)].queue.latest(search)
 	switch {
-	case found == nil:
+	case found == nil || t.passes(later):
 		return nil
 	case !t.mayBeWaitedForIn(&later.lock):
 		return found.request
@@ -96,21 +96,48 @@ func (t *Table) isWaitedForWithin(owner *lock, steps *int) bool {
 	return *steps <= 0
 }
 
-// passedRequests is the most earlier requests with which one is compared, if other requests wait for its
-// owner's locks.
+// passedRequests is the most earlier requests with which a request of an owner with locks is compared.
 const passedRequests = 1024
 
-// passes reports whether more requests than passedRequests are before another one. Then it waits for locks
-// only and goes before those requests: waiting for one of them might be waiting for itself.
+// passes reports whether a request waits for locks only, and goes before all requests. Its owner has locks in
+// the file, and more than passedRequests requests are before it. Waiting for one of these might be waiting for
+// itself, and comparing them takes long. It depends on locks and earlier requests alone, so a restored table
+// grants the same requests.
 func (t *Table) passes(later *waiter) bool {
-	before := 0
-	t.queue(fileOf(&later.lock), func(w *waiter) bool {
-		if w.position < later.position {
-			before++
-		}
-		return w.position < later.position && before <= passedRequests
-	})
-	return before > passedRequests
+	return t.nextOwned(&later.lock, 0) != nil && t.isFarBack(later)
+}
+
+// edge is the first request of a file with more than passedRequests requests up to it.
+type edge struct {
+	of       file
+	position ids.Index // math.MaxUint64: there is none
+	requests int       // of the file, if there is none
+}
+
+// isFarBack reports whether more than passedRequests requests are before another one.
+func (t *Table) isFarBack(w *waiter) bool {
+	if t.edge == nil || t.edge.of != fileOf(&w.lock) {
+		t.edge = &edge{of: fileOf(&w.lock), position: math.MaxUint64}
+		t.queue(t.edge.of, func(other *waiter) bool {
+			if t.edge.requests++; t.edge.requests > t.passed {
+				t.edge.position = other.position
+			}
+			return t.edge.requests <= t.passed
+		})
+	}
+	return t.edge.position < w.position
+}
+
+// moveEdge is called when a request enters its queue (by is 1) or leaves it (-1).
+func (t *Table) moveEdge(w *waiter, by int) {
+	switch e := t.edge; {
+	case e == nil || e.of != fileOf(&w.lock) || w.position > e.position:
+		return
+	case e.position == math.MaxUint64 && e.requests+by <= t.passed:
+		e.requests += by
+	default:
+		t.edge = nil
+	}
 }
 
 // eachNotStuck visits the earlier requests of other owners that do not wait, directly or indirectly, for

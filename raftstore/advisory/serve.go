@@ -72,13 +72,18 @@ func (t *Table) reasonToWait(w *waiter) *parking {
 	}
 	// A request parked behind its predecessor costs nothing until that is granted. If others wait for its
 	// owner's locks, finding a request that goes first takes long, so locks come first.
-	locksFirst := isHolder && t.mayBeWaitedForIn(&w.lock)
+	locksFirst := isHolder && (t.isFarBack(w) || t.mayBeWaitedForIn(&w.lock))
 	if !locksFirst {
 		if earlier := t.earlier(w, isHolder); earlier != nil {
 			return &parking{request: w, behind: earlier.position, ofHolder: isHolder}
 		}
 	}
 	if held := t.heldAgainst(&w.lock); held != nil {
+		if locksFirst {
+			if same := t.lockedBefore(w); same != nil {
+				return &parking{request: w, behind: same.position, forLock: true}
+			}
+		}
 		return &parking{request: w, byte: max(held.start, w.start)}
 	}
 	if locksFirst {
@@ -87,6 +92,19 @@ func (t *Table) reasonToWait(w *waiter) *parking {
 		}
 	}
 	return nil
+}
+
+// lockedBefore returns the last earlier request with the same range and type, if it waits for a lock. The
+// same lock is in the way of the later request, unless its owner has a lock in the range.
+func (t *Table) lockedBefore(w *waiter) *waiter {
+	if own := t.nextOwned(&w.lock, w.start); own != nil && own.start <= w.end {
+		return nil
+	}
+	same := t.sameRangeBefore(w)
+	if same == nil || !t.service.waitsForLock(same) {
+		return nil
+	}
+	return same
 }
 
 // earlier returns an earlier request that makes a request wait: it goes first, or waits for the same.
@@ -102,10 +120,14 @@ func (t *Table) earlier(w *waiter, isHolder bool) *waiter {
 // sameBefore returns the last earlier request of another owner with the same range and type. Its reason to
 // wait holds for the later request too, if the later owner has neither locks nor earlier requests of the
 // file.
-func (t *Table) sameBefore(w *waiter) (before *waiter) {
+func (t *Table) sameBefore(w *waiter) *waiter {
 	if t.wantedBefore(w) {
 		return nil
 	}
+	return t.sameRangeBefore(w)
+}
+
+func (t *Table) sameRangeBefore(w *waiter) (before *waiter) {
 	t.byRange.Descend(w, func(same *waiter) bool {
 		if same == w {
 			return true

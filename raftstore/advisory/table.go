@@ -7,7 +7,7 @@
 //
 // A command takes logarithmic time in everything a user can pile up. Interval trees find the locks in the way
 // of a request. A release visits only the requests that wait for its bytes, and of equal requests in one
-// queue only the first (type service). An owner with waiters passes earlier requests if they are many
+// queue only the first (type service). An owner with locks passes earlier requests if they are many
 // ([Table.passes]). Two costs stay proportional. A close gives up each lock of its owner. A release visits
 // each different request for its bytes, also those with another reason to wait.
 //
@@ -61,6 +61,8 @@ type Table struct {
 	byOwner   *btree.BTreeG[*waiter] // requests by session, owner and file
 	byRange   *btree.BTreeG[*waiter] // uninterrupted requests, by file, type, range and arrival
 	service   service
+	passed    int   // passedRequests; tests have less
+	edge      *edge // nil: it is not known
 }
 
 // index holds the locks and the requests of a file, by their ranges.
@@ -95,6 +97,7 @@ func New(d *digest.Digest) *Table {
 		byOwner:     btree.NewBTreeGOptions(lessByOwner, options),
 		byRange:     btree.NewBTreeGOptions(lessByRange, options),
 		service:     newService(),
+		passed:      passedRequests,
 	}
 }
 
@@ -234,6 +237,7 @@ func (t *Table) countLock(a *lock, by int) {
 
 func (t *Table) putWaiter(w *waiter) {
 	t.change(w.ino)
+	t.moveEdge(w, +1)
 	t.waiters.Set(w)
 	t.requests.Set(w)
 	t.byOwner.Set(w)
@@ -252,6 +256,7 @@ func (t *Table) putWaiter(w *waiter) {
 
 func (t *Table) deleteWaiter(w *waiter) {
 	t.change(w.ino)
+	t.moveEdge(w, -1)
 	t.waiters.Delete(w)
 	t.requests.Delete(w)
 	t.byOwner.Delete(w)
