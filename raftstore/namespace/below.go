@@ -16,7 +16,7 @@ func (t *tree) placeDir(in *inode) {
 	}
 	s := t.below[in.ino]
 	if s == nil {
-		s = &subtree{dir: in.ino, guarding: make(map[*subtree]bool)}
+		s = &subtree{dir: in.ino, guarding: make(map[*subtree]int)}
 		t.below[in.ino] = s
 	}
 	if in.ino != RootIno {
@@ -36,7 +36,9 @@ func (t *tree) countBelow(e *entry, in *inode, sign int64) {
 	if in.isDir() {
 		s := t.below[in.ino]
 		names, bytes, guarded = names+int64(s.used.inodes), bytes+int64(s.used.bytes), guarded+s.guarded
-		parent.noteGuarded(s, sign > 0 && s.guarded > 0)
+		if s.guarded > 0 {
+			parent.countGuarding(s, int(sign))
+		}
 		if sign > 0 {
 			parent.replaceHeight(noHeight, s.height())
 		} else {

@@ -21,6 +21,7 @@ type generator struct {
 	sent  map[uint64][]*storepb.Command // by session: those with a number
 	seq   map[uint64]uint64
 	locks bool // also what the state refuses or removes because of locks
+	deep  bool // few names are in the root directory
 }
 
 func newGenerator(t *rapid.T, ns *Namespace) *generator {
@@ -117,11 +118,7 @@ func (g *generator) op() *storepb.Op {
 		parent, name := g.entry()
 		return opOf(&storepb.Unlink{Parent: parent, Name: name, Directory: g.often(40), Pin: g.ino()})
 	case 13, 14, 15, 16, 17, 18:
-		parent, name := g.entry()
-		return opOf(&storepb.Rename{
-			Parent: parent, Name: name, NewParent: g.dir(), NewName: g.name(),
-			NoReplace: g.often(40), Exchange: g.often(25),
-		})
+		return opOf(g.rename())
 	case 19, 20:
 		return opOf(g.setAttr())
 	case 21, 22, 23:
@@ -141,6 +138,17 @@ func (g *generator) op() *storepb.Op {
 	default:
 		return g.rare()
 	}
+}
+
+func (g *generator) rename() *storepb.Rename {
+	op := &storepb.Rename{NoReplace: g.often(40), Exchange: g.often(25)}
+	op.Parent, op.Name = g.entry()
+	op.NewParent, op.NewName = g.dir(), g.name()
+	if op.Exchange && g.often(70) {
+		op.NoReplace = false
+		op.NewParent, op.NewName = g.entry()
+	}
+	return op
 }
 
 func (g *generator) rare() *storepb.Op {
@@ -286,7 +294,7 @@ func (g *generator) file() uint64 {
 
 // dir is the inode number of a directory, mostly.
 func (g *generator) dir() uint64 {
-	if g.often(40) {
+	if !g.deep && g.often(40) || g.often(5) {
 		return RootIno
 	}
 	var dirs []uint64

@@ -126,6 +126,9 @@ func requireSubtreesCounted(t require.TestingT, ns *Namespace) {
 		}
 		require.Equal(t, []any{ino, used[ino], guardedBelow[ino], heights[ino]}, []any{s.dir, s.used, s.guarded, s.height()}, "directory %d", ino)
 		require.True(t, ino == RootIno && s.up == nil || in.nlink == 0 || s.up == ns.tree.below[in.parent], "directory %d", ino)
+		if ino != RootIno && in.nlink > 0 {
+			require.Equal(t, min(guardedBelow[ino], 1), s.up.guarding[s], "directory %d", ino)
+		}
 		return true
 	})
 	ns.tree.byName.Scan(func(e *entry) bool {

@@ -18,7 +18,7 @@ func TestLocksStayConsistent(t *testing.T) {
 		ns := New()
 		s := newStory(ns)
 		g := newGenerator(t, ns)
-		g.locks = true
+		g.locks, g.deep = true, g.often(40)
 		steps := uint64(1 + g.below(pick(g, 20, 50, 200)))
 		for index := uint64(1); index <= steps; index++ {
 			cmd := g.next()

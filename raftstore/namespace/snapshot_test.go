@@ -21,7 +21,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ns := New()
 		g := newGenerator(t, ns)
-		g.locks = true
+		g.locks, g.deep = true, g.often(40)
 		type past struct {
 			snapshot *Snapshot
 			bytes    []byte

@@ -6,11 +6,11 @@ import "lockfs/raftstore/ids"
 // change of a name updates the at most MaxDepth subtrees above. It is derived, not part of the state.
 type subtree struct {
 	dir      ids.Inode
-	up       *subtree          // of the directory above; nil: of the root
-	used     usage             // names, and the bytes of these and of their inodes
-	guarded  int               // names with a guard
-	guarding map[*subtree]bool // directories with guarded names; loops must not depend on the order
-	heights  []int             // number of directories in this one, by height
+	up       *subtree         // of the directory above; nil: of the root
+	used     usage            // names, and the bytes of these and of their inodes
+	guarded  int              // names with a guard
+	guarding map[*subtree]int // directories with guarded names, and their names here; loops must not depend on the order
+	heights  []int            // number of directories in this one, by height
 }
 
 func (s *subtree) height() int { return len(s.heights) }
@@ -19,16 +19,21 @@ func (s *subtree) add(names, bytes int64, guarded int) {
 	for ; s != nil; s = s.up {
 		s.used.add(names, bytes)
 		before := s.guarded
-		if s.guarded += guarded; s.up != nil && (before == 0) != (s.guarded == 0) {
-			s.up.noteGuarded(s, s.guarded > 0)
+		s.guarded += guarded
+		switch {
+		case s.up == nil || (before == 0) == (s.guarded == 0):
+		case s.guarded > 0:
+			s.up.countGuarding(s, +1)
+		default:
+			s.up.countGuarding(s, -1)
 		}
 	}
 }
 
-func (s *subtree) noteGuarded(in *subtree, has bool) {
-	if has {
-		s.guarding[in] = true
-	} else {
+// countGuarding counts the names of a directory with guarded names in it. An exchange of two directories
+// gives one of them a second name for a moment.
+func (s *subtree) countGuarding(in *subtree, by int) {
+	if s.guarding[in] += by; s.guarding[in] == 0 {
 		delete(s.guarding, in)
 	}
 }

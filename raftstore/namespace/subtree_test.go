@@ -67,3 +67,38 @@ func TestDirectoryStaysWhereOtherRulesCount(t *testing.T) {
 	tr.do(here, renameOp(to, "dir", other, "dir")).ok()
 	requireConsistent(t, tr.ns)
 }
+
+// TestExchangedDirectoriesKeepTheGuardsBelowThem: no other host renames the directory above them, whatever was exchanged.
+func TestExchangedDirectoriesKeepTheGuardsBelowThem(t *testing.T) {
+	for name, exchange := range map[string]func(tr *driver, above uint64){
+		"of one directory": func(tr *driver, above uint64) {
+			tr.exchange(above, "locks", above, "other").ok()
+		},
+		"of one directory, named the other way": func(tr *driver, above uint64) {
+			tr.exchange(above, "other", above, "locks").ok()
+		},
+		"of two directories": func(tr *driver, above uint64) {
+			tr.mkdir(above, "in")
+			tr.exchange(above, "locks", tr.at(above, "in"), "nothing").is(storepb.Code_NOT_FOUND)
+			tr.mkdir(tr.at(above, "in"), "nothing")
+			tr.exchange(above, "locks", tr.at(above, "in"), "nothing").ok()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newDriver(t)
+			above := tr.mkdir(RootIno, "above")
+			tr.mkdir(above, "other")
+			locks := tr.mkdir(above, "locks")
+			tr.create(locks, "lock", someFile).ok()
+			tr.fill(here, locks, "lock", pidFacts(storepb.Format_PID, processOf(1))).ok()
+			tr.requireRefused(there, renameOp(RootIno, "above", RootIno, "moved"), storepb.Code_BUSY)
+			exchange(tr, above)
+			requireConsistent(t, tr.ns)
+			tr.requireRefused(there, renameOp(RootIno, "above", RootIno, "moved"), storepb.Code_BUSY)
+			tr.restart()
+			tr.requireRefused(there, renameOp(RootIno, "above", RootIno, "moved"), storepb.Code_BUSY)
+			tr.rename(RootIno, "above", RootIno, "moved").ok()
+			requireConsistent(t, tr.ns)
+		})
+	}
+}
