@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,7 +17,8 @@ type costDriver struct {
 	ns    *Namespace
 	index uint64
 
-	pinned uint64 // a session without a pin, in the row for pins
+	pinned   uint64 // a session without a pin, in the row for pins
+	squashed bool   // root of the caller's host is squashed
 }
 
 func newCostDriver(t testing.TB) *costDriver {
@@ -27,8 +29,12 @@ func newCostDriver(t testing.TB) *costDriver {
 
 func (d *costDriver) command(session uint64, op *storepb.Op) *storepb.Attr {
 	d.index++
+	by := &storepb.Caller{Host: "host-1", Squashed: d.squashed}
+	if d.squashed {
+		by.Uid, by.Gid = Nobody, Nobody
+	}
 	result := d.ns.Apply(ids.Index(d.index), &storepb.Command{
-		Session: session, Seq: d.index, Acked: d.index - 1, Time: int64(d.index), Op: op, Caller: &storepb.Caller{Host: "host-1"},
+		Session: session, Seq: d.index, Acked: d.index - 1, Time: int64(d.index), Op: op, Caller: by,
 	})
 	if result.GetCode() != storepb.Code_OK {
 		d.t.Fatalf("%v: %v", op, result)
@@ -142,6 +148,19 @@ var stateCosts = []struct {
 		func(d *costDriver) {
 			d.useLinks(3)
 			d.do(opOf(&storepb.SetAttr{Ino: 3, Mtime: new(int64(d.index))}))
+		}},
+	{"links of a file where a squashed root cannot reach",
+		func(d *costDriver, n int) {
+			d.do(opOf(&storepb.Create{Parent: RootIno, Name: []byte("closed"), Mode: syscall.S_IFDIR | 0o700}))
+			d.do(opOf(&storepb.Create{Parent: RootIno, Name: []byte("open"), Mode: someDir}))
+			made := d.data(2, "data")
+			d.do(opOf(&storepb.SetAttr{Ino: made.GetIno(), Mode: new(uint32(0o666))}))
+			d.linksIn(2, made, n)
+			d.linksIn(3, made, 1)
+			d.squashed = true
+		},
+		func(d *costDriver) {
+			d.do(opOf(&storepb.SetAttr{Ino: 4, AtimeNow: true, MtimeNow: true}))
 		}},
 	{"links of a file with a flock lock",
 		func(d *costDriver, n int) {
@@ -272,9 +291,11 @@ func (d *costDriver) fill(made *storepb.Attr, facts *storepb.Facts) {
 func (d *costDriver) rule(rule *storepb.Rule) { d.do(opOf(&storepb.SetRule{Rule: rule})) }
 
 // links makes n names of a file, as far as there may be so many.
-func (d *costDriver) links(of *storepb.Attr, n int) {
+func (d *costDriver) links(of *storepb.Attr, n int) { d.linksIn(RootIno, of, n) }
+
+func (d *costDriver) linksIn(dir uint64, of *storepb.Attr, n int) {
 	for i := range min(n, MaxLinks-2) {
-		d.do(opOf(&storepb.Link{Ino: of.GetIno(), Parent: RootIno, Name: fmt.Append(nil, "link-", i)}))
+		d.do(opOf(&storepb.Link{Ino: of.GetIno(), Parent: dir, Name: fmt.Append(nil, "link-", i)}))
 	}
 }
 

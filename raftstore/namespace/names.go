@@ -50,6 +50,20 @@ func (t *tree) namesOf(ino ids.Inode) []*entry {
 	return names
 }
 
+// eachParent visits the directories with names of an inode, each once, until visit returns false.
+func (t *tree) eachParent(ino ids.Inode, visit func(dir ids.Inode) bool) {
+	for from := (&entry{ino: ino}); from != nil; {
+		var next *entry
+		t.byIno.Ascend(from, func(e *entry) bool {
+			if e.ino == ino && visit(e.parent) {
+				next = &entry{ino: ino, parent: e.parent + 1}
+			}
+			return false
+		})
+		from = next
+	}
+}
+
 // path returns a name's path from the root, without a leading slash.
 func (t *tree) path(e *entry) string {
 	elements := []string{e.name}

@@ -58,7 +58,12 @@ func (s squashed) finds(in *inode) bool {
 	case in.isDir():
 		return s.reaches(in.parent)
 	}
-	return slices.ContainsFunc(s.tree.namesOf(in.ino), func(e *entry) bool { return s.reaches(e.parent) })
+	found := false
+	s.tree.eachParent(in.ino, func(dir ids.Inode) bool {
+		found = s.reaches(dir)
+		return !found
+	})
+	return found
 }
 
 // walks reports whether the caller could reach a directory, or another error comes first.
