@@ -82,7 +82,7 @@ func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.S
 	if code := ns.tree.ledger.room(by, in.payer(), 0, all); code != storepb.Code_OK {
 		return ns.tree.ledger.refuse(code, in.payer())
 	}
-	return refuseBelow(ns.tree.roomToGrow(in, more, ofName))
+	return refuseBelow(ns.tree.roomToGrow(in, &changed, ofName))
 }
 
 func (k *keeper) replaceContent(cmd *storepb.Command, in *inode, content []byte, what *storepb.Facts) *inode {

@@ -3,6 +3,7 @@ package namespace
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 
 	"lockfs/raftstore/digest"
 	"lockfs/raftstore/storepb"
@@ -249,14 +250,18 @@ func xattrBytes(xattrs []*storepb.Xattr) int {
 	return total
 }
 
-// bytesByName is the size of an inode in a directory's quota, for each name. A file with many names counts
-// the same whatever its content, so a write need not visit them. All its names together count at least the
-// largest content.
+// bytesByName is the size of an inode in a directory's quota, for each name. The names of a file that had
+// many share its content, so all together count at least the content. Beyond mostLockNames each counts the
+// same whatever the content, so a write need not visit them.
 func (in *inode) bytesByName() int64 {
-	if in.manyNames {
+	switch {
+	case !in.manyNames || in.nlink == 0:
+		return in.bytes()
+	case in.nlink > mostLockNames:
 		return leastInode
 	}
-	return in.bytes()
+	sharers := bits.Len32(in.nlink) - 1 // a power of two, so few changes of the number visit the names
+	return max(leastInode, in.bytes()>>sharers)
 }
 
 // mostLockNames is the most names of a file with a lock under any of them. Locking by link(2) needs two. It

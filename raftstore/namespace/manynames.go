@@ -11,20 +11,28 @@ import (
 // lock has few names. Data may have many ([MaxLinks]), and no command visits them. A file with more names
 // than a lock may have is data for good, whatever its content.
 
-// mayHaveMore refuses a name beyond the limit of a lock. Half of the limit is for its owner and root alone.
+// mayHaveMore refuses a name beyond the limit of a lock. Half of the limit is for the file's owner and root
+// alone, also while the file is data. So no other user can make a file data for good, and its owner can make
+// it a lock later.
 func (j *judge) mayHaveMore(by *storepb.Caller, in *inode) *storepb.Result {
-	most := uint32(mostLockNames)
-	if by.GetUid() != 0 && by.GetUid() != in.uid {
-		most /= 2
+	if in.manyNames {
+		return nil
 	}
-	if in.manyNames || in.nlink < most {
+	if isOther := by.GetUid() != 0 && by.GetUid() != in.uid; isOther && in.nlink >= mostLockNames/2 {
+		return tooManyNames("the file has %d names, and only its owner and root can add more", mostLockNames/2)
+	}
+	if in.nlink < mostLockNames {
 		return nil
 	}
 	isLock := func(e *entry) bool { return j.isLock(e, in) || e.pending != nil }
 	if slices.ContainsFunc(j.tree.namesOf(in.ino), isLock) {
-		return &storepb.Result{Code: storepb.Code_TOO_MANY_LINKS, Message: fmt.Sprintf("the file is a lock, and a lock has %d names at most", most)}
+		return tooManyNames("the file is a lock, and a lock has %d names at most", mostLockNames)
 	}
 	return nil
+}
+
+func tooManyNames(format string, most int) *storepb.Result {
+	return &storepb.Result{Code: storepb.Code_TOO_MANY_LINKS, Message: fmt.Sprintf(format, most)}
 }
 
 // prepareForMore makes a file data for good before it gets more names than a lock may have.

@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -54,6 +55,67 @@ func TestOthersLeaveNamesOfALockToItsOwner(t *testing.T) {
 	}
 	require.Equal(t, storepb.Code_TOO_MANY_LINKS, link(2000, "theirs"))
 	require.Equal(t, storepb.Code_OK, link(owner, "own"))
+}
+
+// TestOthersMakeNoFileDataForGood: another user adds names while the file is data, and the owner can still make it a lock.
+func TestOthersMakeNoFileDataForGood(t *testing.T) {
+	tr := newDriver(t)
+	tr.says = storepb.NameSays_SAYS_DATA
+	ino := tr.create(RootIno, "data", syscall.S_IFREG|0o666).ok().GetAttr().GetIno()
+	tr.write(here, ino, "not a lock yet").ok()
+	tr.requireLock(false, RootIno, "data")
+	owner := uint32(1000)
+	tr.do(here, opOf(&storepb.SetAttr{Ino: ino, Uid: &owner})).ok()
+	link := func(uid uint32, name string) *storepb.Result {
+		return tr.byUser(uid, opOf(&storepb.Link{Ino: ino, Parent: RootIno, Name: []byte(name), Says: storepb.NameSays_SAYS_DATA})).Result
+	}
+	added := 0
+	for ; link(2000, fmt.Sprint("link-", added)).GetCode() == storepb.Code_OK; added++ {
+		require.Less(t, added, mostLockNames)
+	}
+	require.Equal(t, mostLockNames/2-1, added)
+	require.Contains(t, link(2000, "theirs").GetMessage(), "128 names")
+	tr.fill(here, RootIno, "data", pidFacts(storepb.Format_PID, processOf(1))).ok()
+	tr.requireLock(true, RootIno, "data")
+	require.Equal(t, storepb.Code_OK, link(owner, "lock").GetCode())
+	tr.requireLock(true, RootIno, "lock")
+	requireConsistent(t, tr.ns)
+}
+
+// TestContentOfAFileThatHadManyNamesCountsForQuotas, for the names that are left.
+func TestContentOfAFileThatHadManyNamesCountsForQuotas(t *testing.T) {
+	tr := newDriver(t)
+	tr.says = storepb.NameSays_SAYS_DATA
+	dir := tr.mkdir(RootIno, "dir")
+	tr.do(0, opOf(&storepb.SetQuota{Path: []byte("dir"), Quota: &storepb.Quota{MaxBytes: 1 << 20}})).ok()
+	ino := tr.create(dir, "link", someFile).ok().GetAttr().GetIno()
+	for i := range mostLockNames + 1 {
+		tr.link(ino, dir, fmt.Sprint("link-", i)).ok()
+	}
+	used := func() uint64 { return tr.ns.tree.below[ids.Inode(dir)].used.bytes }
+	write := func(bytes int) step { return tr.write(here, ino, strings.Repeat("x", bytes)) }
+	write(MaxContent).ok()
+	tr.rename(RootIno, "dir", RootIno, "moved").ok()
+	for i := range mostLockNames + 1 {
+		names, before := uint64(mostLockNames+1-i), used()
+		tr.unlink(here, dir, fmt.Sprint("link-", i)).ok()
+		require.GreaterOrEqual(t, used(), uint64(MaxContent), "with %d names", names)
+		require.LessOrEqual(t, used(), max(before, 2*MaxContent+2*leastInode*names), "with %d names", names)
+		if i%50 == 0 {
+			tr.restart()
+		}
+	}
+	requireConsistent(t, tr.ns)
+	write(10).ok()
+	require.Less(t, used(), uint64(2*leastInode))
+	write(MaxContent).ok()
+	for i := range 2 {
+		tr.write(here, tr.create(dir, fmt.Sprint("other-", i), someFile).ok().GetAttr().GetIno(), strings.Repeat("x", MaxContent)).ok()
+	}
+	write(10).ok()
+	tr.write(here, tr.create(dir, "one-more", someFile).ok().GetAttr().GetIno(), strings.Repeat("x", MaxContent)).ok()
+	write(MaxContent).is(storepb.Code_QUOTA)
+	requireConsistent(t, tr.ns)
 }
 
 // TestFileWithManyNamesIsDataForGood, whatever it holds and however few names are left.
@@ -142,8 +204,9 @@ func TestManyNamesUnderRandomCommands(t *testing.T) {
 		for range 1 + g.below(pick(g, 10, 20, 40)) {
 			cmd := g.next()
 			if g.often(40) {
-				cmd.Op = opOf(&storepb.Link{Ino: made.GetIno(), Parent: RootIno, Name: g.name()})
+				cmd.Op = opOf(&storepb.Link{Ino: made.GetIno(), Parent: pick(g, RootIno, g.dir()), Name: g.name()})
 			}
+			cmd = g.administer(cmd)
 			t.Logf("%d: %v", index+1, cmd)
 			do(cmd)
 			requireConsistent(t, ns)

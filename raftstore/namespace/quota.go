@@ -74,10 +74,10 @@ func (t *tree) roomToMove(from, to ids.Inode, inodes, bytes int64) storepb.Code 
 	return code
 }
 
-// roomToGrow is roomBelow for the growth of an inode, in bytes under each name, and of each name by ofName.
-// ofName may be nil.
-func (t *tree) roomToGrow(in *inode, more int64, ofName func(*entry) int64) storepb.Code {
-	if t.quotas.byDir.Len() == 0 || in.manyNames || more <= 0 && ofName == nil {
+// roomToGrow is roomBelow for the growth of an inode, and of each of its names by ofName. ofName may be nil.
+func (t *tree) roomToGrow(in, larger *inode, ofName func(*entry) int64) storepb.Code {
+	more := larger.bytesByName() - in.bytesByName()
+	if t.quotas.byDir.Len() == 0 || more <= 0 && ofName == nil {
 		return storepb.Code_OK
 	}
 	grows := make(map[ids.Inode]int64)

@@ -48,7 +48,7 @@ func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb
 	if code := ns.tree.ledger.room(by, in.payer(), 0, larger.bytes()-in.bytes()); code != storepb.Code_OK {
 		return ns.tree.ledger.refuse(code, in.payer())
 	}
-	if refused := refuseBelow(ns.tree.roomToGrow(in, larger.bytes()-in.bytes(), nil)); refused != nil {
+	if refused := refuseBelow(ns.tree.roomToGrow(in, &larger, nil)); refused != nil {
 		return refused
 	}
 	ns.replaceXattrs(in, xattrs)
