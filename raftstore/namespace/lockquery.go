@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -120,13 +121,32 @@ func (r reader) listEvents(q *storepb.ListEvents) *storepb.Result {
 	if q.GetAfter() >= r.events.last {
 		return result
 	}
-	r.events.kept.Ascend(q.GetAfter()+1, func(_ uint64, e *storepb.Event) bool {
-		if e.Time >= q.GetSince() && (len(q.GetPath()) == 0 || bytes.Equal(e.Path, q.GetPath())) {
-			if seen := view.event(e); seen != nil {
+	add := func(e *storepb.Event) bool {
+		if e.Time >= q.GetSince() && isAbout(e, q) {
+			if seen := view.event(e); seen != nil && concernsHost(seen, q.GetHost()) {
 				result.Events = append(result.Events, seen)
 			}
 		}
 		return len(result.Events) < limit
-	})
+	}
+	if q.GetBefore() != 0 {
+		r.events.kept.Descend(q.GetBefore()-1, func(number uint64, e *storepb.Event) bool { return number > q.GetAfter() && add(e) })
+		return result
+	}
+	r.events.kept.Ascend(q.GetAfter()+1, func(_ uint64, e *storepb.Event) bool { return add(e) })
 	return result
+}
+
+// isAbout reports whether an event is of a requested kind and has a requested path.
+func isAbout(e *storepb.Event, q *storepb.ListEvents) bool {
+	rest, isBelow := bytes.CutPrefix(e.GetPath(), q.GetBelow())
+	return (len(q.GetKinds()) == 0 || slices.Contains(q.GetKinds(), e.GetEvent())) &&
+		(len(q.GetPath()) == 0 || bytes.Equal(e.GetPath(), q.GetPath())) &&
+		(len(q.GetBelow()) == 0 || isBelow && (len(rest) == 0 || rest[0] == '/'))
+}
+
+// concernsHost reports whether an event is about a host, or caused by a call from it. Call it with the event
+// as the viewer sees it: a match must not reveal a hidden host.
+func concernsHost(seen *storepb.Event, host string) bool {
+	return host == "" || seen.GetHost() == host || seen.GetBy().GetHost() == host
 }

@@ -3,6 +3,7 @@ package namespace
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -161,6 +162,57 @@ func TestListEvents(t *testing.T) {
 	}
 	require.Len(t, numbers(0, 0, 0), answerPage)
 	require.Len(t, numbers(0, 1, 1<<31), answerPage)
+}
+
+// TestListEventsSelects events by kind, path and host, from either end. A hidden host matches nothing.
+func TestListEventsSelects(t *testing.T) {
+	tr := newOpenTree(t)
+	dir := tr.mkdir(RootIno, "a")
+	tr.lockAt(dir, "a/one", 0o644)
+	tr.lockAt(dir, "a/two", 0o600)
+	tr.lockAt(RootIno, "ab", 0o644)
+	tr.announceAll()
+	tr.unlink(here, dir, "one").ok()
+	list := func(q *storepb.ListEvents) (found []string) {
+		if q.GetViewer() == nil {
+			q.Viewer = root
+		}
+		for _, e := range (reader{&tr.ns.judge}).listEvents(q).GetEvents() {
+			found = append(found, e.GetEvent()+" "+string(e.GetPath()))
+		}
+		return found
+	}
+	taken, given := "lock_acquired ", "lock_released "
+	all := list(&storepb.ListEvents{Kinds: []string{eventAcquired, eventReleased}})
+	require.Equal(t, []string{taken + "a", taken + "a/one", taken + "a/two", taken + "ab", given + "a/one"}, all)
+	newest := slices.Clone(all)
+	slices.Reverse(newest)
+	last := (reader{&tr.ns.judge}).listEvents(&storepb.ListEvents{Viewer: root}).GetLastEvent()
+	everything := &storepb.ListEvents{Before: math.MaxUint64, Kinds: []string{eventAcquired, eventReleased}}
+	require.Equal(t, newest, list(everything))
+	everything.Limit = 1
+	require.Equal(t, newest[:1], list(everything))
+	require.Equal(t, newest[:1], list(&storepb.ListEvents{Before: last + 1, After: last - 1}))
+	require.Empty(t, list(&storepb.ListEvents{Before: 1}))
+	require.Equal(t, []string{given + "a/one"}, list(&storepb.ListEvents{Kinds: []string{eventReleased}}))
+	require.Equal(t, []string{taken + "a", taken + "a/one", taken + "a/two", given + "a/one"}, list(&storepb.ListEvents{Below: []byte("a")}))
+	require.Equal(t, []string{taken + "a/one", given + "a/one"}, list(&storepb.ListEvents{Below: []byte("a/one")}))
+	for _, viewer := range []*storepb.Viewer{root, stranger} {
+		for _, host := range []string{"here", "there", "elsewhere"} {
+			var want []string
+			for _, e := range (reader{&tr.ns.judge}).listEvents(&storepb.ListEvents{Viewer: viewer}).GetEvents() {
+				if e.GetHost() == host || e.GetBy().GetHost() == host {
+					want = append(want, e.GetEvent()+" "+string(e.GetPath()))
+				}
+			}
+			got := list(&storepb.ListEvents{Viewer: viewer, Host: host})
+			require.Equal(t, want, got)
+			require.Equal(t, host == "elsewhere", len(got) == 0)
+			if viewer == stranger {
+				require.NotContains(t, got, taken+"a/two")
+			}
+		}
+	}
 }
 
 // TestAnswersFitWhateverUsersHave: who has many advisory locks, or much to say of one lock, keeps nobody from a list of all.

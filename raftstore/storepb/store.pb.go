@@ -7022,6 +7022,10 @@ type ListEvents struct {
 	Wait          bool                   `protobuf:"varint,4,opt,name=wait,proto3" json:"wait,omitempty"`
 	Path          []byte                 `protobuf:"bytes,5,opt,name=path,proto3" json:"path,omitempty"` // only those about this one; empty: all
 	Viewer        *Viewer                `protobuf:"bytes,6,opt,name=viewer,proto3" json:"viewer,omitempty"`
+	Before        uint64                 `protobuf:"varint,7,opt,name=before,proto3" json:"before,omitempty"` // not 0: only events with smaller numbers, the newest first
+	Kinds         []string               `protobuf:"bytes,8,rep,name=kinds,proto3" json:"kinds,omitempty"`    // only these events; empty: all
+	Host          string                 `protobuf:"bytes,9,opt,name=host,proto3" json:"host,omitempty"`      // only events about this host, or caused by a call from it; empty: all
+	Below         []byte                 `protobuf:"bytes,10,opt,name=below,proto3" json:"below,omitempty"`   // only those about this path or about paths below it; empty: all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7094,6 +7098,34 @@ func (x *ListEvents) GetPath() []byte {
 func (x *ListEvents) GetViewer() *Viewer {
 	if x != nil {
 		return x.Viewer
+	}
+	return nil
+}
+
+func (x *ListEvents) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *ListEvents) GetKinds() []string {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *ListEvents) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *ListEvents) GetBelow() []byte {
+	if x != nil {
+		return x.Below
 	}
 	return nil
 }
@@ -10803,7 +10835,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x04lock\x18\x02 \x01(\v2\x16.lockfs.store.TakeLockR\x04lock\"S\n" +
 	"\x11ListAdvisoryLocks\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12,\n" +
-	"\x06viewer\x18\x02 \x01(\v2\x14.lockfs.store.ViewerR\x06viewer\"\xa4\x01\n" +
+	"\x06viewer\x18\x02 \x01(\v2\x14.lockfs.store.ViewerR\x06viewer\"\xfc\x01\n" +
 	"\n" +
 	"ListEvents\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12\x14\n" +
@@ -10811,7 +10843,12 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x12\n" +
 	"\x04wait\x18\x04 \x01(\bR\x04wait\x12\x12\n" +
 	"\x04path\x18\x05 \x01(\fR\x04path\x12,\n" +
-	"\x06viewer\x18\x06 \x01(\v2\x14.lockfs.store.ViewerR\x06viewer\"\f\n" +
+	"\x06viewer\x18\x06 \x01(\v2\x14.lockfs.store.ViewerR\x06viewer\x12\x16\n" +
+	"\x06before\x18\a \x01(\x04R\x06before\x12\x14\n" +
+	"\x05kinds\x18\b \x03(\tR\x05kinds\x12\x12\n" +
+	"\x04host\x18\t \x01(\tR\x04host\x12\x14\n" +
+	"\x05below\x18\n" +
+	" \x01(\fR\x05below\"\f\n" +
 	"\n" +
 	"GetCluster\"\x11\n" +
 	"\x0fListAuthorities\"\f\n" +
