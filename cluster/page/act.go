@@ -30,7 +30,7 @@ func (s *Server) mayAct(w http.ResponseWriter, r *http.Request) bool {
 	if s.cfg.Administers(rpc.CallerOf(r.Context())) {
 		return true
 	}
-	s.fail(w, r, http.StatusForbidden, "Only root on a server releases locks of others and forgets hosts.", "lockfs rm --force PATH")
+	s.fail(w, r, http.StatusForbidden, "Only root on a server can release any lock and forget hosts.", "lockfs rm --force PATH")
 	return false
 }
 
@@ -49,7 +49,7 @@ func (s *Server) seen(w http.ResponseWriter, r *http.Request) *storepb.Lock {
 	}
 	lock := all.full[path]
 	if lock == nil || lock.GetToken() != token {
-		s.fail(w, r, http.StatusConflict, fmt.Sprintf("The lock with token %d is gone. What has its name now was not touched.", token), "lockfs why "+word(path))
+		s.fail(w, r, http.StatusConflict, fmt.Sprintf("The lock with token %d is gone. A newer lock of that name was not touched.", token), "lockfs why "+word(path))
 		return nil
 	}
 	return lock
@@ -66,10 +66,10 @@ func (s *Server) askRelease(w http.ResponseWriter, r *http.Request) {
 	d := describe(lock)
 	text := []string{fmt.Sprintf("%s is %s, with token %d.", d.Path, d.State, d.Token)}
 	if who := d.Who(); who != "" || d.Host != "" {
-		text = append(text, "It is of "+cmp.Or(who, "somebody")+" on "+cmp.Or(d.Host, "a host that is not known")+".")
+		text = append(text, "Its holder is "+cmp.Or(who, "an unknown process")+" on "+cmp.Or(d.Host, "an unknown host")+".")
 	}
 	if d.State != "stale" {
-		text = append(text, "Its holder may be alive. This does not stop it: it goes on believing that it has the lock, and so will the next one.")
+		text = append(text, "The holder may be alive. Releasing the lock does not stop it: two programs may then act as the holder.")
 	}
 	s.render(w, r, http.StatusOK, "confirm", question{
 		Title: "Release this lock?", Text: text, Action: "/release/" + escapePath(d.Path), Token: d.Token, Button: "Release it", Back: d.Link(),
@@ -109,7 +109,7 @@ func (s *Server) forgettable(w http.ResponseWriter, r *http.Request) *Host {
 	case i < 0:
 		s.fail(w, r, http.StatusNotFound, "There is no such host.", "lockfs host list")
 	case hosts[i].State == hostReachable:
-		s.fail(w, r, http.StatusConflict, name+" is mounted: it is not gone.", "lockfs host list")
+		s.fail(w, r, http.StatusConflict, name+" has a mount, so it is not gone.", "lockfs host list")
 	default:
 		return &hosts[i]
 	}
@@ -125,8 +125,8 @@ func (s *Server) askForget(w http.ResponseWriter, r *http.Request) {
 		Title: "Forget " + h.Name + "?", Action: "/forget/" + url.PathEscape(h.Name), Button: "It is gone for good", Back: "/hosts",
 		Command: "lockfs host forget " + word(h.Name),
 		Text: []string{
-			"Every lock that lives as long as a process of " + h.Name + " becomes stale at once, and is removed where stale locks are.",
-			"Only do this when the host will not come back, or was switched off: a process that still runs there goes on believing that it has its lock.",
+			"Every lock of a process on " + h.Name + " becomes stale at once. lockfs removes those with a format or rule that removes stale locks.",
+			"Do this only if the host is switched off or will not come back. A process still running there acts as if it held its lock.",
 		},
 	})
 }

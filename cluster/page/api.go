@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"lockfs/raftstore/lockjson"
-	"lockfs/raftstore/storepb"
 )
 
 // openapi.json describes the JSON answers.
@@ -19,12 +18,15 @@ type apiLockList struct {
 	Locks []Lock `json:"locks"`
 }
 
-// mostLocks limits the locks in one answer.
-const mostLocks = 10_000
+// mostLocks limits the locks in one answer, defaultLocks an answer without a requested limit.
+const (
+	mostLocks    = 10_000
+	defaultLocks = 500
+)
 
 func (s *Server) apiLocks(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	limit := rowsShown
+	limit := defaultLocks
 	if given := q.Get("limit"); given != "" {
 		var err error
 		if limit, err = strconv.Atoi(given); err != nil || limit < 1 || limit > mostLocks {
@@ -39,8 +41,8 @@ func (s *Server) apiLocks(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := apiLockList{Time: now, Locks: []Lock{}}
-	locks, found := parseSelection(q).of(all.locks, limit)
-	answer.Locks, answer.Found = append(answer.Locks, locks...), found
+	found := parseSelection(q).of(all.locks)
+	answer.Locks, answer.Found = append(answer.Locks, found[:min(limit, len(found))]...), len(found)
 	writeJSON(w, http.StatusOK, answer)
 }
 
@@ -80,7 +82,7 @@ func (s *Server) apiEvents(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusBadRequest, apiError{"after: it is the number of an event"})
 		return
 	}
-	follow := r.URL.Query().Get("follow") != "false"
+	follow, filter := r.URL.Query().Get("follow") != "false", parseEventFilter(r.URL.Query())
 	format, kind := "%[2]s\n", "application/x-ndjson"
 	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		format, kind = "id: %[1]d\ndata: %[2]s\n\n", "text/event-stream"
@@ -92,7 +94,9 @@ func (s *Server) apiEvents(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	out := http.NewResponseController(w)
 	for begun := false; ; begun = true {
-		result, err := s.events(r.Context(), &storepb.ListEvents{After: after, Limit: eventPage, Wait: follow && begun})
+		list := filter.query(eventPage)
+		list.After, list.Wait = after, follow && begun
+		result, err := s.events(r.Context(), list)
 		switch {
 		case r.Context().Err() != nil, s.closing.Err() != nil:
 			return

@@ -18,7 +18,7 @@ const askTimeout = 5 * time.Second
 // asker sends queries for the caller of a context.
 type asker struct{ front rpc.Node }
 
-var errNoAnswer = errors.New("the cluster does not answer: no server is reached, or none of them leads")
+var errNoAnswer = errors.New("no server can be reached, or the servers have no leader")
 
 func (a asker) query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -58,7 +58,7 @@ func settled(outcome clusterpb.Outcome, result *storepb.Result, err error) (*sto
 	case err != nil:
 		return nil, err
 	case outcome == clusterpb.Outcome_UNKNOWN:
-		return nil, fmt.Errorf("it may have been done, and may be yet: %w", errNoAnswer)
+		return nil, fmt.Errorf("the change may take effect, now or later: %w", errNoAnswer)
 	case outcome != clusterpb.Outcome_DONE:
 		return nil, errNoAnswer
 	case result.GetCode() != storepb.Code_OK:

@@ -59,8 +59,8 @@ func (f *full) Sessions(context.Context, *clusterpb.SessionsRequest) (*clusterpb
 	return new(clusterpb.SessionsReply), nil
 }
 
-// BenchmarkAPageOfManyLocks is what one of its updates costs a daemon, with 10,000 locks of which one has changed: listing, filter, order,
-// and what is new of the 500 that are shown. The network is not in it.
+// BenchmarkAPageOfManyLocks measures an update of the page in the daemon, with 10,000 locks of which one has changed: listing, filter,
+// order, and changed rows. The network is not in it.
 func BenchmarkAPageOfManyLocks(b *testing.B) {
 	f := newFull()
 	s := New(Config{Front: f, Administers: func(rpc.Caller) bool { return true }, Logger: quiet()})

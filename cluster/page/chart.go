@@ -2,72 +2,96 @@ package page
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
 
-// Chart is a small chart of the last hour, newest values on the right.
+// Chart is a chart of the last hour, newest values on the right. Its vertical axis begins at 0.
 type Chart struct {
-	Title  string
-	Lines  []Line
-	Newest string // with its unit
-	Most   string
-	Says   string // text alternative
+	Title string
+	Lines []Line // none: no measurements yet
+	Top   string // label of the end of the vertical axis, with its unit
+	Half  string
+	Says  string // text alternative
 }
 
 // Line is a line of a chart.
 type Line struct {
 	Kind   string // p50, p99, only
 	Points string // in SVG's format
+	Newest string // with its unit
 }
 
 const (
-	chartWidth  = 220
-	chartHeight = 48
+	chartWidth  = 240
+	chartHeight = 80
 	chartSlots  = 120 // samples of half a minute in an hour
 )
 
+// figure is a line of a chart before it is drawn.
+type figure struct {
+	kind string
+	of   func(Sample) float64
+}
+
 func charts(samples []Sample) []Chart {
-	seconds := func(v float64) string { return fine(time.Duration(v * float64(time.Second))) }
-	entries := func(v float64) string { return fmt.Sprintf("%.0f", v) }
+	entries := func(v float64) string {
+		if v == 1 {
+			return "1 entry"
+		}
+		return grouped(int(v)) + " entries"
+	}
 	return []Chart{
-		chart("commit", seconds, samples, func(s Sample) float64 { return s.CommitP50 }, func(s Sample) float64 { return s.CommitP99 }),
-		chart("fsync", seconds, samples, func(s Sample) float64 { return s.WriteP50 }, func(s Sample) float64 { return s.WriteP99 }),
-		chart("lag, entries", entries, samples, func(s Sample) float64 { return float64(s.Lag) }),
+		chart("Commit time", shortTime, 1e-4, samples,
+			figure{"p50", func(s Sample) float64 { return s.CommitP50 }}, figure{"p99", func(s Sample) float64 { return s.CommitP99 }}),
+		chart("Fsync time", shortTime, 1e-4, samples,
+			figure{"p50", func(s Sample) float64 { return s.WriteP50 }}, figure{"p99", func(s Sample) float64 { return s.WriteP99 }}),
+		chart("Lag behind the leader", entries, 10, samples, figure{"only", func(s Sample) float64 { return float64(s.Lag) }}),
 	}
 }
 
-func chart(title string, show func(float64) string, samples []Sample, figures ...func(Sample) float64) Chart {
-	c := Chart{Title: title, Newest: "–", Most: "–"}
+// shortTime returns seconds as text, without needless digits.
+func shortTime(seconds float64) string {
+	return strings.Replace(fine(time.Duration(math.Round(seconds*1e9))), ".0 ", " ", 1)
+}
+
+// chart draws figures. least is the least end of the vertical axis.
+func chart(title string, show func(float64) string, least float64, samples []Sample, figures ...figure) Chart {
+	c := Chart{Title: title, Says: title + " over the last hour: no measurements yet"}
+	if len(samples) == 0 {
+		return c
+	}
 	most := 0.0
-	for _, figure := range figures {
+	for _, f := range figures {
 		for _, s := range samples {
-			most = max(most, figure(s))
+			most = max(most, f.of(s))
 		}
 	}
-	kinds := []string{"p50", "p99"}
-	if len(figures) == 1 {
-		kinds = []string{"only"}
-	}
-	for i, figure := range figures {
+	top := axisEnd(max(most, least))
+	c.Top, c.Half = show(top), show(top/2)
+	var newest []string
+	for _, f := range figures {
 		var points strings.Builder
-		for j, s := range samples {
-			x := float64(chartWidth) * float64(chartSlots-len(samples)+j+1) / chartSlots
-			y := float64(chartHeight - 2)
-			if most > 0 {
-				y -= figure(s) / most * (chartHeight - 6)
-			}
-			fmt.Fprintf(&points, "%.1f,%.1f ", x, y)
+		for i, s := range samples {
+			x := float64(chartWidth) * float64(chartSlots-len(samples)+i+1) / chartSlots
+			fmt.Fprintf(&points, "%.1f,%.1f ", x, chartHeight*(1-f.of(s)/top))
 		}
-		c.Lines = append(c.Lines, Line{kinds[i], points.String()})
+		value := show(f.of(samples[len(samples)-1]))
+		c.Lines = append(c.Lines, Line{f.kind, points.String(), value})
+		newest = append(newest, strings.TrimPrefix(f.kind+" "+value, "only "))
 	}
-	if len(samples) > 0 {
-		var newest []string
-		for i, figure := range figures {
-			newest = append(newest, strings.TrimSpace(strings.TrimPrefix(kinds[i], "only")+" "+show(figure(samples[len(samples)-1]))))
-		}
-		c.Newest, c.Most = strings.Join(newest, ", "), show(most)
-	}
-	c.Says = fmt.Sprintf("%s over the last hour: %s now, at most %s", title, c.Newest, c.Most)
+	c.Says = fmt.Sprintf("%s over the last hour: now %s, at most %s", title, strings.Join(newest, ", "), show(most))
 	return c
+}
+
+// axisEnd returns the next 1, 2 or 5 with zeros, so that an axis has round labels.
+func axisEnd(v float64) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, step := range []float64{1, 2, 5} {
+		if v <= step*unit*(1+1e-9) {
+			return step * unit
+		}
+	}
+	return 10 * unit
 }

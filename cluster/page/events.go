@@ -2,20 +2,18 @@ package page
 
 import (
 	"context"
-	"fmt"
+	"math"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
-const (
-	// eventsShown is the number of newest events on the page, eventsSearched the number of events searched
-	// for them.
-	eventsShown    = 200
-	eventsSearched = 2000
-)
+// eventsSearched is the number of events in which the page looks for words.
+const eventsSearched = 2000
 
 type eventRow struct {
 	Number uint64
@@ -32,6 +30,21 @@ type eventRow struct {
 // Kind returns the event's kind as text.
 func (e eventRow) Kind() string { return strings.ReplaceAll(e.Event, "_", " ") }
 
+// eventGroup is a group of kinds of events.
+type eventGroup struct {
+	Name  string
+	Kinds []string
+}
+
+var eventKinds = []eventGroup{
+	{"Locks", []string{"lock_acquired", "lock_released", "lock_stale", "lock_stolen", "lock_removed", "locked_file_removed", "removal_refused"}},
+	{"Hosts", []string{"host_unreachable", "host_back", "host_forgotten", "session_ended", "host_joined", "join_refused", "host_revoked"}},
+	{"Cluster", []string{"alarm_raised", "alarm_cleared", "member_added", "member_removed", "version_raised", "cluster_begun"}},
+	{"Settings", []string{
+		"rule_set", "rule_deleted", "quota_set", "quota_deleted", "token_created", "token_revoked", "authority_added", "authority_dropped",
+	}},
+}
+
 // graveEvents need an operator's attention.
 var graveEvents = []string{
 	"lock_stolen", "lock_stale", "removal_refused", "locked_file_removed", "host_unreachable", "alarm_raised", "join_refused", "host_revoked", "member_removed",
@@ -40,7 +53,66 @@ var graveEvents = []string{
 // deedEvents concern no lock, but may have a path.
 var deedEvents = []string{"rule_set", "rule_deleted", "quota_set", "quota_deleted"}
 
-func describeRow(e *storepb.Event) eventRow {
+// eventFilter selects events, the newest first.
+type eventFilter struct {
+	Words  string // each has to occur in the event
+	Kind   string // empty: all
+	Path   string // only this path and its subtree; empty: all
+	Host   string // only events about this host or caused from it; empty: all
+	Before uint64 // only events with smaller numbers; 0: all
+}
+
+type eventsAsked struct {
+	Filter eventFilter
+	Kinds  []eventGroup
+	Hosts  []string
+}
+
+func parseEventFilter(q url.Values) eventFilter {
+	f := eventFilter{
+		Words: strings.TrimSpace(q.Get("q")), Kind: q.Get("kind"), Path: strings.Trim(q.Get("path"), " /"), Host: strings.TrimSpace(q.Get("host")),
+	}
+	f.Before, _ = strconv.ParseUint(q.Get("before"), 10, 64)
+	return f
+}
+
+// query selects by kind, path and host.
+func (f eventFilter) query(limit uint32) *storepb.ListEvents {
+	list := &storepb.ListEvents{Host: f.Host, Below: []byte(f.Path), Limit: limit}
+	if f.Kind != "" {
+		list.Kinds = []string{f.Kind}
+	}
+	return list
+}
+
+// filters reports whether the filter may leave out new events.
+func (f eventFilter) filters() bool { return f.Words+f.Kind+f.Path+f.Host != "" || f.Before != 0 }
+
+// pages returns the links to newer and older events. older is the number of the last event on the page; 0: no
+// older ones.
+func (f eventFilter) pages(older uint64) (p pager) {
+	link := func(before uint64) string {
+		q := url.Values{}
+		for key, value := range map[string]string{"q": f.Words, "kind": f.Kind, "path": f.Path, "host": f.Host} {
+			if value != "" {
+				q.Set(key, value)
+			}
+		}
+		if before != 0 {
+			q.Set("before", strconv.FormatUint(before, 10))
+		}
+		return "/events?" + q.Encode()
+	}
+	if f.Before != 0 {
+		p.Previous = link(0)
+	}
+	if older != 0 {
+		p.Next = link(older)
+	}
+	return p
+}
+
+func (s *Server) describeRow(e *storepb.Event) eventRow {
 	d := lockjson.DescribeEvent(e)
 	row := eventRow{
 		Number: d.Number, At: moment(e.GetTime()), Event: d.Event, Path: d.LockPath, Reason: d.Reason, Grave: slices.Contains(graveEvents, d.Event),
@@ -52,7 +124,7 @@ func describeRow(e *storepb.Event) eventRow {
 		row.Who = holderOf(d)
 	}
 	if d.By != nil {
-		row.By = fmt.Sprintf("uid %d on %s", d.By.UID, d.By.Host)
+		row.By = s.users.name(d.By.UID) + " on " + d.By.Host
 	}
 	return row
 }
@@ -66,29 +138,36 @@ func (e eventRow) has(words []string) bool {
 	return true
 }
 
-func (s *Server) newest(ctx context.Context, words []string) ([]eventRow, error) {
-	last, err := s.events(ctx, &storepb.ListEvents{After: ^uint64(0)})
-	if err != nil {
-		return nil, err
+// newest returns a page of events, and the number of the last one if there may be older ones.
+func (s *Server) newest(ctx context.Context, f eventFilter) (rows []eventRow, older uint64, err error) {
+	words := strings.Fields(strings.ToLower(f.Words))
+	list := f.query(eventPage)
+	if len(words) == 0 {
+		list.Limit = rowsShown + 1
 	}
-	var rows []eventRow
-	for after := max(eventsSearched, last.GetLastEvent()) - eventsSearched; ; {
-		result, err := s.events(ctx, &storepb.ListEvents{After: after, Limit: eventPage})
+	if list.Before = f.Before; list.Before == 0 {
+		list.Before = math.MaxUint64
+	}
+	for searched := 0; searched < eventsSearched; {
+		result, err := s.events(ctx, list)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		for _, e := range result.GetEvents() {
-			after = e.GetNumber()
-			if row := describeRow(e); row.has(words) {
+			if row := s.describeRow(e); row.has(words) {
+				if len(rows) == rowsShown {
+					return rows, rows[len(rows)-1].Number, nil
+				}
 				rows = append(rows, row)
 			}
+			list.Before = e.GetNumber()
 		}
-		if len(result.GetEvents()) < eventPage {
-			break
+		if len(result.GetEvents()) < int(list.Limit) {
+			return rows, 0, nil
 		}
+		searched += len(result.GetEvents())
 	}
-	slices.Reverse(rows)
-	return rows[:min(len(rows), eventsShown)], nil
+	return rows, list.GetBefore(), nil
 }
 
 func (s *Server) events(ctx context.Context, list *storepb.ListEvents) (*storepb.Result, error) {

@@ -2,10 +2,10 @@ package page
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 	"lockfs/raftstore/version"
 )
@@ -96,6 +96,6 @@ func sortHosts(hosts []Host) {
 		if silent := btoi(b.State == hostUnreachable) - btoi(a.State == hostUnreachable); silent != 0 {
 			return silent
 		}
-		return strings.Compare(a.Name, b.Name)
+		return lockjson.ComparePaths(a.Name, b.Name)
 	})
 }

@@ -22,8 +22,8 @@ type LockDetail struct {
 	Rule     string              `json:"rule,omitempty"`    // pattern of the applicable rule
 	Guard    string              `json:"guard,omitempty"`
 	OnStale  string              `json:"on_stale,omitempty"`
-	Invalid  string              `json:"invalid,omitempty"` // violated rule of the format
 	Tag      string              `json:"tag,omitempty"`
+	Since    moment              `json:"since,omitzero"`   // time of becoming stale or unreachable
 	Issued   moment              `json:"issued,omitzero"`  // the format's own time of acquisition or last heartbeat
 	Renewed  moment              `json:"renewed,omitzero"` // time of the last write
 	Inode    uint64              `json:"inode,omitempty"`
@@ -72,7 +72,7 @@ func (s *Server) lock(ctx context.Context, path string) (*LockDetail, error) {
 		// Round the times in these texts to ten seconds: otherwise each update would change the page.
 		d.Lives, d.Remover = lockjson.Lives(found, int64(now)/roundTo*roundTo), lockjson.Remover(found)
 		d.Rule, d.Guard, d.OnStale = found.GetRule(), lockfact.Guard(f.GetGuard()).String(), lockfact.OnStale(f.GetOnStale()).String()
-		d.Invalid, d.Tag, d.Issued, d.Renewed = f.GetInvalid(), f.GetTag(), moment(f.GetIssuedAt()), moment(attr.GetMtime())
+		d.Since, d.Tag, d.Issued, d.Renewed = moment(found.GetSince()), f.GetTag(), moment(f.GetIssuedAt()), moment(attr.GetMtime())
 		d.Inode, d.UID, d.GID, d.Size = attr.GetIno(), attr.GetUid(), attr.GetGid(), attr.GetSize()
 		d.Mode = fmt.Sprintf("%04o", attr.GetMode()&0o7777)
 		for _, a := range found.GetAdvisoryLocks() {
@@ -107,22 +107,22 @@ func (s *Server) history(ctx context.Context, path string) ([]lockjson.Event, er
 
 func commandsFor(d *LockDetail, mount string) []Command {
 	path, onMount := word(d.Path), word(mount+"/"+d.Path)
-	commands := []Command{{"lockfs why " + path, "the same in a terminal"}}
+	commands := []Command{{"lockfs why " + path, "print the same in a terminal"}}
 	switch {
 	case d.Gone:
-		return []Command{{"lockfs events --follow", "to see it come"}}
+		return []Command{{"lockfs events --follow", "follow new events"}}
 	case d.State == stateData, d.State == stateHidden:
 		return commands
 	case d.State == string(lockfact.Unreachable):
-		commands = append(commands, Command{"lockfs host forget " + word(d.Host), "if that host is gone for good: its locks become stale"})
+		commands = append(commands, Command{"lockfs host forget " + word(d.Host), "if that host is gone for good; its locks become stale"})
 	case d.State == string(lockfact.Stale):
-		commands = append(commands, Command{"lockfs rm " + onMount, "take it away: nobody holds it any more"})
+		commands = append(commands, Command{"lockfs rm " + onMount, "remove it: its holder is gone"})
 	}
 	if d.Waiters > 0 {
-		commands = append(commands, Command{"lockfs locks " + path, "who waits, in order"})
+		commands = append(commands, Command{"lockfs locks " + path, "list the waiters in order"})
 	}
 	if d.State != string(lockfact.Stale) {
-		commands = append(commands, Command{"lockfs rm --force " + onMount, "take it from a holder that may be alive, and goes on believing that it has it"})
+		commands = append(commands, Command{"lockfs rm --force " + onMount, "remove it by force; a live holder keeps running and still acts as the holder"})
 	}
 	return commands
 }

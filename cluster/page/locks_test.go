@@ -94,7 +94,7 @@ func TestTheServerSorts(t *testing.T) {
 	require.Equal(t, troubleFirst, shown(""))
 
 	orders := map[string]string{
-		"path": "abcdef", "state": "adefbc", "holder": "efbdca", "host": "efabcd", "age": "bdecaf",
+		"path": "abcdef", "state": "adefbc", "holder": "efbdca", "format": "fabcde", "host": "efabcd", "age": "bdecaf",
 		"expires": "cbeadf", "waiters": "edabcf", "token": "cefadb",
 	}
 	require.Len(t, orders, len(columns), "each column")
@@ -107,6 +107,6 @@ func TestTheServerSorts(t *testing.T) {
 		require.Equal(t, strings.Join(backwards, ""), answered("?sort=-"+column), column)
 		require.Equal(t, strings.Join(backwards, ""), shown("?sort=-"+column), column)
 	}
-	require.Contains(t, get("/?sort=path"), `aria-sort="ascending"><a href="?sort=-path"`, "what is chosen again turns round")
-	require.Contains(t, get("/?sort=age"), `aria-sort="descending"><a href="?sort=-age"`, "the oldest are first")
+	require.Contains(t, get("/?sort=path"), `aria-sort="ascending"><a href="/?sort=-path"`, "the same column again reverses the order")
+	require.Contains(t, get("/?sort=age"), `aria-sort="descending"><a href="/?sort=-age"`, "the oldest are first")
 }

@@ -47,7 +47,7 @@ func (s *Server) address() string {
 func (s *Server) underItsName(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.isLocal() && loopback.HostName(r) != s.name {
-			s.fail(w, r, http.StatusForbidden, "The page has another name on this host. This opens it:", "lockfs ui")
+			s.fail(w, r, http.StatusForbidden, "The page has another name on this host. Open it with:", "lockfs ui")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -58,7 +58,7 @@ func (s *Server) underItsName(next http.Handler) http.Handler {
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	secret, ok := s.logins.enter(r.PathValue("token"))
 	if !ok {
-		s.fail(w, r, http.StatusForbidden, "This address has been used, or is too old.", "lockfs ui")
+		s.fail(w, r, http.StatusForbidden, "This address has been used, or is too old. Get a new one with:", "lockfs ui")
 		return
 	}
 	http.SetCookie(w, &http.Cookie{
@@ -78,7 +78,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 		s.logins.leave(cookie.Value)
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/", MaxAge: -1})
-	s.fail(w, r, http.StatusOK, "You are logged out.", "lockfs ui")
+	s.fail(w, r, http.StatusOK, "You are logged out. Log in again with:", "lockfs ui")
 }
 
 // loggedIn accepts requests with a login cookie.
@@ -91,7 +91,7 @@ func (s *Server) loggedIn(next http.Handler) http.Handler {
 				return
 			}
 		}
-		s.fail(w, r, http.StatusUnauthorized, "You are not logged in. On this host, this opens the page as whoever runs it:", "lockfs ui")
+		s.fail(w, r, http.StatusUnauthorized, "You are not logged in. Run this command on this host, and open the address it prints:", "lockfs ui")
 	})
 }
 
@@ -101,6 +101,6 @@ func (s *Server) isOurs(w http.ResponseWriter, r *http.Request) bool {
 	if hmac.Equal([]byte(r.PostFormValue("code")), []byte(s.code(r))) {
 		return true
 	}
-	s.fail(w, r, http.StatusForbidden, "This form is not of this page, or the daemon was started again since. Nothing was done.", "")
+	s.fail(w, r, http.StatusForbidden, "This form does not belong to this page, or the daemon has restarted since. Nothing was changed.", "")
 	return false
 }

@@ -2,10 +2,10 @@ package page
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
@@ -64,7 +64,7 @@ func describeMembers(known *clusterpb.StatusReply, replies []*clusterpb.StatusRe
 		}
 		members[i] = m
 	}
-	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(members, func(a, b Member) int { return lockjson.ComparePaths(a.Name, b.Name) })
 	return members
 }
 

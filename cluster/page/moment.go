@@ -24,17 +24,18 @@ func (m moment) Clock() string { return time.Unix(0, int64(m)).UTC().Format("15:
 // Day returns the date.
 func (m moment) Day() string { return time.Unix(0, int64(m)).UTC().Format("Jan 2") }
 
-// Distance returns the time from now in the script's format: 42s, 7m, 3h 5m, 12d 4h. Future times begin with
-// "in".
+// Distance returns the distance from now in the script's format: "in 42s" for a future time, "7m 3s ago" for a
+// past one.
 func (m moment) Distance(now moment) string {
 	if m > now {
 		return "in " + span(time.Duration(m-now))
 	}
-	return span(time.Duration(now - m))
+	return span(time.Duration(now-m)) + " ago"
 }
 
+// span returns a duration in the script's format: 42s, 7m 3s, 3h 5m, 12d 4h. A negative one is 0s.
 func span(d time.Duration) string {
-	s := int64(d.Seconds())
+	s := int64(max(d, 0).Seconds())
 	switch {
 	case s < 60:
 		return fmt.Sprintf("%ds", s)

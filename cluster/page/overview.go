@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,16 @@ type overview struct {
 	Banner  Banner
 	Members []Member
 	Hosts   []Host
+	Alarms  []alarmRow
+}
+
+// alarmRow is a row in the list of alarms.
+type alarmRow struct {
+	Number uint64
+	Kind   string
+	Member string
+	Since  moment
+	Text   string
 }
 
 // Banner is the top of every page.
@@ -38,9 +49,36 @@ func (b Banner) SpreadText() string { return fine(b.Spread.Round(time.Millisecon
 // Wide reports whether clocks differ too much for timestamps in locks.
 func (b Banner) Wide() bool { return b.Spread >= time.Second }
 
-// Calm reports whether there is nothing to attend to.
-func (b Banner) Calm() bool {
-	return b.Health.Confirmed && len(b.Health.Silent) == 0 && !b.Wide() && len(b.Silent) == 0 && len(b.Alarms) == 0
+// AlarmKinds returns the kinds of the alarms as text.
+func (b Banner) AlarmKinds() string {
+	kinds := make([]string, len(b.Alarms))
+	for i, alarm := range b.Alarms {
+		kind, _, _ := strings.Cut(alarm, ":")
+		kinds[i] = strings.ReplaceAll(kind, "_", " ")
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// Trouble returns the troubles of the cluster as text for screen readers; empty: none. It has no figures which
+// change all the time.
+func (b Banner) Trouble() string {
+	var troubles []string
+	switch silent := b.Health.Silent; {
+	case !b.Health.Confirmed:
+		troubles = append(troubles, b.Health.String())
+	case len(silent) > 0:
+		troubles = append(troubles, fmt.Sprintf("%d of %d voters do not answer", len(silent), b.Health.Voters))
+	}
+	if b.Wide() {
+		troubles = append(troubles, "clocks differ by more than a second")
+	}
+	if len(b.Silent) > 0 {
+		troubles = append(troubles, "silent hosts: "+strings.Join(b.Silent, ", "))
+	}
+	if len(b.Alarms) > 0 {
+		troubles = append(troubles, "alarms: "+b.AlarmKinds())
+	}
+	return strings.Join(troubles, "; ")
 }
 
 // overviewTime is how long an overview is cached.
@@ -116,10 +154,11 @@ func (c *overviewCache) look(ctx context.Context) *overview {
 		}
 	}
 	for _, alarm := range alarms.GetAlarms() {
+		o.Alarms = append(o.Alarms, alarmRow{alarm.GetNumber(), strings.ReplaceAll(alarm.GetKind(), "_", " "), alarm.GetName(), moment(alarm.GetSince()), alarm.GetText()})
 		o.Banner.Alarms = append(o.Banner.Alarms, fmt.Sprintf("%s: %s", alarm.GetKind(), alarm.GetText()))
 	}
 	if known.GetInsecure() {
-		o.Banner.Warning = "insecure: whoever reaches a server's port may do anything"
+		o.Banner.Warning = "Insecure: every program that reaches the port of a server has all rights."
 	}
 	return o
 }

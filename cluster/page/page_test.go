@@ -239,7 +239,7 @@ func TestALockIsReleasedByWhoIsAskedAgain(t *testing.T) {
 	events := d.get(0, "/v1/events?follow=false")
 	require.Contains(t, events, `"event":"lock_removed"`)
 	require.Contains(t, events, `"by":{"host":"alone",`)
-	require.Contains(t, d.get(0, "/lock/held.lock"), "nobody holds it now")
+	require.Contains(t, d.get(0, "/lock/held.lock"), "no lock of this name exists now")
 	require.Equal(t, http.StatusConflict, d.ask(0, http.MethodPost, "/release/held.lock", form).Code, "it is gone")
 }
 
@@ -264,7 +264,7 @@ func TestAHostThatIsMountedIsNotForgotten(t *testing.T) {
 func TestPagesAskNoOtherHost(t *testing.T) {
 	d := openDesk(t)
 	d.take("a.lock", 0o644)
-	for _, target := range []string{"/", "/events", "/hosts", "/members", "/lock/a.lock"} {
+	for _, target := range []string{"/", "/?group=directory", "/events", "/hosts", "/members", "/alarms", "/lock/a.lock"} {
 		answer := d.ask(0, http.MethodGet, target, nil)
 		require.Equal(t, http.StatusOK, answer.Code, target)
 		policy := answer.Header().Get("Content-Security-Policy")

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,25 +21,50 @@ var kinds = []kind{
 	{"events", "/events", 500 * time.Millisecond, (*Server).eventsPage},
 	{"hosts", "/hosts", time.Second, (*Server).hostsPage},
 	{"members", "/members", time.Second, (*Server).membersPage},
+	{"alarms", "/alarms", time.Second, (*Server).alarmsPage},
 	{"lock", "/lock/{path...}", 500 * time.Millisecond, (*Server).lockPage},
 }
 
-const rowsShown = 500
+// rowsShown is the number of rows on a page of a list.
+const rowsShown = 50
 
 type locksAsked struct {
 	Selection selection
 	States    []choice
+	Groups    []choice
 }
 
 type choice struct{ Value, Label string }
 
-var states = []choice{
-	{"", "all locks"}, {"unreachable", "unreachable"}, {"stale", "stale"}, {"waited", "with waiters"}, {"held", "held"}, {"all", "data too"},
+var (
+	states = []choice{
+		{"", "all locks"}, {"unreachable", "unreachable"}, {"stale", "stale"}, {"waited", "with waiters"}, {"held", "held"}, {"all", "locks and data"},
+	}
+	groupings = []choice{{"", "no groups"}, {"directory", "by directory"}, {"host", "by host"}}
+)
+
+// count is the line above a list of locks. The tally is of all locks.
+type count struct {
+	tally
+	From, To, Found int
+	Filters         bool
 }
 
-type count struct {
-	Shown, Found, All, Unreachable, Stale, Waited int
-	Words                                         string
+// InPages reports whether the page lacks some of the found locks.
+func (c count) InPages() bool { return c.Found > rowsShown }
+
+// Trouble returns the troubles of all locks as text; empty: none.
+func (c count) Trouble() string {
+	var troubles []string
+	for _, part := range []struct {
+		n    int
+		name string
+	}{{c.Unreachable, "unreachable"}, {c.Stale, "stale"}} {
+		if part.n > 0 {
+			troubles = append(troubles, fmt.Sprintf("%d %s", part.n, part.name))
+		}
+	}
+	return strings.Join(troubles, ", ")
 }
 
 func (s *Server) locksPage(r *http.Request) (*content, error) {
@@ -47,20 +73,20 @@ func (s *Server) locksPage(r *http.Request) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, found := selected.of(all.locks, rowsShown)
-	n := count{Shown: len(shown), Found: found, All: len(all.locks), Words: selected.Words}
+	picked := selected.of(all.locks)
+	shown, from, pages := selected.paged(picked)
+	n := count{From: from + 1, To: from + len(shown), Found: len(picked), Filters: selected.Filters()}
 	for _, l := range all.locks {
-		n.Unreachable += btoi(l.State == "unreachable")
-		n.Stale += btoi(l.State == "stale")
-		n.Waited += btoi(l.Waiters > 0)
-	}
-	rows := make([]piece, len(shown))
-	for i, l := range shown {
-		rows[i] = piece{l.Key(), "row-lock", l}
+		if l.State != stateData {
+			n.add(l)
+		}
 	}
 	return &content{
-		Title: "Locks", Asked: locksAsked{selected, states},
-		Blocks: []piece{{"count", "block-count", n}}, Lists: []list{{"locks", rows}},
+		Title: "Locks", Asked: locksAsked{selected, states, groupings},
+		Blocks: []piece{
+			{"count", "block-count", n}, {"pager", "block-pager", pages}, {"none", "block-none", n}, {"lock-trouble", "block-lock-trouble", n.Trouble()},
+		},
+		Lists: []list{{"locks", selected.rows(picked, shown)}},
 	}, nil
 }
 
@@ -77,7 +103,13 @@ func (s *Server) lockPage(r *http.Request) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := lockShown{LockDetail: d, Timeline: drawTimeline(d, s.overview.now()), Admin: s.cfg.Administers(rpc.CallerOf(r.Context()))}
+	absences, err := s.absences(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	shown := lockShown{
+		LockDetail: d, Timeline: drawTimeline(d, absences, s.overview.now()), Admin: s.cfg.Administers(rpc.CallerOf(r.Context())),
+	}
 	for i := range d.Queue {
 		d.Queue[i].Age -= float64(int64(d.Queue[i].Age) % 5) // otherwise the page would change each second
 	}
@@ -88,8 +120,8 @@ func (s *Server) lockPage(r *http.Request) (*content, error) {
 }
 
 func (s *Server) eventsPage(r *http.Request) (*content, error) {
-	asked := strings.TrimSpace(r.URL.Query().Get("q"))
-	events, err := s.newest(r.Context(), strings.Fields(strings.ToLower(asked)))
+	asked := parseEventFilter(r.URL.Query())
+	events, older, err := s.newest(r.Context(), asked)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +129,24 @@ func (s *Server) eventsPage(r *http.Request) (*content, error) {
 	for i, e := range events {
 		rows[i] = piece{rowKey(e.Number), "row-event", e}
 	}
-	return &content{Title: "Events", Asked: asked, Lists: []list{{"events", rows}}}, nil
+	hosts := make([]string, 0)
+	for _, h := range s.overview.get(r.Context()).Hosts {
+		hosts = append(hosts, h.Name)
+	}
+	return &content{
+		Title: "Events", Asked: eventsAsked{asked, eventKinds, hosts},
+		Blocks: []piece{{"pager", "block-event-pager", asked.pages(older)}, {"none", "block-no-events", asked.filters()}},
+		Lists:  []list{{"events", rows}},
+	}, nil
+}
+
+func (s *Server) alarmsPage(r *http.Request) (*content, error) {
+	o := s.overview.get(r.Context())
+	rows := make([]piece, len(o.Alarms))
+	for i, a := range o.Alarms {
+		rows[i] = piece{rowKey(a.Number), "row-alarm", a}
+	}
+	return &content{Title: "Alarms", Lists: []list{{"alarms", rows}}}, nil
 }
 
 type hostRow struct {
@@ -151,7 +200,7 @@ func (s *Server) build(r *http.Request, k kind) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Blocks = append(c.Blocks, piece{"banner", "block-banner", o.Banner})
+	c.Blocks = append(c.Blocks, piece{"banner", "block-banner", o.Banner}, piece{"trouble", "block-trouble", o.Banner.Trouble()})
 	return c, nil
 }
 

@@ -3,10 +3,8 @@ package page
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"os/user"
 	"strconv"
 	"strings"
 
@@ -32,7 +30,8 @@ func (s *Server) view(r *http.Request, v *view) *view {
 		v.content = new(content)
 	}
 	if caller.Role == rpc.RoleUser {
-		v.User, v.Admin, v.Code = userName(caller.UID), s.cfg.Administers(caller), s.code(r)
+		v.User, _, _ = strings.Cut(s.users.name(caller.UID), " (")
+		v.Admin, v.Code = s.cfg.Administers(caller), s.code(r)
 		_, err := r.Cookie(cookieName)
 		v.Logout = err == nil
 	}
@@ -74,19 +73,12 @@ func (s *Server) failWith(w http.ResponseWriter, r *http.Request, err error) {
 	refused := new(rpc.RefusedError)
 	switch {
 	case isGone(err):
-		s.fail(w, r, http.StatusNotFound, "There is no such lock, and no event tells of one.", "lockfs locks")
+		s.fail(w, r, http.StatusNotFound, "There is no such lock, and no event about one.", "lockfs locks")
 	case errors.As(err, &refused) && refused.Code() == storepb.Code_NOT_PERMITTED:
-		s.fail(w, r, http.StatusForbidden, "You may not: "+err.Error()+".", "")
+		s.fail(w, r, http.StatusForbidden, "You have no permission: "+err.Error()+".", "")
 	case errors.As(err, &refused):
-		s.fail(w, r, http.StatusConflict, "It was refused: "+err.Error()+".", "")
+		s.fail(w, r, http.StatusConflict, "The cluster refused this: "+err.Error()+".", "")
 	default:
-		s.fail(w, r, http.StatusServiceUnavailable, "There is no answer: "+err.Error()+".", "lockfs doctor")
+		s.fail(w, r, http.StatusServiceUnavailable, "The cluster does not answer: "+err.Error()+".", "lockfs doctor")
 	}
-}
-
-func userName(uid uint32) string {
-	if u, err := user.LookupId(fmt.Sprint(uid)); err == nil {
-		return u.Username
-	}
-	return fmt.Sprintf("uid %d", uid)
 }

@@ -27,7 +27,7 @@ func (s *Server) SocketHandler() http.Handler {
 	s.handleStatic(mux)
 	known := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if rpc.CallerOf(r.Context()).Role != rpc.RoleUser {
-			http.Error(w, "nobody knows who you are", http.StatusForbidden)
+			http.Error(w, "the user of this connection is unknown", http.StatusForbidden)
 			return
 		}
 		mux.ServeHTTP(w, r)

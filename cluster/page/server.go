@@ -35,6 +35,7 @@ type Server struct {
 	secret    [32]byte // key of the codes in forms
 	overview  *overviewCache
 	listings  *listings
+	users     *users
 	templates *template.Template
 
 	closing context.Context
@@ -66,7 +67,8 @@ func New(cfg Config) *Server {
 	_, _ = rand.Read(s.secret[:]) // never fails
 	s.overview = &overviewCache{ask: asker{cfg.Front}}
 	s.listings = newListings(asker{cfg.Front})
-	s.templates = parseTemplates()
+	s.users = new(users)
+	s.templates = s.parseTemplates()
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s
 }

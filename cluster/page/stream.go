@@ -86,8 +86,9 @@ func (s *Server) changedSince(r *http.Request, index uint64) (uint64, bool) {
 func (s *Server) next(r *http.Request, k kind, before *sent) *update {
 	c, err := s.build(r, k)
 	if err != nil {
+		banner := s.overview.get(r.Context()).Banner
 		return &update{Now: int64(s.overview.now()) / 1e6, Error: err.Error(), Blocks: s.changedBlocks([]piece{
-			{"banner", "block-banner", s.overview.get(r.Context()).Banner},
+			{"banner", "block-banner", banner}, {"trouble", "block-trouble", banner.Trouble()},
 		}, before)}
 	}
 	u := &update{Blocks: s.changedBlocks(c.Blocks, before), Lists: s.changedLists(c.Lists, before)}

@@ -2,8 +2,11 @@ package page
 
 import (
 	"embed"
+	"fmt"
 	"html/template"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -11,14 +14,18 @@ import (
 //go:embed templates static openapi.json
 var files embed.FS
 
-func parseTemplates() *template.Template {
+func (s *Server) parseTemplates() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"when":    func(at moment) timed { return timed{at, 0} },
+		"since":   func(at moment) string { return span(time.Duration(s.overview.now() - at)) },
+		"until":   func(at moment) string { return at.Distance(s.overview.now()) },
+		"isPast":  func(at moment) bool { return at <= s.overview.now() },
 		"ago":     func(seconds float64) string { return span(time.Duration(seconds * float64(time.Second))) },
 		"fine":    func(seconds float64) string { return fineSigned(seconds) },
 		"event":   func(name string) string { return strings.ReplaceAll(name, "_", " ") },
+		"user":    s.users.name,
+		"seconds": wholeSeconds,
+		"number":  grouped,
 		"path":    escapePath,
-		"mid":     func(width, part int) int { return width / part },
 		"add":     func(a, b int) int { return a + b },
 		"version": func(v string) string { v, _, _ = strings.Cut(v, " "); return v },
 	}).ParseFS(files, "templates/*.html"))
@@ -31,16 +38,15 @@ func fineSigned(seconds float64) string {
 	return fine(time.Duration(seconds * float64(time.Second)))
 }
 
-// timed is a time displayed as its distance from now.
-type timed struct {
-	At  moment
-	Now moment
-}
+var fraction = regexp.MustCompile(`(T\d\d:\d\d:\d\d)\.\d+Z`)
 
-// Distance returns the distance at the time of the page; the script updates it.
-func (t timed) Distance() string {
-	if t.Now == 0 {
-		t.Now = moment(time.Now().UnixNano())
+// wholeSeconds cuts the fractions of the times in a text, which are there for programs.
+func wholeSeconds(text string) string { return fraction.ReplaceAllString(text, "${1}Z") }
+
+// grouped returns a number with its thousands separated.
+func grouped(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
 	}
-	return t.At.Distance(t.Now)
+	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
 }

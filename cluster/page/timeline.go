@@ -1,10 +1,12 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
+	"lockfs/formats/lockfact"
 	"lockfs/raftstore/lockjson"
 )
 
@@ -29,7 +31,7 @@ type Lane struct {
 // Bar is a period of holding or waiting.
 type Bar struct {
 	X, Y, Width int
-	Kind        string // held, stale, waits
+	Kind        string // held, unreachable, stale, waits
 	Says        string
 }
 
@@ -63,17 +65,26 @@ const (
 type hold struct {
 	who      string
 	token    uint64
+	host     string // of its process, if it lives as long as one
 	from, to moment
 	stale    moment // begin of staleness; 0: never stale
 	open     bool   // not ended yet
 	how      string // kind of end
 	reason   string
+	absent   []absence // of its host, if the lock lives as long as a process there
 }
 
-// drawTimeline draws the events and the current waiters; nil: nothing to draw.
-func drawTimeline(d *LockDetail, now moment) *Timeline {
+// drawTimeline draws the events, the absences of the holders' hosts, and the current waiters; nil: nothing to
+// draw.
+func drawTimeline(d *LockDetail, absences []absence, now moment) *Timeline {
 	now -= now % moment(timelineGrain)
 	holds, marks := holdsOf(d.History, now)
+	for i := range holds {
+		holds[i].loseSight(absences)
+	}
+	if n := len(holds); n > 0 && holds[n-1].open && d.State == string(lockfact.Unreachable) {
+		holds[n-1].absent = append(holds[n-1].absent, absence{from: d.Since, to: now})
+	}
 	if len(holds) == 0 && len(marks) == 0 && len(d.Queue) == 0 {
 		return nil
 	}
@@ -98,8 +109,11 @@ func drawTimeline(d *LockDetail, now moment) *Timeline {
 	}
 	for _, a := range d.Queue {
 		kind := "waits"
-		if a.State != lockjson.AdvisoryWaiting && a.State != lockjson.AdvisoryInterrupted {
+		switch a.State {
+		case lockjson.AdvisoryHeld:
 			kind = "held"
+		case lockjson.AdvisoryDelayed: // its session has expired
+			kind = "unreachable"
 		}
 		from := now - moment(time.Duration(a.Age*float64(time.Second)))
 		who := fmt.Sprintf("pid %d on %s", a.PID, a.Host)
@@ -107,7 +121,7 @@ func drawTimeline(d *LockDetail, now moment) *Timeline {
 	}
 	t.Height = len(t.Lanes)*laneHeight + 30
 	t.drawTicks(first, now, x)
-	t.Says = fmt.Sprintf("%d holders and %d refusals since %s; %d wait now", len(holds), len(marks), first.Text(), d.Waiters)
+	t.Says = fmt.Sprintf("%d holders and %d refusals since %s; now %s, with %d waiters", len(holds), len(marks), first.Text(), cmp.Or(d.State, "gone"), d.Waiters)
 	return t
 }
 
@@ -115,7 +129,7 @@ func (t *Timeline) drawHolds(holds []hold, x func(moment) int) {
 	for _, h := range holds {
 		end := "until " + h.to.Clock() + ", then " + h.how
 		if h.open {
-			end = "and has it"
+			end = "until now"
 		}
 		if h.reason != "" {
 			end += " (" + h.reason + ")"
@@ -126,10 +140,29 @@ func (t *Timeline) drawHolds(holds []hold, x func(moment) int) {
 			healthy = h.stale
 			t.Bars = append(t.Bars, t.bar(h.who, "stale", x(h.stale), x(h.to), says+"; stale since "+h.stale.Clock()))
 		}
-		t.Bars = append(t.Bars, t.bar(h.who, "held", x(h.from), x(healthy), says))
+		t.drawHold(h, healthy, x, says)
 		if h.how == "stolen" || h.how == "removed" {
 			t.Marks = append(t.Marks, Mark{X: x(h.to), Y: t.lane(h.who) + laneHeight/2, Kind: h.how, Says: h.how + " at " + h.to.Clock() + " " + h.reason})
 		}
+	}
+}
+
+// drawHold draws a hold until it ends or becomes stale. Absences of the host interrupt the bar.
+func (t *Timeline) drawHold(h hold, healthy moment, x func(moment) int, says string) {
+	at := h.from
+	for _, gone := range h.absent {
+		from, to := max(gone.from, at), min(gone.to, healthy)
+		if from >= to {
+			continue
+		}
+		if from > at {
+			t.Bars = append(t.Bars, t.bar(h.who, "held", x(at), x(from), says))
+		}
+		t.Bars = append(t.Bars, t.bar(h.who, "unreachable", x(from), x(to), says+"; its host was unreachable from "+from.Clock()+" to "+to.Clock()))
+		at = to
+	}
+	if at < healthy || at == h.from {
+		t.Bars = append(t.Bars, t.bar(h.who, "held", x(at), x(healthy), says))
 	}
 }
 
@@ -193,7 +226,7 @@ func holdsOf(events []lockjson.Event, now moment) (holds []hold, refusals []happ
 				how = "stolen"
 			}
 			end(at, how, e.Reason)
-			holds = append(holds, hold{who: holderOf(e), token: e.Token, from: at, to: now, open: true})
+			holds = append(holds, hold{who: holderOf(e), token: e.Token, host: hostOf(e), from: at, to: now, open: true})
 		case "lock_released":
 			end(at, "released", e.Reason)
 		case "lock_removed":
@@ -213,7 +246,7 @@ func holderOf(e lockjson.Event) string {
 	who := Lock{Holder: e.Holder, PID: e.PID}.Who()
 	switch {
 	case who == "" && e.Host == "":
-		return "somebody"
+		return "unknown"
 	case who == "":
 		return "on " + e.Host
 	case e.Host == "":

@@ -124,34 +124,23 @@ func (b *browser) open(address string) {
 // topEvent is what the newest of the events is, and of which path.
 const topEvent = `["Event", "Path"].map(label => document.querySelector("[data-list=events] > * > [data-label=" + label + "]")?.innerText).join(" ")`
 
-// pictures keeps the page as it looks in light, in dark, and on a narrow screen; only in light if it is not kept for anybody.
+// pictures requires that the page is accessible, and keeps it as it looks in light, in dark, and on a narrow screen, as
+// artefacts of the test (CONTRIBUTING.md says how they are kept).
 func (b *browser) pictures(name string) {
 	b.t.Helper()
-	b.picture(name+"-light", 1280, false)
+	b.requireAccessible(name)
 	if flag.Lookup("test.artifacts").Value.String() != "true" {
 		return
 	}
-	b.picture(name+"-dark", 1280, true)
-	b.picture(name+"-narrow", 390, false)
-	b.picture(name+"-narrow-dark", 390, true)
-}
-
-// picture keeps the page as it looks, as an artefact of the test (CONTRIBUTING.md says how they are kept).
-func (b *browser) picture(name string, width int64, dark bool) {
-	b.t.Helper()
-	scheme := "light"
-	if dark {
-		scheme = "dark"
+	for suffix, l := range map[string]look{"light": {1280, false}, "dark": {1280, true}, "narrow": {390, false}, "narrow-dark": {390, true}} {
+		b.as(l, func() {
+			ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
+			defer cancel()
+			png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+			require.NoError(b.t, err)
+			require.NoError(b.t, os.WriteFile(filepath.Join(b.t.ArtifactDir(), name+"-"+suffix+".png"), png, 0o644))
+		})
 	}
-	dpr := emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 860, DeviceScaleFactor: 1}
-	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
-	b.do(command(emulation.SetDeviceMetricsOverride, dpr), command(emulation.SetEmulatedMedia, media))
-	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
-	defer cancel()
-	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-	require.NoError(b.t, err)
-	b.do(command(emulation.ClearDeviceMetricsOverride, cdp.Empty{}), command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{}))
-	require.NoError(b.t, os.WriteFile(filepath.Join(b.t.ArtifactDir(), name+".png"), png, 0o644))
 }
 
 // requireStillPicture requires of the page of locks that it has all rows and finds some where no script is run.
