@@ -101,7 +101,7 @@ func (t *Table) checkIndexes() error {
 		}
 	}
 	for _, w := range t.waiters.Items() {
-		want.add(&w.lock, +1)
+		want.addRequest(&w.lock, +1)
 		if same, found := t.requests.Get(w); !found || same != w || w.position == 0 || w.position > t.index {
 			return fmt.Errorf("%+v is not among the requests of its session", w)
 		}

@@ -1,6 +1,7 @@
 package advisory
 
 import (
+	"cmp"
 	"testing"
 
 	"lockfs/raftstore/budget"
@@ -15,13 +16,15 @@ type caller struct {
 	t     testing.TB
 	table *Table
 	seq   ids.Sequence
+	uid   uint32 // of all requests; 0: none
 }
 
-// ask makes a request of an owner for the bytes from start to end, in one file of one session for each owner.
+// ask makes a request of an owner for the bytes from start to end, in one file of one session for each owner. Each request has a user
+// of its own, unless all have one.
 func (c *caller) ask(want storepb.Code, owner, start, end uint64, to storepb.LockType, wait bool) {
 	c.seq++
 	c.table.Begin(ids.Index(c.seq), int64(c.seq))
-	asked, valid := Want(ids.Session(owner), c.seq, budget.User{Host: "host", UID: 1}, &storepb.TakeLock{
+	asked, valid := Want(ids.Session(owner), c.seq, budget.User{Host: "host", UID: cmp.Or(c.uid, uint32(c.seq))}, &storepb.TakeLock{
 		Ino: 1, Kind: storepb.LockKind_RECORD, Type: to, Owner: owner, Start: start, End: end, Wait: wait, ByProcess: true,
 	})
 	if got, _ := c.table.Take(asked); !valid || got != want {
@@ -181,6 +184,20 @@ var costTable = []struct {
 			c.table.Take(want) // it passes the earlier request if there are many others
 			c.table.Cancel(ids.Session(ann+2), earlier)
 			c.release(bob, 5, 9)
+		}},
+	{"one user's readers of different ranges with two reasons to wait, which end in turn",
+		func(c *caller, n uint64) {
+			c.uid = 1000
+			c.take(ann, 0, n-1)
+			c.take(bob, n, n)
+			each(min(n, MostRanges), func(i uint64) { c.waitToShare(i+1, i, n) })
+			each(n, func(i uint64) { c.waitToShare(i+1, 0, n) })
+		},
+		func(c *caller, n, _ uint64) {
+			c.release(ann, 0, n-1)
+			c.take(ann, 0, n-1)
+			c.release(bob, n, n)
+			c.take(bob, n, n)
 		}},
 	{"sessions with a lock, of which one ends",
 		func(c *caller, n uint64) { each(n, func(i uint64) { c.take(i+1, 2*i, 2*i) }) },

@@ -9,7 +9,8 @@
 // of a request. A release visits only the requests that wait for its bytes, and of equal requests in one
 // queue only the first (type service). An owner with locks passes earlier requests if they are many
 // ([Table.passes]). Two costs stay proportional. A close gives up each lock of its owner. A release visits
-// each different request for its bytes, also those with another reason to wait.
+// each different request for its bytes, also those with another reason to wait; a user has at most
+// [MostRanges] different ones in a file.
 //
 // A table knows files and sessions by their numbers only, and no clock: each command brings index and time
 // ([Table.Begin]). The same calls give the same table on every node.
@@ -241,7 +242,7 @@ func (t *Table) putWaiter(w *waiter) {
 	t.waiters.Set(w)
 	t.requests.Set(w)
 	t.byOwner.Set(w)
-	t.counts.add(&w.lock, +1)
+	t.counts.addRequest(&w.lock, +1)
 	in := t.files[fileOf(&w.lock)]
 	in.queue = in.queue.put(interval{&w.lock, w})
 	t.files[fileOf(&w.lock)] = in
@@ -260,7 +261,7 @@ func (t *Table) deleteWaiter(w *waiter) {
 	t.waiters.Delete(w)
 	t.requests.Delete(w)
 	t.byOwner.Delete(w)
-	t.counts.add(&w.lock, -1)
+	t.counts.addRequest(&w.lock, -1)
 	in := t.files[fileOf(&w.lock)]
 	in.queue = in.queue.remove(interval{&w.lock, w})
 	t.putIndex(fileOf(&w.lock), in)

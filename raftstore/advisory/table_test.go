@@ -245,3 +245,21 @@ func TestLongHistoriesAgreeWithNaive(t *testing.T) {
 		}
 	}
 }
+
+// TestOneUserWaitsForFewRanges: a user's requests wait for a limited number of different ranges of a file, and any number for the same one.
+func TestOneUserWaitsForFewRanges(t *testing.T) {
+	c := &caller{t: t, table: New(digest.Restoring()), uid: 1000}
+	c.take(ann, 0, lastByte)
+	each(MostRanges, func(i uint64) { c.waitToShare(i+1, i, i) })
+	c.ask(storepb.Code_NO_LOCKS, bob, free, free, storepb.LockType_SHARED, true)
+	c.ask(storepb.Code_NO_LOCKS, bob, 0, 0, storepb.LockType_EXCLUSIVE, true)
+	c.ask(storepb.Code_WOULD_BLOCK, bob, free, free, storepb.LockType_SHARED, false)
+	each(MostRanges, func(i uint64) { c.waitToShare(bob+i, 0, 0) })
+	c.uid = 1001
+	c.waitToShare(bob, free, free)
+	require.NoError(t, c.table.Check())
+	c.release(ann, 0, 9)
+	c.uid = 1000
+	c.waitToShare(bob, free+1, free+1)
+	require.NoError(t, c.table.Check())
+}

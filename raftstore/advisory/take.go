@@ -13,6 +13,7 @@ import (
 //	WAITING      it is in the queue
 //	WOULD_BLOCK  it should not wait; also returns a conflicting lock
 //	DEADLOCK     it would wait for itself
+//	NO_LOCKS     requests of its user wait for [MostRanges] other ranges of the file
 //
 // A conversion of an flock to the other type gives up the flock in any case.
 func (t *Table) Take(want *Wanted) (storepb.Code, *storepb.AdvisoryLock) {
@@ -48,6 +49,9 @@ func (t *Table) grantOrQueue(want *lock, how *Wanted) (storepb.Code, *storepb.Ad
 	}
 	if !how.wait {
 		return storepb.Code_WOULD_BLOCK, inTheWay.message()
+	}
+	if !t.counts.hasRoomForRange(want) {
+		return storepb.Code_NO_LOCKS, nil
 	}
 	t.putAmid(request)
 	if t.isDeadlock(request) {

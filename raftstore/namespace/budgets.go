@@ -3,6 +3,7 @@ package namespace
 import (
 	"cmp"
 
+	"lockfs/raftstore/advisory"
 	"lockfs/raftstore/budget"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -62,6 +63,10 @@ func (b *budgets) ofFile() budget.Limit {
 		Budget: kernelLocks, Shown: shownInList, Of: "user and file", Setting: "--max-locks-per-file of the servers",
 		Most: cmp.Or(b.locksPerFile, DefaultMaxLocksPerFile),
 	}
+}
+
+func (b *budgets) ofRanges() budget.Limit {
+	return budget.Limit{Budget: "ranges with waiting fcntl requests", Of: "user and file", Most: advisory.MostRanges}
 }
 
 func (b *budgets) ofSessions() budget.Limit {

@@ -38,6 +38,10 @@ func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *store
 	}
 	code, inTheWay := ns.locks.Take(want)
 	result := &storepb.Result{Code: code}
+	if code == storepb.Code_NO_LOCKS {
+		limit := ns.budgets.ofRanges()
+		result.Message = limit.Exceeded(budget.User{UID: by.UID}.String()).Error()
+	}
 	if inTheWay != nil {
 		result.AdvisoryLocks = ns.sessions.withHosts(inTheWay)
 	}
