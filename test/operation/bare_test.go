@@ -89,6 +89,27 @@ func TestNothingLocksBelowTheMount(t *testing.T) {
 	require.Empty(t, w.Verdict(t))
 }
 
+// TestUpBeforeTheDaemonKnowsOfTheUnmount freezes the daemons of a server and of a client, unmounts, and runs lockfs up. When they go on,
+// they have no mount any more, and start again.
+func TestUpBeforeTheDaemonKnowsOfTheUnmount(t *testing.T) {
+	t.Parallel()
+	net := hosts.New(t)
+	a, b := newBareHost(t, net, "a"), newBareHost(t, net, "b")
+	a.mustLockfs(t, "up", "--bootstrap")
+	b.mustLockfs(t, "up", strings.TrimSpace(a.mustLockfs(t, "token", "create", "--role", "client")))
+	for _, h := range []*upHost{b, a} {
+		daemon := h.daemon(t)
+		h.MustRun(t, "kill", "-STOP", daemon)
+		h.MustRun(t, "umount", "--lazy", h.mount)
+		up := h.Start("env", "LOCKFS_MOUNT="+h.mount, h.program, "up")
+		require.NoError(t, up.WaitOutput("process "+daemon))
+		h.MustRun(t, "kill", "-CONT", daemon)
+		require.NoError(t, up.Wait(), up.Log())
+		require.Contains(t, up.Stdout(), h.mount+" works")
+		require.Equal(t, 1, suite.CountMounts(t, h.Host, h.mount))
+	}
+}
+
 // TestMountPointIsProtected by lockfs up, also below a mount that is there, until the host leaves.
 func TestMountPointIsProtected(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,8 +15,12 @@ import (
 // remark is the interval between messages of the daemon during the wait for the mount.
 const remark = 5 * time.Second
 
-// awaitMount waits until a quorum of the servers executes calls on the mount.
-func (h *host) awaitMount(ctx context.Context, r *report, daemon service, wait time.Duration) error {
+// errUnmounted reports that a daemon that was kept has no mount any more.
+var errUnmounted = errors.New("the daemon has no mount any more")
+
+// awaitMount waits until a quorum of the servers executes calls on the mount. It returns errUnmounted only for
+// a daemon that was kept.
+func (h *host) awaitMount(ctx context.Context, r *report, daemon service, kept bool, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	began, said, last := time.Now(), "", time.Now()
@@ -25,7 +30,10 @@ func (h *host) awaitMount(ctx context.Context, r *report, daemon service, wait t
 			r.is("mount", "%s works", h.mount)
 			return nil
 		}
-		if running, failed := daemon.running(ctx); failed == nil && !running {
+		switch running, failed := daemon.running(ctx); {
+		case failed == nil && !running && kept, kept && h.lostMount(ctx):
+			return errUnmounted
+		case failed == nil && !running:
 			return fmt.Errorf("the daemon has ended:\n%s", daemon.trouble(ctx))
 		}
 		if now := time.Now(); now.Sub(began) > patience && now.Sub(last) > remark || said == "" && now.Sub(began) > patience {

@@ -109,9 +109,10 @@ func (b *background) reload(ctx context.Context) error {
 // gone. During an upgrade or a restart the socket has no listener, but the mount has a guard; find then waits
 // for the daemon.
 func (b *background) find(ctx context.Context) (there bool, err error) {
-	if b.process != nil {
+	if b.process != nil && !hasExited(b.process) {
 		return true, nil
 	}
+	b.forget()
 	ctx, cancel := context.WithTimeout(ctx, upgradeLimit)
 	defer cancel()
 	for {
@@ -167,10 +168,7 @@ func (b *background) stop(ctx context.Context, force bool) error {
 // end ends the process of find.
 func (b *background) end(ctx context.Context, force bool) error {
 	process := int(b.process.Fd())
-	defer func() {
-		_ = b.process.Close()
-		b.process = nil
-	}()
+	defer b.forget()
 	if err := unix.PidfdSendSignal(process, unix.SIGTERM, nil, 0); err != nil {
 		return ignoreGone(err)
 	}
@@ -186,6 +184,19 @@ func (b *background) end(ctx context.Context, force bool) error {
 	}
 	_, err = awaitExit(ctx, process, stopTime)
 	return err
+}
+
+func (b *background) forget() {
+	if b.process != nil {
+		_ = b.process.Close()
+		b.process = nil
+	}
+}
+
+func hasExited(pidfd *os.File) bool {
+	ready := []unix.PollFd{{Fd: int32(pidfd.Fd()), Events: unix.POLLIN}}
+	n, err := unix.Poll(ready, 0)
+	return err == nil && n > 0
 }
 
 func ignoreGone(err error) error {

@@ -138,11 +138,7 @@ func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
 	if err := p.identify(ctx, r, was, h); err != nil {
 		return nil, err
 	}
-	daemon, err := h.keep(ctx, r, was)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.awaitMount(ctx, r, daemon, p.wait); err != nil {
+	if err := h.keepMounted(ctx, r, was, p.wait); err != nil {
 		return nil, err
 	}
 	if h.role == identity.Server {
@@ -300,29 +296,45 @@ func (h *host) isKnown(ctx context.Context, servers []string) bool {
 	}) == nil
 }
 
-// keep writes settings and unit, and restarts the daemon if they changed.
-func (h *host) keep(ctx context.Context, r *report, was *host) (service, error) {
+// keepMounted has a daemon with these settings and a mount that works. A daemon may notice a moment after the
+// unmount that its mount is gone; it is then started again.
+func (h *host) keepMounted(ctx context.Context, r *report, was *host, wait time.Duration) error {
+	daemon, kept, err := h.keep(ctx, r, was)
+	if err != nil {
+		return err
+	}
+	if err = h.awaitMount(ctx, r, daemon, kept, wait); !errors.Is(err, errUnmounted) {
+		return err
+	}
+	if daemon, _, err = h.keep(ctx, r, h); err != nil {
+		return err
+	}
+	return h.awaitMount(ctx, r, daemon, false, wait)
+}
+
+// keep writes settings and unit, and restarts the daemon if they changed. kept reports that a running daemon
+// stays.
+func (h *host) keep(ctx context.Context, r *report, was *host) (daemon service, kept bool, err error) {
 	if was != nil && (!slices.Equal(was.settings.lines, h.settings.lines) || h.lostMount(ctx)) {
 		if err := was.stopRunning(ctx, r); err != nil {
-			return nil, fmt.Errorf("restart the daemon: %w", err)
+			return nil, false, fmt.Errorf("restart the daemon: %w", err)
 		}
 	}
-	daemon, err := h.service()
-	if err != nil {
-		return nil, err
+	if daemon, err = h.service(); err != nil {
+		return nil, false, err
 	}
 	running, err := daemon.running(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if was != nil && was.mount != h.mount {
 		if err := was.unprotect(r); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	changed, err := h.settings.write(settingsFile)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if changed {
 		r.did("settings", "%s", settingsFile)
@@ -331,16 +343,16 @@ func (h *host) keep(ctx context.Context, r *report, was *host) (service, error) 
 	}
 	installed, err := daemon.install()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	h.protect(r)
 	if err := daemon.start(ctx); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	upgraded := false
 	if running {
 		if upgraded, err = upgrade(ctx, daemon); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	switch {
@@ -351,7 +363,7 @@ func (h *host) keep(ctx context.Context, r *report, was *host) (service, error) 
 	default:
 		r.did("daemon", "%s", daemon)
 	}
-	return daemon, nil
+	return daemon, running && !upgraded, nil
 }
 
 // stopRunning is down for a running daemon, which may have another socket with other settings.
