@@ -12,7 +12,7 @@ import (
 const endedWaitsWait = time.Second
 
 // waitQuestions are the questions of sessions about their waits that this node keeps. A question takes the
-// place of the one before: the mount asks again when it waits for more, and drops the earlier answer.
+// place of the one before, which gets its answer at once: the mount asks again when it waits for more.
 type waitQuestions struct {
 	mu   sync.Mutex
 	kept map[ids.Session]*waitQuestion

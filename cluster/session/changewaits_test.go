@@ -110,6 +110,70 @@ func TestAChangeBeforeTheWaitIsTold(t *testing.T) {
 	requireNotTold(t, "the other name has not changed", other)
 }
 
+// TestAddedWaitsKeepNoOtherFromItsEnd has a program begin and end waits all the time, and a leader whose replies
+// take longer than the pause between two questions.
+func TestAddedWaitsKeepNoOtherFromItsEnd(t *testing.T) {
+	n := new(counting)
+	client := openCounting(t, n)
+	held := takeFlock(t, client, "locked", 1)
+	_, granted := startWaiting(t, client, held, 2)
+	since := indexOf(t, client)
+	told, end := client.NameChanged(rootName("lock"), since)
+	defer end()
+	n.awaitCovered(t)
+	n.delay.Store(int64(200 * time.Millisecond))
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for i := 0; ; i++ {
+			_, end := client.NameChanged(rootName(fmt.Sprint(i)), since)
+			select {
+			case <-time.After(5 * time.Millisecond):
+				end()
+			case <-stop:
+				end()
+				return
+			}
+		}
+	}()
+	polls := n.polls.Load()
+	require.Eventually(t, func() bool { return n.polls.Load() >= polls+3 }, testWait, time.Millisecond)
+	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
+	requireTold(t, "the name has changed", told)
+	dropLocks(t, client, held, 1)
+	select {
+	case result := <-granted:
+		require.Equal(t, storepb.Code_OK, result.GetCode())
+	case <-time.After(testWait):
+		require.Fail(t, "the lock is granted, and its waiter does not learn it")
+	}
+	close(stop)
+	<-stopped
+}
+
+// TestMountsWithoutASessionAskWithPauses: to the leader, their questions are of one session, and each ends the one before.
+func TestMountsWithoutASessionAskWithPauses(t *testing.T) {
+	n := new(counting)
+	clients := []*session.Client{openCounting(t, n), n.open(t)}
+	since := indexOf(t, clients[0])
+	n.shut.Store(true)
+	for _, client := range clients {
+		client.EndSession(t)
+		client.Hurry()
+		require.Eventually(t, func() bool { return client.Remaining() == 0 }, testWait, time.Millisecond)
+	}
+	for _, client := range clients {
+		_, end := client.NameChanged(rootName("lock"), since)
+		defer end()
+	}
+	n.awaitCovered(t)
+	began, before := time.Now(), n.polls.Load()
+	require.Eventually(t, func() bool { return time.Since(began) > time.Second }, testWait, time.Millisecond)
+	most := len(clients) * int(time.Since(began)/(50*time.Millisecond)+2)
+	require.LessOrEqual(t, int(n.polls.Load()-before), most)
+	n.shut.Store(false)
+}
+
 func TestEventsAreTold(t *testing.T) {
 	n := new(counting)
 	client := openCounting(t, n)

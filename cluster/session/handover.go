@@ -115,9 +115,9 @@ func (c *Client) findWaits(session *clientSession, before []*abandonedCall, find
 		}
 	}
 	for {
-		reply, err := c.askWaits(&clusterpb.EndedWaitsRequest{Session: uint64(session.id)})
-		if err == nil {
-			c.waits.leave(reply.GetWaiting())
+		answer := <-c.sendQuestion(&clusterpb.EndedWaitsRequest{Session: uint64(session.id)}).answered
+		if answer.err == nil {
+			c.waits.leave(answer.reply.GetWaiting())
 			break
 		}
 		if pause.For(c.ctx, reopenPause) != nil {

@@ -25,17 +25,23 @@ type counting struct {
 	whole   atomic.Int32 // of them, those for all that wait
 	wide    atomic.Int32 // those for names and events
 	lose    atomic.Int32 // so many replies that tell of ends are lost
+	delay   atomic.Int64 // of each reply to EndedWaits
+	shut    atomic.Bool  // no session can be opened
 }
 
 func (n *counting) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	if req.GetQuery().GetAwaitLock() != nil {
 		n.queries.Add(1)
 	}
+	if req.GetCommand().GetOp().GetOpenSession() != nil && n.shut.Load() {
+		return nil, errors.New("no session is opened")
+	}
 	return n.server.Execute(ctx, req)
 }
 
 func (n *counting) EndedWaits(ctx context.Context, req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error) {
 	reply, err := n.server.EndedWaits(ctx, req)
+	time.Sleep(time.Duration(n.delay.Load()))
 	n.polls.Add(1)
 	if req.GetAfter() == 0 {
 		n.whole.Add(1)
@@ -52,6 +58,11 @@ func (n *counting) EndedWaits(ctx context.Context, req *clusterpb.EndedWaitsRequ
 func openCounting(t *testing.T, n *counting) *session.Client {
 	t.Helper()
 	n.server = startServers(t, 1)[0]
+	return n.open(t)
+}
+
+func (n *counting) open(t *testing.T) *session.Client {
+	t.Helper()
 	client, err := session.Open(t.Context(), n, rpc.NewPeers(nil), session.Config{Host: "h", OpTimeout: testWait, Logger: quietLogger()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(context.Background()) })

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"lockfs/cluster/clusterpb"
@@ -17,8 +16,19 @@ import (
 // reply for all waits of a session may be long.
 const questionPause = 50 * time.Millisecond
 
-// errOutdated means: a newer question replaces this one.
-var errOutdated = errors.New("the question is out of date")
+// askedWaits is a question under way.
+type askedWaits struct {
+	session  ids.Session
+	newest   uint64 // newest lock wait in the question
+	request  *clusterpb.EndedWaitsRequest
+	answered chan answeredWaits // holds one element
+	cancel   context.CancelFunc
+}
+
+type answeredWaits struct {
+	reply *clusterpb.EndedWaitsReply
+	err   error
+}
 
 func (c *Client) followWaits() {
 	for {
@@ -28,74 +38,117 @@ func (c *Client) followWaits() {
 			return
 		}
 		failing := failures{what: "waits", logger: c.logger}
-		var of ids.Session
-		var told ids.Index // last command which the reports cover
+		var told toldWaits
+		var before *askedWaits // replaced by the present question, and not answered yet
 		for c.alive.Err() == nil && (!c.waits.areNone() || !c.changes.areNone()) {
 			session := c.lastSession()
 			c.waits.endOthers(session)
-			if session != of {
-				of, told = session, 0
-			}
 			select {
 			case <-c.waitsQuestion.outdated:
 			default:
 			}
-			after, newest := c.waits.ask(told)
-			req := &clusterpb.EndedWaitsRequest{Session: uint64(session), After: uint64(after)}
-			c.changes.ask(req)
-			reply, err := c.askWaits(req)
-			if err != nil {
+			after, newest := c.waits.ask(told.in(session))
+			request := &clusterpb.EndedWaitsRequest{Session: uint64(session), After: uint64(after)}
+			c.changes.ask(request)
+			present := c.sendQuestion(request)
+			present.session, present.newest = session, newest
+			answer, isAnswered := c.awaitAnswer(present, before, &told)
+			if !isAnswered || answer.err != nil {
 				c.waits.again(after)
-				c.changes.again(req)
+				c.changes.again(request)
 			}
 			switch {
-			case errors.Is(err, errOutdated):
-			case err != nil:
-				failing.note(err)
+			case !isAnswered:
+				before = present
+				continue
+			case answer.err != nil:
+				failing.note(answer.err)
 				_ = pause.For(c.alive, reopenPause)
 			default:
 				failing.end()
-				c.waits.tell(session, newest, reply)
-				c.changes.tell(reply)
-				told = ids.Index(reply.GetIndex())
-				if reply.GetWhole() && c.waits.wantsWhole() {
+				c.tellWaits(present, answer.reply, &told)
+				// Mounts without a session replace each other's question.
+				if session == 0 || answer.reply.GetWhole() && c.waits.wantsWhole() {
 					_ = pause.For(c.alive, questionPause)
 				}
 			}
+			before.drop()
+			before = nil
 		}
+		before.drop()
 	}
 }
 
-// askWaits asks the leader once. It abandons an outdated question, which the leader ends when the next one
-// comes.
-func (c *Client) askWaits(req *clusterpb.EndedWaitsRequest) (*clusterpb.EndedWaitsReply, error) {
-	type answer struct {
-		reply *clusterpb.EndedWaitsReply
-		err   error
+// toldWaits is the last command which the reports to a session cover.
+type toldWaits struct {
+	session ids.Session
+	index   ids.Index
+}
+
+func (t *toldWaits) in(session ids.Session) ids.Index {
+	if t.session != session {
+		*t = toldWaits{session: session}
 	}
-	answered := make(chan answer, 1)
-	ctx, cancel := context.WithTimeout(c.alive, rpc.AttemptTimeout)
-	go func() {
-		defer cancel()
-		reply, err := rpc.Ask(ctx, c.router, rpc.Node.EndedWaits, req)
-		answered <- answer{reply, err}
-	}()
+	return t.index
+}
+
+func (c *Client) tellWaits(asked *askedWaits, reply *clusterpb.EndedWaitsReply, told *toldWaits) {
+	c.waits.tell(asked.session, asked.newest, reply)
+	c.changes.tell(reply)
+	if told.session == asked.session {
+		told.index = ids.Index(reply.GetIndex())
+	}
+}
+
+// awaitAnswer waits for the answer to the present question. It returns false if another question has to
+// replace it. The leader ends a replaced question, whose answer may have taken longer than questionPause:
+// awaitAnswer processes it too. No third question is sent before, so added waits never keep others from an
+// answer.
+func (c *Client) awaitAnswer(present, before *askedWaits, told *toldWaits) (answer answeredWaits, isAnswered bool) {
 	earliest := time.After(questionPause)
 	outdated := c.waitsQuestion.outdated
-	if req.GetAfter() == 0 {
+	if present.request.GetAfter() == 0 {
 		outdated = nil // the leader replies at once
 	}
-	select {
-	case a := <-answered:
-		return a.reply, a.err
-	case <-outdated:
+	var answeredBefore chan answeredWaits
+	if before != nil {
+		answeredBefore = before.answered
 	}
-	select {
-	case a := <-answered:
-		return a.reply, a.err
-	case <-earliest:
-		return nil, errOutdated
+	for mayReplace, isOutdated := false, false; !mayReplace || !isOutdated || answeredBefore != nil; {
+		select {
+		case answer = <-present.answered:
+			return answer, true
+		case answer = <-answeredBefore:
+			if answer.err == nil {
+				c.tellWaits(before, answer.reply, told)
+			}
+			answeredBefore = nil
+		case <-earliest:
+			mayReplace = true
+		case <-outdated:
+			isOutdated, outdated = true, nil
+		}
 	}
+	return answeredWaits{}, false
+}
+
+// drop ends a question without a use for its answer. nil: there is none.
+func (a *askedWaits) drop() {
+	if a != nil {
+		a.cancel()
+	}
+}
+
+// sendQuestion asks the leader once.
+func (c *Client) sendQuestion(request *clusterpb.EndedWaitsRequest) *askedWaits {
+	ctx, cancel := context.WithTimeout(c.alive, rpc.AttemptTimeout)
+	asked := &askedWaits{request: request, answered: make(chan answeredWaits, 1), cancel: cancel}
+	go func() {
+		defer cancel()
+		reply, err := rpc.Ask(ctx, c.router, rpc.Node.EndedWaits, request)
+		asked.answered <- answeredWaits{reply, err}
+	}()
+	return asked
 }
 
 // NameChanged returns a channel, closed when the lock of a name may have changed since a command, ended or
