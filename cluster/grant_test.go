@@ -213,6 +213,30 @@ func TestAChangeWaitsForAMountThatDoesNotAnswer(t *testing.T) {
 	}, testWait, time.Millisecond)
 }
 
+// TestTheNumberOfAChangeIsToldOnceTheChangeMayBeShown: programs that learn of it list locks again, from leases too.
+func TestTheNumberOfAChangeIsToldOnceTheChangeMayBeShown(t *testing.T) {
+	leader := leasingNodes(t, 1)[0]
+	deaf, holder := openDeaf(t, leader)
+	writer := openTestClient(t, leader, "")
+	holdName(t, leader, holder, "lock", storepb.Code_NOT_FOUND)
+	deaf.deaf.Store(true)
+	told := make(chan error, 1)
+	go func() {
+		_, err := writer.Mutate(t.Context(), &storepb.Caller{}, createOp("lock"))
+		told <- err
+	}()
+	require.Eventually(t, func() bool {
+		result, err := leader.fsm.Query(lookupOf("lock"))
+		return err == nil && result.GetCode() == storepb.Code_OK
+	}, testWait, time.Millisecond)
+	applied := uint64(leader.fsm.State().Index())
+	reply, err := leader.EndedWaits(t.Context(), &clusterpb.EndedWaitsRequest{Session: uint64(writer.Session())})
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, reply.GetIndex(), applied)
+	require.Equal(t, storepb.Code_OK, lookup(t, holder, "lock"))
+	require.NoError(t, <-told)
+}
+
 // awaitMayLease waits until a node knows that there may be leases.
 func awaitMayLease(t testing.TB, node *Node) {
 	t.Helper()
