@@ -178,12 +178,13 @@ func (f *eventFeeds) fail(feed *eventFeed, errno syscall.Errno) {
 	close(feed.news)
 }
 
-// add gives a page to the readers of a feed, and returns the pause before the next.
+// add gives a page to the readers of a feed, and returns the pause before the next. A feed without readers
+// keeps nothing.
 func (f *eventFeeds) add(feed *eventFeed, lines []eventLine, upTo uint64) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	feed.upTo = upTo
-	if len(lines) == 0 {
+	if len(lines) == 0 || feed.readers == 0 {
 		return min(time.Duration(feed.readers)*pausePerReader, longestPause)
 	}
 	before := len(feed.lines)

@@ -165,6 +165,48 @@ func TestReadersWithOtherPermissionsFetchForThemselves(t *testing.T) {
 	})
 }
 
+// TestAReaderThatLeavesDuringAQueryLeavesNoBytesBehind for the other readers of its user.
+func TestAReaderThatLeavesDuringAQueryLeavesNoBytesBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		d := directoryOf(c, nil)
+		feeds, last := d.source.events, c.ns.LastEvent()
+		const far = 1 << 20 // events, which come later
+		release := make(chan struct{})
+		c.after = func(query *storepb.Query) {
+			if query.GetListEvents().GetViewer().GetGid() == 2 {
+				<-release
+			}
+		}
+		stays, leaves := make(chan struct{}), make(chan struct{})
+		for _, reader := range []struct {
+			gid         uint32
+			after       uint64
+			interrupted chan struct{}
+		}{{1, last + far, stays}, {2, last, leaves}} {
+			go func() {
+				_, _, _ = feeds.next(&storepb.Viewer{Uid: 1000, Gid: reader.gid}, reader.after, reader.interrupted)
+			}()
+		}
+		synctest.Wait()
+		c.create(t, "lock", syscall.S_IFREG|0o644)
+		time.Sleep(2 * time.Second)
+		c.apply(&storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}})
+		synctest.Wait()
+		close(leaves)
+		synctest.Wait()
+		close(release)
+		synctest.Wait()
+		require.Len(t, feeds.feeds, 1)
+		for _, user := range feeds.users {
+			require.Zero(t, user.kept)
+		}
+		close(stays)
+		synctest.Wait()
+		require.Empty(t, feeds.users)
+	})
+}
+
 func TestChangesAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
