@@ -35,8 +35,9 @@ type call struct {
 	back   bool   // to be given back, without an answer
 	given  bool   // another process, or this one before a stop, had begun or queued it
 
-	interrupted bool // by the kernel
-	told        bool // its handler has the interrupt of a stop
+	interrupted bool  // by the kernel
+	told        bool  // its handler has the interrupt, of the kernel or of a stop
+	interrupts  *call // the call interrupted by this one, which is the kernel's message
 
 	charge    charge
 	refused   unix.Errno // the error for lack of room

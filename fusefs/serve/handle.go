@@ -19,7 +19,7 @@ func (s *Server) begin(request []byte, given bool) *call {
 	c := &call{header: headerOf(request), given: given}
 	if c.header.Opcode == opInterrupt && len(request) >= headerSize+8 {
 		if ended := s.underway[binary.NativeEndian.Uint64(request[headerSize:])]; ended != nil {
-			ended.interrupted = true
+			ended.interrupted, c.interrupts = true, ended
 			if ended.queued != nil {
 				c.ofQueued, ended.interrupt = ended, bytes.Clone(request)
 			}
@@ -49,6 +49,7 @@ func (s *Server) handle(c *call, request []byte) {
 		answer = refusal(c.header.Unique, unix.EIO)
 	default:
 		answer = s.ask(c, request, out)
+		s.noteTold(c, answer)
 	}
 	if !s.toGiveBack(c, answer) && len(answer) > 0 {
 		if err := s.write(answer); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENODEV) {
@@ -112,6 +113,16 @@ func (s *Server) toGiveBack(c *call, answer []byte) bool {
 	return true
 }
 
+// noteTold records that a handler has the interrupt of the kernel.
+func (s *Server) noteTold(interrupt *call, answer []byte) {
+	if interrupt.interrupts == nil || len(answer) > 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	interrupt.interrupts.told = true
+}
+
 func (s *Server) write(message []byte) error {
 	for {
 		_, err := unix.Write(s.fd, message)
@@ -121,8 +132,9 @@ func (s *Server) write(message []byte) error {
 	}
 }
 
-// interrupt tells handlers that their callers no longer wait.
-func (s *Server) interrupt(which func(*call) bool) {
+// interrupt tells handlers that their callers no longer wait. It reports whether all of these have the
+// interrupt: some may not run yet.
+func (s *Server) interrupt(which func(*call) bool) (all bool) {
 	s.mu.Lock()
 	var calls []*call
 	for _, c := range s.underway {
@@ -131,15 +143,18 @@ func (s *Server) interrupt(which func(*call) bool) {
 		}
 	}
 	s.mu.Unlock()
+	all = true
 	for _, c := range calls {
 		in := fuse.InterruptIn{InHeader: fuse.InHeader{Opcode: opInterrupt}, Unique: c.header.Unique}
 		in.Length = uint32(binary.Size(in))
 		message, _ := binary.Append(nil, binary.NativeEndian, in)
 		length, status := s.protocol.HandleRequest([][]byte{message}, [][]byte{make([]byte, answerRoom)})
 		s.mu.Lock()
-		c.told = status.Ok() && length == 0 // otherwise its handler does not run yet
+		c.told = c.told || status.Ok() && length == 0 // otherwise its handler does not run yet
+		all = all && c.told
 		s.mu.Unlock()
 	}
+	return all
 }
 
 // again handles an earlier request, already counted.

@@ -26,6 +26,11 @@ func (s *Server) Stop(limit time.Duration) (pending [][]byte, err error) {
 		time.Sleep(wakePause)
 	}
 	s.giveBack()
+	// A handler of an interrupted lock request has to end the request, not to suspend it: no program waits for
+	// it any more.
+	for !s.interrupt(func(c *call) bool { return c.interrupted && c.raw != nil }) && time.Now().Before(end) {
+		time.Sleep(wakePause)
+	}
 	s.suspend()
 	for {
 		// Repeated, as a handler may not have been found yet.
