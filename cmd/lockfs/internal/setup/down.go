@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
+	"lockfs/cluster/health"
 	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/fusefs/mountpoint"
@@ -72,29 +73,40 @@ func (h *host) checkNotNeeded(ctx context.Context) (needed error) {
 	}
 	_ = h.ask(ctx, func(ctx context.Context, asked *cluster.Admin) error {
 		healthy, nodes, err := asked.Health(ctx, false)
-		if err != nil || !healthy.Confirmed {
+		if err != nil {
 			return err
 		}
-		votes, answering := false, 0
-		for _, node := range nodes {
-			switch {
-			case node.Voter && node.Name == h.name:
-				votes = true
-			case node.Voter && node.Err == nil:
-				answering++
-			}
-		}
-		switch {
-		case !votes:
-		case healthy.Voters == 1:
+		if needed = neededForQuorum(h.name, healthy, nodes); needed == nil && healthy.Confirmed && isOnlyVoter(h.name, nodes) {
 			needed = h.checkUnused(ctx, asked)
-		case answering < healthy.Voters/2+1:
-			needed = fmt.Errorf("this server is needed for a quorum: without it %d of %d voters would answer, and calls on all hosts would fail. "+
-				"Start the other servers first (`lockfs status` shows them), or stop it all the same with --force", answering, healthy.Voters)
 		}
 		return nil
 	})
 	return needed
+}
+
+// neededForQuorum returns an error if the voters that answer are a quorum only with this one. They need it
+// also while none confirms a read, as in an election: without it they would have no leader afterwards.
+func neededForQuorum(name string, healthy health.Health, nodes []cluster.NodeStatus) error {
+	votes, answering := false, 0
+	for _, node := range nodes {
+		switch {
+		case node.Voter && node.Name == name:
+			votes = true
+		case node.Voter && node.Err == nil:
+			answering++
+		}
+	}
+	works := healthy.Confirmed || healthy.HasQuorum()
+	if !works || !votes || healthy.Voters == 1 || answering > healthy.Voters/2 {
+		return nil
+	}
+	return fmt.Errorf("this server is needed for a quorum: without it %d of %d voters would answer, and calls on all hosts would fail. "+
+		"Start the other servers first (`lockfs status` shows them), or stop it all the same with --force", answering, healthy.Voters)
+}
+
+func isOnlyVoter(name string, nodes []cluster.NodeStatus) bool {
+	voters := slices.DeleteFunc(slices.Clone(nodes), func(node cluster.NodeStatus) bool { return !node.Voter })
+	return len(voters) == 1 && voters[0].Name == name
 }
 
 // checkUnused returns an error if other hosts use the cluster of which this is the only server.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster"
+	"lockfs/cluster/health"
 )
 
 func TestWhetherAServerIsNeeded(t *testing.T) {
@@ -27,4 +28,47 @@ func TestWhetherAServerIsNeeded(t *testing.T) {
 	require.Equal(t, "one server is left: it must not fail", describeRest(1))
 	require.Equal(t, "2 servers are left: none of them may fail", describeRest(2))
 	require.Equal(t, "4 servers are left, of which 1 may fail", describeRest(4))
+}
+
+// TestAServerIsNeededForTheQuorumOfTheOthers also while they elect a leader.
+func TestAServerIsNeededForTheQuorumOfTheOthers(t *testing.T) {
+	dead, unconfirmed := errors.New("dead"), errors.New("no answer in time")
+	for name, test := range map[string]struct {
+		others    []error // of the other voters
+		confirmed error
+		needed    bool
+	}{
+		"the others are a quorum":          {[]error{nil, nil}, nil, false},
+		"one of three is down":             {[]error{nil, dead}, nil, true},
+		"one of three is down, no leader":  {[]error{nil, dead}, unconfirmed, true},
+		"the others are one, no leader":    {[]error{nil, nil}, unconfirmed, false},
+		"of two servers":                   {[]error{nil}, nil, true},
+		"there is no quorum":               {[]error{dead, dead}, unconfirmed, false},
+		"two of five are down":             {[]error{nil, nil, dead, dead}, nil, true},
+		"one of five is down":              {[]error{nil, nil, nil, dead}, nil, false},
+		"the only server":                  {nil, nil, false},
+		"two of four are down, no leader":  {[]error{nil, dead, dead}, unconfirmed, false},
+		"two of four answer, and this one": {[]error{nil, nil, dead}, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nodes := []cluster.NodeStatus{{Name: "this", Voter: true}, {Name: "learner"}}
+			voters := []health.Voter{{Name: "this"}}
+			for _, err := range test.others {
+				nodes = append(nodes, cluster.NodeStatus{Name: "other", Voter: true, Err: err})
+				voter := health.Voter{Name: "other"}
+				if err != nil {
+					voter.Failure = err.Error()
+				}
+				voters = append(voters, voter)
+			}
+			err := neededForQuorum("this", health.Of(voters, test.confirmed), nodes)
+			if test.needed {
+				require.ErrorContains(t, err, "needed for a quorum")
+			} else {
+				require.NoError(t, err)
+			}
+			require.Equal(t, test.others == nil, isOnlyVoter("this", nodes))
+			require.NoError(t, neededForQuorum("learner", health.Of(voters, test.confirmed), nodes), "it has no vote")
+		})
+	}
 }
