@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/budget"
 )
 
 // TestAWaiterForQuotaMayLeave has a connection end, in each way, with a request that there is no room for
@@ -130,4 +132,30 @@ func (s *Server) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns)
+}
+
+// TestAPeerBeyondItsLimitMakesRoomItself, also while a closed connection still counts and the new one is not known yet.
+func TestAPeerBeyondItsLimitMakesRoomItself(t *testing.T) {
+	l := joinLimits
+	l.connections, l.connectionsPerHost = 8, 2
+	s := newServer(nil, l, joinTimes, func() {}, func(Caller) {})
+	s.settled = time.Nanosecond
+	connect := func(address string) (caller Caller, conn net.Conn) {
+		caller = Caller{Role: RoleJoiner, Address: netip.MustParseAddr(address)}
+		_, err := s.quota.connect(caller, budget.Ordinary)
+		require.NoError(t, err)
+		conn, other := net.Pipe()
+		t.Cleanup(func() { _ = other.Close() })
+		require.True(t, s.register(conn, caller))
+		return caller, conn
+	}
+	_, victim := connect("192.0.2.1")
+	by, first := connect("192.0.2.2")
+	_, second := connect("192.0.2.2")
+	for _, goes := range []net.Conn{first, second} {
+		require.True(t, s.makeRoom(by))
+		require.NotContains(t, s.conns, goes)
+	}
+	require.False(t, s.makeRoom(by))
+	require.Contains(t, s.conns, victim)
 }

@@ -132,7 +132,7 @@ func (s *Server) serve(conn net.Conn) {
 	}
 	standing := caller.Standing()
 	accounts, err := s.quota.connect(caller, standing)
-	if err != nil && s.makeRoom(peerOf(caller)) {
+	if err != nil && s.makeRoom(caller) {
 		standing = budget.Replacing
 		accounts, err = s.quota.connect(caller, standing)
 	}
@@ -149,27 +149,23 @@ func (s *Server) serve(conn net.Conn) {
 }
 
 // makeRoom closes the oldest connection: of the same peer if it has too many. It returns false if none is old
-// enough.
-func (s *Server) makeRoom(from peer) bool {
+// enough. Closed connections count until their calls have ended, so a peer cannot have those of others closed
+// by many connections at once.
+func (s *Server) makeRoom(caller Caller) bool {
 	if s.settled == 0 {
 		return false
 	}
+	from, isFull := peerOf(caller), s.quota.connections.Used(caller.User()) >= uint64(s.quota.limits.connectionsPerHost)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	oldest := func(of func(*connInfo) bool) (goes net.Conn, count int) {
-		for conn, who := range s.conns {
-			if !of(who) {
-				continue
-			}
-			if count++; goes == nil || who.since.Before(s.conns[goes].since) {
-				goes = conn
-			}
+	var goes net.Conn
+	for conn, who := range s.conns {
+		if isFull && peerOf(who.Caller) != from {
+			continue
 		}
-		return goes, count
-	}
-	goes, count := oldest(func(who *connInfo) bool { return peerOf(who.Caller) == from })
-	if count < s.quota.limits.connectionsPerHost {
-		goes, _ = oldest(func(*connInfo) bool { return true })
+		if goes == nil || who.since.Before(s.conns[goes].since) {
+			goes = conn
+		}
 	}
 	if goes == nil || time.Since(s.conns[goes].since) < s.settled {
 		return false
