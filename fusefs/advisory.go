@@ -173,15 +173,19 @@ func (fs *fileSystem) requestLock(
 	// Another thread may have lost this descriptor's locks, or its session may have ended.
 	session := ids.Session(op.GetSession())
 	astray := done && op.GetType() != storepb.LockType_UNLOCK && handle.locks.Session(session) != session
-	lost := false
+	lost, isGivenBack := false, false
 	switch {
 	case astray, err != nil && result.GetCode() != storepb.Code_CANCELLED:
 		lost = fs.giveUp(caller, handle.inode, w.asked, op)
 	case err != nil:
 		fs.releaseLater(caller, handle.inode, w.asked, op)
+	case done && w.request != nil && thread.IsKilled(in.Pid):
+		isGivenBack = fs.giveBack(caller, handle.inode, w.asked, op)
 	}
-	stays := handle.inode.locks.End(w.asked, op, done && !astray)
+	stays := handle.inode.locks.End(w.asked, op, done && !astray && !isGivenBack)
 	switch {
+	case isGivenBack:
+		return nil, syscall.EINTR
 	case lost, astray, done && handle.locks.IsLost():
 		return nil, syscall.EIO
 	case !stays:

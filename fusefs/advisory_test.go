@@ -5,12 +5,15 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -182,6 +185,39 @@ func TestAReleaseInProgressIsWaitedForFromAnotherMount(t *testing.T) {
 			<-refused
 		})
 	}
+}
+
+// TestALockGrantedToAKilledProgramIsReleased: another process has the file open, would keep the lock, and does not know of it.
+func TestALockGrantedToAKilledProgramIsReleased(t *testing.T) {
+	c := newCluster()
+	here, s := mountFor(t, c)
+	there, _ := mountFor(t, c)
+	shared := openFile(t, writeFile(t, here, "lock", ""), os.O_RDWR)
+	other := openFile(t, filepath.Join(there, "lock"), os.O_RDWR)
+	require.NoError(t, unix.Flock(int(other.Fd()), unix.LOCK_EX))
+	waits := make(chan struct{}, 1)
+	var granted sync.Once
+	s.intercept(func(op *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
+		if query.GetAwaitLock() != nil {
+			select {
+			case waits <- struct{}{}:
+			default:
+			}
+		}
+		if op.GetInterruptLock() != nil {
+			granted.Do(func() { assert.NoError(t, unix.Flock(int(other.Fd()), unix.LOCK_UN)) })
+		}
+		return nil, false, nil
+	})
+	command := exec.Command("flock", "3")
+	command.ExtraFiles = []*os.File{shared}
+	require.NoError(t, command.Start())
+	<-waits
+	require.NoError(t, command.Process.Kill())
+	require.Error(t, command.Wait())
+	eventually(t, "the lock is free", func() bool { return unix.Flock(int(other.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil })
+	require.NoError(t, unix.Flock(int(other.Fd()), unix.LOCK_UN))
+	require.NoError(t, unix.Flock(int(shared.Fd()), unix.LOCK_EX|unix.LOCK_NB), "its file is not lost")
 }
 
 // TestReleasesOfASharedLockAreWaitedFor: several programs on other mounts have closed a file of which they shared the lock.

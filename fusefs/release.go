@@ -68,6 +68,19 @@ func dropOp(in *inode, key filelock.Owner, lost bool) *storepb.Op {
 	}}
 }
 
+// giveBack handles a lock that was granted after a wait to a killed thread. No program knows of it, and
+// another process may keep the file open. giveBack releases the lock in the background. It returns false if
+// the owner keeps it, because it may have more locks.
+func (fs *fileSystem) giveBack(caller *storepb.Caller, in *inode, asked filelock.Request, op *storepb.TakeLock) bool {
+	dropped := in.locks.GiveBack(asked, op)
+	if dropped == nil {
+		return false
+	}
+	fs.inodes.use(in.ino)
+	fs.insistLater(caller, dropOp(in, filelock.OwnerOf(op), false), fs.afterDrop(caller, in, dropped))
+	return true
+}
+
 // releaseLater handles a request that the mount has not sent. Many programs ignore a failed release and keep
 // the file open. If the request was to leave no lock, releaseLater releases all in the background.
 func (fs *fileSystem) releaseLater(caller *storepb.Caller, in *inode, asked filelock.Request, op *storepb.TakeLock) {

@@ -218,6 +218,18 @@ func (f *File) GiveUp(r Request, op *storepb.TakeLock) (lost bool, dropped func(
 	return lost, f.startDrop(OwnerOf(op), lost)
 }
 
+// GiveBack handles a request that got its lock after its program was killed. The caller releases the owner's
+// locks, then calls dropped. If the owner may have more locks than the request's, GiveBack returns nil: the
+// release would include those.
+func (f *File) GiveBack(r Request, op *storepb.TakeLock) (dropped func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !r.own.hasOnly(op) {
+		return nil
+	}
+	return f.startDrop(OwnerOf(op), false)
+}
+
 // BeginRelease handles a request that was not sent. If it was to release all of its owner's locks, the caller
 // does so later, as after GiveUp. Otherwise it returns nil.
 func (f *File) BeginRelease(r Request, op *storepb.TakeLock) (dropped func()) {

@@ -84,6 +84,31 @@ func TestWhatIsGivenUpIsLostIfItIsMoreThanTheRequest(t *testing.T) {
 	require.True(t, d.IsLost())
 }
 
+// TestALockIsGivenBackUnlessItsOwnerMayHaveMore, which another program may use.
+func TestALockIsGivenBackUnlessItsOwnerMayHaveMore(t *testing.T) {
+	f, d := new(File), new(Description)
+	op := request(storepb.LockType_EXCLUSIVE, 0, 9)
+	r, errno := f.Begin(d, process)
+	require.Zero(t, errno)
+	other, errno := f.Begin(d, process)
+	require.Zero(t, errno)
+	require.Nil(t, f.GiveBack(r, op), "another request may have the same lock")
+	require.True(t, f.End(other, op, false))
+	dropped := f.GiveBack(r, op)
+	require.NotNil(t, dropped)
+	require.True(t, f.End(r, op, false))
+	require.True(t, f.IsDropping(process))
+	dropped()
+	require.Nil(t, f.LockedThrough(process.Number))
+
+	take(t, f, d, op)
+	more := request(storepb.LockType_EXCLUSIVE, 20, 29)
+	r, errno = f.Begin(d, process)
+	require.Zero(t, errno)
+	require.Nil(t, f.GiveBack(r, more))
+	require.True(t, f.End(r, more, true))
+}
+
 // TestALockMayGoWithAReleaseThatCameMeanwhile: nobody knows which of the two was first.
 func TestALockMayGoWithAReleaseThatCameMeanwhile(t *testing.T) {
 	f, d := new(File), new(Description)
