@@ -8,13 +8,13 @@
 //
 // # Layers
 //
-// Independent tables hold the state (tables.go): the tree of inodes and names with its ledger, sessions and
+// Independent tables hold the state (state.go): the tree of inodes and names with its ledger, sessions and
 // replies, hosts, rules, events, members, advisory locks, and trust. Each layer above them knows only the
 // layers before it:
 //
 //   - the judge works out which names are locks, their holders, staleness and due times; it changes nothing;
 //   - the announcer writes events of locks;
-//   - the guards (refuse.go) refuse changes of locks;
+//   - the guards (guard.go) refuse changes of locks;
 //   - the keeper changes names and updates everything derived from them;
 //   - the [Namespace] applies each command once (apply.go).
 //
@@ -48,7 +48,7 @@
 // reserve. An operation that adds nothing is never refused. Orphans without a pin count for no user, and
 // expire sooner the larger they are together.
 //
-// A quota bounds the names in one directory, at any depth, each with its inode, whoever owns it (quotas.go).
+// A quota bounds the names in one directory, at any depth, each with its inode, whoever owns it (quota.go).
 // Its usage follows each change of a name, and moves with a renamed directory.
 //
 // # Locks
@@ -77,7 +77,7 @@
 //
 // A file that has or had an advisory lock or a request is guarded by that lock alone. Its content is data,
 // and lockfs never removes it, since waiters wait for that inode. On a file with a known holder, only
-// advisory locks of the holder's process family count. Other advisory locks postpone a removal (counts.go).
+// advisory locks of the holder's process family count. Other advisory locks postpone a removal (kernellockholder.go).
 // An observation of a lock still counts if the present file was created exclusively and its content names no
 // holder.
 //
@@ -143,7 +143,7 @@
 // Authorities, join tokens and hosts are in a table of their own (package trust), which only the leader's own
 // commands change. Answers to queries contain no sealed keys and no hashes of secrets. Every change is an
 // event. If root of a host is squashed ([storepb.Caller]), its changes are checked as for an ordinary user
-// (squash.go), since its kernel has not done so.
+// (rootsquash.go), since its kernel has not done so.
 //
 // # Touched inodes
 //
