@@ -4,6 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
 	"lockfs/cluster/backup"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/identity"
@@ -12,11 +18,6 @@ import (
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
-	"path/filepath"
-	"sync/atomic"
-	"time"
-
-	"github.com/hashicorp/raft"
 )
 
 // Open starts a node. Wait for [Node.WaitReady] before you use it. The error is a *consensus.DamagedError
@@ -242,4 +243,78 @@ func (n *Node) versionUpgrader() *versionUpgrader {
 func (n *Node) clusterVersion() (at uint32) {
 	n.fsm.View(func(ns *namespace.Namespace) { at = ns.Version() })
 	return at
+}
+
+// InClusterError reports a data directory that belongs to a cluster already.
+type InClusterError struct {
+	Dir     string
+	Node    string // name of the server
+	Cluster string // id
+}
+
+func (e *InClusterError) Error() string {
+	return fmt.Sprintf("data directory %s belongs to cluster %s already, and %s is a server of that: start it with `lockfs server`", e.Dir, e.Cluster, e.Node)
+}
+
+// Bootstrap makes a data directory that of the first server of a new cluster, and returns the cluster's
+// id. It does not start the server: [Open] does, without Config.Bootstrap. After an interruption call it
+// again with the same Config. The error is an [InClusterError] if nothing is left to do.
+//
+// Bootstrap is a separate step, because a server started on an empty disk cannot know whether its cluster
+// is new, or its disk.
+func Bootstrap(cfg Config) (cluster string, err error) {
+	cfg.Bootstrap = true
+	if err := cfg.validate(); err != nil {
+		return "", err
+	}
+	n := newNode(cfg)
+	defer func() {
+		if n.dir != nil {
+			err = errors.Join(err, n.dir.Close())
+		}
+	}()
+	if err := n.openDirectory(); err != nil {
+		return "", err
+	}
+	if n.dir.HasJoined() {
+		return "", &InClusterError{Dir: n.dir.Path, Node: n.dir.Name, Cluster: n.dir.ClusterID()}
+	}
+	return n.dir.ClusterID(), n.bootstrap()
+}
+
+// hangUp closes the server once the node has stepped down.
+func (n *Node) hangUp() {
+	select {
+	case <-n.stepDown.Done():
+		n.stopServing()
+	case <-n.ctx.Done():
+	}
+}
+
+// Close stops the node. Everything it acknowledged is on disk.
+func (n *Node) Close() error {
+	n.cancel()
+	if n.server != nil {
+		n.server.Close()
+		n.joinServer.Close()
+	}
+	var errs []error
+	if n.raft != nil {
+		n.cfg.Metrics.Registry.Unregister(newNodeCollector(n)) // so that this process can open another node
+		errs = append(errs, n.raft.Close())
+	}
+	if n.port != nil {
+		errs = append(errs, n.port.Close())
+	}
+	if n.peers != nil {
+		n.peers.Close()
+		n.forwarder.Close()
+	}
+	if n.audit != nil {
+		errs = append(errs, n.audit.close())
+	}
+	if n.dir != nil {
+		errs = append(errs, n.dir.Close())
+	}
+	return errors.Join(errs...)
 }

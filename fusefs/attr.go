@@ -10,6 +10,7 @@ import (
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -195,4 +196,25 @@ func attrChange(in *fuse.SetAttrIn) (change *storepb.SetAttr, wanted bool) {
 		change.Mtime, wanted = kernel.Nanoseconds(in.Mtime, in.Mtimensec), true
 	}
 	return change, wanted
+}
+
+// StatFs returns as size the cluster's limit, or the directory's quota if it leaves less. It returns as
+// available the caller's remaining share.
+func (fs *fileSystem) StatFs(interrupted <-chan struct{}, header *fuse.InHeader, out *fuse.StatfsOut) (code fuse.Status) {
+	defer fs.observed("statfs", time.Now(), &code)
+	query := &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{Uid: header.Uid, Ino: header.NodeId}}}
+	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), query)
+	if errno != 0 {
+		return kernel.Status(errno)
+	}
+	stats := result.GetFsStats()
+	used := (stats.GetBytes() + kernel.BlockSize - 1) / kernel.BlockSize
+	out.Files = max(stats.GetMaxInodes(), stats.GetInodes())
+	out.Ffree = out.Files - stats.GetInodes()
+	out.Blocks = max(stats.GetMaxBytes()/kernel.BlockSize, used)
+	out.Bfree = out.Blocks - used
+	out.Bavail = min(stats.GetFreeBytes()/kernel.BlockSize, out.Bfree)
+	out.Bsize, out.Frsize = kernel.BlockSize, kernel.BlockSize
+	out.NameLen = namespace.MaxName
+	return fuse.OK
 }

@@ -100,3 +100,10 @@ func Peer(state *tls.ConnectionState) (Name, KeyHash, error) {
 	}
 	return name, KeyHashOf(leaf), nil
 }
+
+// ALPN protocols.
+const (
+	ProtocolRaft = "lockfs-raft" // between servers
+	ProtocolRPC  = "lockfs-rpc"  // calls of hosts with a certificate
+	ProtocolJoin = "lockfs-join" // of hosts without a valid certificate
+)

@@ -2,6 +2,8 @@ package kernel
 
 import (
 	"math"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -74,4 +76,20 @@ func Nanoseconds(sec uint64, nsec uint32) *int64 {
 		return new(int64(math.MinInt64))
 	}
 	return new(s*int64(time.Second) + int64(nsec))
+}
+
+// userPrefix is the only supported namespace of extended attributes. Others, such as access control lists and
+// security labels, get EOPNOTSUPP at once: the kernel asks for some itself.
+const userPrefix = "user."
+
+// CheckXattr returns an error for the name of an extended attribute which no file can have.
+func CheckXattr(name string) syscall.Errno {
+	bare, isUser := strings.CutPrefix(name, userPrefix)
+	switch {
+	case !isUser:
+		return syscall.EOPNOTSUPP
+	case bare == "":
+		return syscall.EINVAL
+	}
+	return 0
 }

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"maps"
 	"sync"
 
 	"lockfs/raftstore/ids"
@@ -46,4 +47,18 @@ func (k *Known) Len() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.lookups)
+}
+
+// Save returns the kernel's number of lookups of each inode, for the mount's next process.
+func (k *Known) Save() map[ids.Inode]uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return maps.Clone(k.lookups)
+}
+
+// Restore adds saved lookups.
+func (k *Known) Restore(saved map[ids.Inode]uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.Copy(k.lookups, saved)
 }

@@ -127,3 +127,93 @@ func (j *judge) hasAdvisories(in *inode) bool {
 func (j *judge) wasLockedAs(e *entry, in *inode) (locked bool) {
 	return (in.kernelLocked || in.otherLocked) && in.version == e.made || j.locks.LockedSince(in.ino, e.acquired)
 }
+
+// judgeEntry computes whether an entry is a lock and when it is due, and clears a staleness that is over. The
+// entry must not be in a tree.
+func (j *judge) judgeEntry(e *entry, in *inode) {
+	g := j.govern(e, in)
+	if s := e.stale; s != nil && (s.byTime && !g.StaleAt(j.time) || !s.byTime && (!g.ByProcess() || s.ofMaker != g.byCreator)) {
+		e.stale = nil
+	}
+	e.due = j.dueTime(e, in, g)
+	ground := j.groundOf(e, in)
+	e.lock, e.format, e.ruled = !in.isDir() && ground != isData, g.Format, in.isDir() && ground == byRule
+	e.guarded, e.timeout = j.mayRefuse(e, in, g), hostTimeoutOf(g)
+}
+
+func (e *entry) sameJudgement(other *entry) bool {
+	return e.stale == other.stale && e.due == other.due && e.lock == other.lock && e.format == other.format && e.ruled == other.ruled &&
+		e.guarded == other.guarded && e.timeout.equal(other.timeout)
+}
+
+// mayRefuse reports whether a guard of a name may refuse something, now or while the lock is being written.
+func (j *judge) mayRefuse(e *entry, in *inode, g governed) bool {
+	if g.Guard == lockfact.GuardAnyone && in.facts == nil && e.known != nil {
+		before := *in
+		before.facts = e.known
+		g = j.govern(e, &before)
+	}
+	return g.Guard != lockfact.GuardAnyone
+}
+
+func (j *judge) dueTime(e *entry, in *inode, g governed) int64 {
+	switch {
+	case e.stale != nil && g.OnStale == lockfact.Remove && j.obstacle(in, g, e.stale) == "":
+		if in.isDir() && in.ctime > e.stale.since {
+			return in.ctime + int64(settling) // a program such as rm -r may be removing it
+		}
+		return atOnce
+	case e.stale != nil:
+		return 0
+	case g.gone != nil && g.ByProcess():
+		return atOnce
+	}
+	return g.ExpiresAt
+}
+
+// hostTimeoutOf returns nil for a lock that waits for its silent host forever, or does not live as long as a
+// process.
+func hostTimeoutOf(g governed) *hostTimeout {
+	if g.hostTimeout <= 0 || !g.ByProcess() || g.process == nil || g.gone != nil {
+		return nil
+	}
+	return &hostTimeout{watcher{g.Host, g.process.bootID.String(), g.process.pidNamespace}, g.hostTimeout}
+}
+
+// eachTimedOut visits the locks with an expired host timeout, until visit returns false. It skips all locks
+// of a watched pid namespace at once.
+func (j *judge) eachTimedOut(now int64, visit func(*entry, *staleness) bool) {
+	for going, from := true, (watcher{}); going; {
+		var first *entry
+		j.tree.timeouts.Ascend(&entry{timeout: &hostTimeout{watcher: from}}, func(e *entry) bool {
+			first = e
+			return false
+		})
+		if first == nil {
+			return
+		}
+		going, from = j.visitTimedOut(first, now, visit), first.timeout.next()
+	}
+}
+
+// visitTimedOut visits the locks of one pid namespace, of which first is the first entry.
+func (j *judge) visitTimedOut(first *entry, now int64, visit func(*entry, *staleness) bool) (going bool) {
+	of := first.timeout.watcher
+	h, known := j.hosts.byName.Get(of.host)
+	if !known || h.sessions > 0 && j.sessions.isSeen(of) {
+		return true
+	}
+	going = true
+	j.tree.timeouts.Ascend(first, func(e *entry) bool {
+		if e.timeout.watcher != of || now-h.since <= int64(e.timeout.after) {
+			return false
+		}
+		if in, found := j.tree.inode(e.ino); found {
+			g := j.govern(e, in)
+			reason := fmt.Sprintf("its host %s has been silent for more than %v (rule %s)", of.host, e.timeout.after, g.pattern)
+			going = visit(e, &staleness{reason: reason, since: j.time, ofMaker: g.byCreator})
+		}
+		return going
+	})
+	return going
+}

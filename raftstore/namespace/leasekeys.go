@@ -1,6 +1,8 @@
 package namespace
 
 import (
+	"slices"
+
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -86,4 +88,18 @@ func (ns *Namespace) Settled(ino ids.Inode, since int64) (settled bool, until in
 		}
 	}
 	return true, until
+}
+
+// MayLease reports whether leaders may have granted leases on their answers. Then only the leader, which
+// knows the leases, shows applied commands.
+func (ns *Namespace) MayLease() bool { return ns.leases }
+
+// Touched returns the inodes changed by the last command and the time that passed with it. A query with none
+// of these among its Keys has the same answer as before. own says whether the command itself changed
+// something. If not, it may be a repetition, or have failed for any reason. The result is not part of the
+// state.
+func (ns *Namespace) Touched() (inodes []ids.Inode, own bool) {
+	inodes = slices.Clone(ns.tree.touched)
+	slices.Sort(inodes)
+	return slices.Compact(inodes), ns.touchedOwn
 }

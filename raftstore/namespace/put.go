@@ -165,3 +165,18 @@ func (t *tree) isForgotten(in *inode) bool {
 	_, found := t.orphans.byIno.Get(in.ino)
 	return found && !t.orphans.isPinned(in.ino)
 }
+
+// touch records a change of an inode: its attributes, content, names or entries.
+func (t *tree) touch(ino ids.Inode) {
+	t.touched = append(t.touched, ino)
+}
+
+func (t *tree) touchEntry(e *entry) {
+	t.touch(e.parent)
+	t.touch(e.ino)
+}
+
+// looksLike reports whether all queries for a name, its inode or its directory have the same answers.
+func (e *entry) looksLike(other *entry) bool {
+	return e.ino == other.ino && e.cookie == other.cookie && e.token == other.token && e.lock == other.lock && e.exclusive == other.exclusive
+}

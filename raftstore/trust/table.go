@@ -93,3 +93,23 @@ func (t *Table) Frozen() *Table {
 func refuse(code storepb.Code, message string) *storepb.Result {
 	return &storepb.Result{Code: code, Message: message}
 }
+
+// Begin starts the command with this index and time (nanoseconds since the Unix epoch), and deletes expired
+// tokens.
+func (t *Table) Begin(index ids.Index, now int64) {
+	t.index, t.now = index, now
+	if t.nextExpiry <= now {
+		t.dropExpired()
+	}
+}
+
+// NextDue returns the time from which Begin changes something; math.MaxInt64: never.
+func (t *Table) NextDue() int64 { return t.nextExpiry }
+
+// Limits in bytes, which keep snapshots readable.
+const (
+	maxName        = 255
+	maxTokenID     = 64
+	maxCertificate = 8 << 10 // or a sealed key
+	maxShare       = 512
+)

@@ -2,6 +2,8 @@ package admin
 
 import (
 	"fmt"
+	"time"
+
 	"lockfs/cluster"
 )
 
@@ -33,4 +35,24 @@ func votersOf(nodes []cluster.NodeStatus) (voters int) {
 		}
 	}
 	return voters
+}
+
+// States of a member.
+const (
+	voter    = "voter"
+	nonvoter = "non-voter"
+	joining  = "joining" // no vote yet
+)
+
+// deadAfter is the time without contact after which a member is shown as dead.
+const deadAfter = 10 * time.Second
+
+func stateOf(isVoter, isJoining bool) string {
+	switch {
+	case isVoter:
+		return voter
+	case isJoining:
+		return joining
+	}
+	return nonvoter
 }

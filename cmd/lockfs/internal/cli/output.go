@@ -2,8 +2,13 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -37,4 +42,62 @@ func IsTerminal(w io.Writer) bool {
 	}
 	_, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
 	return err == nil
+}
+
+// Word returns a name as one printable word; ambiguous names are quoted as Go strings.
+func Word(s string) string {
+	if s == "" || strings.ContainsAny(s, " \"") || Text(s) != s {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// ShellWord returns a value as one word for a POSIX shell, quoted if necessary. Terminal control characters
+// are escaped as bash, zsh and ksh read them.
+func ShellWord(s string) string {
+	switch {
+	case Text(s) != s:
+		var escaped strings.Builder
+		for _, b := range []byte(s) {
+			if b < ' ' || b > '~' || b == '\'' || b == '\\' {
+				fmt.Fprintf(&escaped, `\x%02x`, b)
+			} else {
+				escaped.WriteByte(b)
+			}
+		}
+		return "$'" + escaped.String() + "'"
+	case s == "" || strings.ContainsFunc(s, isShellSpecial) || s[0] == '~':
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
+}
+
+func isShellSpecial(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./+,:@%=~^", r)
+}
+
+// Message returns a text with terminal control characters escaped, except line breaks and tabs.
+func Message(s string) string {
+	var shown strings.Builder
+	for i, r := range s {
+		switch {
+		case r == '\n', r == '\t', unicode.IsPrint(r) && r != utf8.RuneError:
+			shown.WriteRune(r)
+		case r == utf8.RuneError:
+			fmt.Fprintf(&shown, `\x%02x`, s[i])
+		default:
+			shown.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return shown.String()
+}
+
+// Text returns a foreign text with terminal control characters escaped.
+func Text(s string) string {
+	for _, r := range s {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return strconv.Quote(s)
+		}
+	}
+	return s
 }

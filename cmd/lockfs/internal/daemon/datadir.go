@@ -3,10 +3,13 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // mostLinks is the maximum number of symbolic links in a path (MAXSYMLINKS).
@@ -65,4 +68,29 @@ func resolve(path, stopAt string) (resolved string, stopped bool, err error) {
 // elements returns the elements of a path without empty ones.
 func elements(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator })
+}
+
+// Defaults of --min-free: a number of bytes, or a share of a small disk.
+const (
+	defaultMinFree = 256 << 20 // bytes
+	minFreePart    = 16
+)
+
+// minFreeOf returns the default for a data directory, which may be missing.
+func minFreeOf(dir string) (uint64, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		var disk unix.Statfs_t
+		err := unix.Statfs(path, &disk)
+		if err == nil {
+			return min(defaultMinFree, disk.Blocks*uint64(disk.Bsize)/minFreePart), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+			return 0, fmt.Errorf("data directory: %w", &fs.PathError{Op: "statfs", Path: path, Err: err})
+		}
+		path = filepath.Dir(path)
+	}
 }

@@ -1,8 +1,14 @@
 package daemon
 
 import (
+	"fmt"
+	"io"
 	"net"
+	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
@@ -33,3 +39,45 @@ type mountPlan struct {
 }
 
 const defaultMountWait = time.Minute
+
+// addLimits adds the flags for the budgets of a mount's users.
+func addLimits(flags *pflag.FlagSet, limits *fusefs.Limits) {
+	flags.Uint64Var(&limits.CallsPerUser, fusefs.CallsFlag, fusefs.DefaultCallsPerUser,
+		"system calls of one user in progress on the mount at a time; more of them wait for these")
+	flags.Uint64Var(&limits.WaitsPerUser, fusefs.WaitsFlag, fusefs.DefaultWaitsPerUser,
+		"waits of one user for locks, and reads in .lockfs, at a time; then ENOLCK")
+}
+
+// change is `mount -o remount`: it replaces the kernel's options of a mount. Options of its process stay,
+// with a message to w.
+func (p *mountPlan) change(w io.Writer) error {
+	flags := uintptr(unix.MS_REMOUNT | unix.MS_NOSUID | unix.MS_NODEV) // the defaults
+	for _, option := range p.options {
+		switch option {
+		case "ro":
+			flags |= unix.MS_RDONLY
+		case "rw":
+			flags &^= unix.MS_RDONLY
+		case "nosuid":
+			flags |= unix.MS_NOSUID
+		case "suid":
+			flags &^= unix.MS_NOSUID
+		case "nodev":
+			flags |= unix.MS_NODEV
+		case "dev":
+			flags &^= unix.MS_NODEV
+		case "noexec":
+			flags |= unix.MS_NOEXEC
+		case "exec":
+			flags &^= unix.MS_NOEXEC
+		}
+	}
+	if err := unix.Mount("", p.dir, "", flags, ""); err != nil {
+		return fmt.Errorf("remount %s: %w", p.dir, err)
+	}
+	if len(p.fixed) > 0 {
+		fmt.Fprintf(w, "lockfs: %s cannot change while mounted: run umount %s and mount it again\n",
+			strings.Join(p.fixed, ", "), p.dir)
+	}
+	return nil
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -175,4 +176,17 @@ func printMerged(w io.Writer, objects ...any) error {
 		return err
 	}
 	return cli.PrintJSON(w, fields)
+}
+
+// whoRemovedIt ends messages about a missing lock.
+const whoRemovedIt = ": on a mount of lockfs `lockfs events` tells who"
+
+// removeHint says how to end a lock in the way. It names the file unless said does.
+func removeHint(said, path string) string {
+	file := cli.Word(path)
+	if strings.Contains(said, path) {
+		file = "it"
+	}
+	return "wait until it is released, or if you are sure that it is nobody's remove " + file +
+		" (on a mount of lockfs with `lockfs rm --force`)"
 }

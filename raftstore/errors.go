@@ -49,3 +49,8 @@ func applyError(entry *raft.Log, cmd *storepb.Command, err error) *ApplyError {
 		Operation: Operation(cmd), Err: err,
 	}
 }
+
+// DistrustedError is the reason why a node stops: the other nodes found that its state differs from theirs.
+type DistrustedError struct{ Alarm *storepb.Alarm }
+
+func (e *DistrustedError) Error() string { return e.Alarm.GetText() }

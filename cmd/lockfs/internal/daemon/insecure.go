@@ -1,3 +1,0 @@
-package daemon
-
-const insecureUsage = "plain TCP: every caller may do everything, under any name"
