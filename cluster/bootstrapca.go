@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"lockfs/cluster/atomicfile"
 	"lockfs/cluster/consensus"
-	"lockfs/cluster/durable"
 	"lockfs/cluster/identity"
 )
 
@@ -65,7 +65,7 @@ func newBootstrapCA(dir string, seal identity.SealKey, now time.Time) (*bootstra
 	f := &bootstrapCA{filepath.Join(dir, consensus.BootstrapCAFile), authority}
 	content := append(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: authority.Certificate().Raw}),
 		pem.EncodeToMemory(&pem.Block{Type: sealedKeyBlock, Bytes: sealed})...)
-	return f, durable.Replace(f.path, content)
+	return f, atomicfile.Replace(f.path, content)
 }
 
 // identify makes the identity of the first server. It continues after an interruption.
@@ -102,5 +102,5 @@ func (b *bootstrapCA) discard() error {
 	if err := os.Remove(b.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return durable.SyncDir(filepath.Dir(b.path))
+	return atomicfile.SyncDir(filepath.Dir(b.path))
 }

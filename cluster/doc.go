@@ -119,7 +119,7 @@
 //
 // The first server makes the CA before there is a state. It keeps the CA encrypted in a file and records
 // it once it leads (bootstrapCA). A command makes another CA the signer, and the previous one vouches for
-// it. All hosts renew (package enrolment), and then the leader drops the previous one.
+// it. All hosts renew (package certrenew), and then the leader drops the previous one.
 //
 // # Cluster time
 //

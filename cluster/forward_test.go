@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/cluster/certrenew"
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/cluster/session"
@@ -146,7 +146,7 @@ func TestALeaseOfAMountOnADetourIsRevoked(t *testing.T) {
 // forwarder is a server, or a host that pretends to be one, which forwards what it likes.
 func forwarder(t testing.TB, credentials *identity.Credentials) *rpc.Forwarder {
 	t.Helper()
-	f := rpc.NewForwarder(enrolment.ForMount(credentials, quietLogger()).Security(), func() string { return "" })
+	f := rpc.NewForwarder(certrenew.ForMount(credentials, quietLogger()).Security(), func() string { return "" })
 	t.Cleanup(f.Close)
 	return f
 }
@@ -232,7 +232,7 @@ func TestRootOfASquashedHostIsNobodyOnADetourToo(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	joined, err := enrolment.Join(ctx, newToken(t, leader, &storepb.JoinToken{SquashRoot: true}), "guest", filepath.Join(t.TempDir(), "identity"), nil)
+	joined, err := certrenew.Join(ctx, newToken(t, leader, &storepb.JoinToken{SquashRoot: true}), "guest", filepath.Join(t.TempDir(), "identity"), nil)
 	require.NoError(t, err)
 	guest, by := clientCaller(joined.Credentials), forwarder(t, follower.security.credentials)
 	for _, cmd := range []*storepb.Command{
@@ -329,7 +329,7 @@ func TestADetourIsDoneByItsOwnClusterOnly(t *testing.T) {
 	if other == leader {
 		other = nodes[1]
 	}
-	security := enrolment.ForMount(other.security.credentials, quietLogger()).Security()
+	security := certrenew.ForMount(other.security.credentials, quietLogger()).Security()
 	ctx := rpc.WithCaller(t.Context(), rpc.Caller{Role: rpc.RoleServer, Host: other.dir.Name, Key: identity.KeyHashOf(other.security.credentials.Leaf())})
 	for cluster, want := range map[string]error{leader.dir.ClusterID(): nil, "another": rpc.NotForwarded} {
 		by := rpc.NewForwarder(security, func() string { return cluster })
@@ -347,7 +347,7 @@ func TestWhatOnlyTheLeaderDoesIsForwarded(t *testing.T) {
 	c := startCutCluster(t, 3)
 	leader := leaderOf(t, c.nodes)
 	others := c.others(leader)
-	security := enrolment.ForMount(others[0].security.credentials, quietLogger()).Security()
+	security := certrenew.ForMount(others[0].security.credentials, quietLogger()).Security()
 	network := newCutNetwork()
 	network.set(leader.cfg.Advertise, true)
 	security.Network = network

@@ -14,7 +14,7 @@ import (
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 	"lockfs/raftstore/version"
-	"lockfs/raftstore/version/kept"
+	"lockfs/raftstore/version/goldendata"
 )
 
 // goldenConfig is that of the only server of a cluster, whose address for others stays the same.
@@ -37,7 +37,7 @@ func segmentsOf(t testing.TB, dataDir string) []string {
 // TestGoldenDataIsOpened has the data directory of a server of each version, with a snapshot, a log that
 // goes on from it, and votes; and a backup. It goes on from both.
 func TestGoldenDataIsOpened(t *testing.T) {
-	kept.Each(t, func(dir string) { writeGolden(t, dir) }, func(t *testing.T, of uint32, dir string) {
+	goldendata.Each(t, func(dir string) { writeGolden(t, dir) }, func(t *testing.T, of uint32, dir string) {
 		cfg := goldenConfig(t)
 		require.NoError(t, os.CopyFS(cfg.DataDir, os.DirFS(filepath.Join(dir, "data"))))
 		for _, path := range segmentsOf(t, cfg.DataDir) {

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/cluster/enrolment"
+	"lockfs/cluster/certrenew"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
@@ -51,7 +51,7 @@ func TestWhoSpeaksRaft(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), testWait)
 		defer cancel()
 		dir := filepath.Join(t.TempDir(), "identity")
-		joined, err := enrolment.Join(ctx, newToken(t, node, want), "n9", dir, func(identity.SealKey) error { return nil })
+		joined, err := certrenew.Join(ctx, newToken(t, node, want), "n9", dir, func(identity.SealKey) error { return nil })
 		require.NoError(t, err)
 		return joined.Credentials
 	}

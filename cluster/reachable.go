@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"lockfs/cluster/certrenew"
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
-	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
@@ -28,7 +28,7 @@ func LoadTLS(dataDir string) (*rpc.Security, error) {
 	if err != nil {
 		return nil, err
 	}
-	return enrolment.ForCommand(credentials), nil
+	return certrenew.ForCommand(credentials), nil
 }
 
 // IsReachable reports whether a server answers at a member's address, and does not name another id.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cluster/certrenew"
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
-	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/cluster/session"
@@ -135,7 +135,7 @@ func dialOnly(t *testing.T, identityDir, server string) error {
 	t.Helper()
 	credentials, err := identity.Load(identityDir)
 	require.NoError(t, err)
-	keeper := enrolment.ForMount(credentials, quietLogger())
+	keeper := certrenew.ForMount(credentials, quietLogger())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	client, err := session.Dial(ctx, []string{server}, session.Config{
@@ -183,7 +183,7 @@ func TestAHostAsksNoRemovedServer(t *testing.T) {
 		require.ErrorContains(t, dialOnly(t, awayDir, fake.address), "does not prove that it is still a server", what)
 		loaded, err := identity.Load(awayDir)
 		require.NoError(t, err)
-		admin, err := NewAdmin([]string{fake.address}, enrolment.ForCommand(loaded))
+		admin, err := NewAdmin([]string{fake.address}, certrenew.ForCommand(loaded))
 		require.NoError(t, err)
 		briefly := func(do func(context.Context)) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -195,7 +195,7 @@ func TestAHostAsksNoRemovedServer(t *testing.T) {
 		for _, token := range []*identity.Token{before, newToken(t, stay[0], new(storepb.JoinToken))} {
 			token.Addresses = []string{fake.address}
 			briefly(func(ctx context.Context) {
-				_, err = enrolment.Join(ctx, token, "web3", filepath.Join(t.TempDir(), "identity"), nil)
+				_, err = certrenew.Join(ctx, token, "web3", filepath.Join(t.TempDir(), "identity"), nil)
 			})
 			require.ErrorContains(t, err, "does not prove", what)
 		}
@@ -280,7 +280,7 @@ func TestARotationShutsOutTheDiskOfARemovedServer(t *testing.T) {
 	posing := startImpostor(t, forged, forgesProofs(t, authority, forged))
 	token := newToken(t, stay[0], new(storepb.JoinToken))
 	token.Addresses = []string{posing.address}
-	_, err = enrolment.Join(t.Context(), token, "web3", filepath.Join(t.TempDir(), "identity"), nil)
+	_, err = certrenew.Join(t.Context(), token, "web3", filepath.Join(t.TempDir(), "identity"), nil)
 	require.ErrorContains(t, err, "the join token is not known")
 
 	change(t, stay[0], &storepb.Op{Op: &storepb.Op_AddAuthority{AddAuthority: new(storepb.AddAuthority)}})
@@ -291,11 +291,11 @@ func TestARotationShutsOutTheDiskOfARemovedServer(t *testing.T) {
 	after.Addresses = []string{posing.address}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	_, err = enrolment.Join(ctx, after, "web3", filepath.Join(t.TempDir(), "identity"), nil)
+	_, err = certrenew.Join(ctx, after, "web3", filepath.Join(t.TempDir(), "identity"), nil)
 	require.ErrorContains(t, err, "of another cluster")
 
 	// A host that was off knows the older authority only, until it reaches any server of the cluster.
-	peers := rpc.NewPeers(enrolment.ForCommand(away))
+	peers := rpc.NewPeers(certrenew.ForCommand(away))
 	defer peers.Close()
 	_, err = peers.Node(stay[0].cfg.Advertise).Status(t.Context(), new(clusterpb.StatusRequest))
 	require.NoError(t, err)

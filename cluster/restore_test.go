@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/backup"
+	"lockfs/cluster/certrenew"
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
-	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/ids"
@@ -152,7 +152,7 @@ func TestASecureClusterIsRestored(t *testing.T) {
 		_, err = callerAs(t, node, lostServer).Status(ctx, new(clusterpb.StatusRequest))
 		require.ErrorContains(t, err, "tls")
 		unused.Addresses = []string{cfg.Address}
-		_, err = enrolment.Join(ctx, unused, "late", t.TempDir(), nil)
+		_, err = certrenew.Join(ctx, unused, "late", t.TempDir(), nil)
 		require.ErrorContains(t, err, "the join token is not known")
 		cancel()
 		second := secureConfig(t, "second")

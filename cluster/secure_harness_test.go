@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cluster/certrenew"
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/cluster/session"
@@ -111,7 +111,7 @@ func change(t testing.TB, via *Node, op *storepb.Op) *storepb.Result {
 type testMount struct {
 	*session.Client
 	credentials *identity.Credentials
-	keeper      *enrolment.MountRenewer
+	keeper      *certrenew.MountRenewer
 }
 
 // join has a host come in by a token.
@@ -120,7 +120,7 @@ func join(t testing.TB, by *Node, host string) (*identity.Credentials, string) {
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
 	dir := filepath.Join(t.TempDir(), "identity")
-	joined, err := enrolment.Join(ctx, newToken(t, by, new(storepb.JoinToken)), host, dir, nil)
+	joined, err := certrenew.Join(ctx, newToken(t, by, new(storepb.JoinToken)), host, dir, nil)
 	require.NoError(t, err)
 	return joined.Credentials, dir
 }
@@ -128,7 +128,7 @@ func join(t testing.TB, by *Node, host string) (*identity.Credentials, string) {
 // mountAt opens a session of a host that is in, over a network if one is given.
 func mountAt(t testing.TB, credentials *identity.Credentials, over ...rpc.Network) *testMount {
 	t.Helper()
-	m := &testMount{credentials: credentials, keeper: enrolment.ForMount(credentials, quietLogger())}
+	m := &testMount{credentials: credentials, keeper: certrenew.ForMount(credentials, quietLogger())}
 	running, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	go m.keeper.Run(running)

@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/cluster/certrenew"
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
-	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/namespace"
@@ -153,7 +153,7 @@ func TestTokensLetInWhomTheySay(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
 	try := func(token *identity.Token, host string) error {
-		_, err := enrolment.Join(ctx, token, host, filepath.Join(t.TempDir(), "identity"), func(identity.SealKey) error { return nil })
+		_, err := certrenew.Join(ctx, token, host, filepath.Join(t.TempDir(), "identity"), func(identity.SealKey) error { return nil })
 		return err
 	}
 	once := newToken(t, node, new(storepb.JoinToken))
@@ -285,7 +285,7 @@ func TestARevokedHostIsShutOutAtOnce(t *testing.T) {
 	}
 	refusedCall(t, open)
 	require.Eventually(t, func() bool { return len(nodes[0].sessions.live()) == 0 && len(nodes[1].sessions.live()) == 0 }, testWait, time.Millisecond)
-	_, err = enrolment.Join(t.Context(), newToken(t, nodes[0], new(storepb.JoinToken)), "web1", dir, nil)
+	_, err = certrenew.Join(t.Context(), newToken(t, nodes[0], new(storepb.JoinToken)), "web1", dir, nil)
 	require.NoError(t, err, "with a token and a new key it may come back")
 	credentials, err := identity.Load(dir)
 	require.NoError(t, err)
@@ -446,7 +446,7 @@ func TestAnotherAuthorityTakesOverWhileAllGoesOn(t *testing.T) {
 		require.Eventually(t, func() bool { return node.security.credentials.Signer() != first }, testWait, time.Millisecond)
 	}
 	require.Eventually(t, func() bool { return web.Signer() != first }, testWait, time.Millisecond)
-	_, err := enrolment.Join(t.Context(), token, "web3", filepath.Join(t.TempDir(), "identity"), nil)
+	_, err := certrenew.Join(t.Context(), token, "web3", filepath.Join(t.TempDir(), "identity"), nil)
 	require.NoError(t, err, "by a token from before")
 	require.Equal(t, first, off.Signer())
 	back, err := identity.Load(offDir)
@@ -477,7 +477,7 @@ func TestAnyLeaderGivesCertificates(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	joined, err := enrolment.Join(ctx, token, "web1", filepath.Join(t.TempDir(), "identity"), nil)
+	joined, err := certrenew.Join(ctx, token, "web1", filepath.Join(t.TempDir(), "identity"), nil)
 	require.NoError(t, err)
 	mount := mountAt(t, joined.Credentials)
 	require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"))
@@ -553,7 +553,7 @@ func TestRootOfASquashedHostIsNobody(t *testing.T) {
 	node := bootstrapSecure(t)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	joined, err := enrolment.Join(ctx, newToken(t, node, &storepb.JoinToken{SquashRoot: true}), "guest", filepath.Join(t.TempDir(), "identity"), nil)
+	joined, err := certrenew.Join(ctx, newToken(t, node, &storepb.JoinToken{SquashRoot: true}), "guest", filepath.Join(t.TempDir(), "identity"), nil)
 	require.NoError(t, err)
 	require.True(t, joined.SquashRoot)
 	mount := mountAt(t, joined.Credentials)
@@ -642,7 +642,7 @@ func TestHostsJoinWhileTheLeaderChanges(t *testing.T) {
 	for i := range hosts {
 		dir := filepath.Join(t.TempDir(), "identity")
 		go func() {
-			_, err := enrolment.Join(ctx, token, fmt.Sprintf("web%d", i), dir, nil)
+			_, err := certrenew.Join(ctx, token, fmt.Sprintf("web%d", i), dir, nil)
 			joined <- err
 		}()
 		if i == hosts/2 {

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockfs/cluster/certrenew"
 	"lockfs/cluster/consensus"
-	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/namespace"
@@ -22,7 +22,7 @@ import (
 type security struct {
 	credentials *identity.Credentials
 	verifier    *certVerifier
-	keeper      *enrolment.Renewer
+	keeper      *certrenew.Renewer
 	seal        identity.SealKey
 	bootstrapCA atomic.Pointer[bootstrapCA] // nil: the state has the CA
 	connections *rpc.Security
@@ -44,7 +44,7 @@ func Enroll(ctx context.Context, cfg Config, token *identity.Token) error {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
-	_, err := enrolment.Join(ctx, token, cfg.Name, dir, func(seal identity.SealKey) error {
+	_, err := certrenew.Join(ctx, token, cfg.Name, dir, func(seal identity.SealKey) error {
 		return seal.Save(filepath.Join(cfg.DataDir, consensus.SealKeyFile))
 	})
 	return err
@@ -124,7 +124,7 @@ func (n *Node) identifyFirst(seal identity.SealKey, begun *bootstrapCA, dir stri
 func (n *Node) secure(s *security, credentials *identity.Credentials) {
 	s.credentials = credentials
 	s.verifier = newCertVerifier(credentials, n.clusterTime)
-	s.keeper = enrolment.ForServer(credentials, s.verifier, n, n.otherServers, n.certificateRefused, n.logger)
+	s.keeper = certrenew.ForServer(credentials, s.verifier, n, n.otherServers, n.certificateRefused, n.logger)
 	s.connections = s.keeper.Security()
 	s.connections.Server = credentials.ServerConfig(s.verifier, rpc.ProtocolRPC, rpc.ProtocolRaft, rpc.ProtocolJoin)
 	s.connections.Caller, s.connections.Network = s.verifier.caller, n.cfg.Network

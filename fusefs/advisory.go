@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/filelock"
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -28,13 +28,13 @@ func (fs *fileSystem) GetLk(interrupted <-chan struct{}, in *fuse.LkIn, out *fus
 	defer fs.observed("getlk", time.Now(), &code)
 	handle, errno := fs.lockable(in)
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	var session ids.Session
 	var result *storepb.Result
 	for isNew := true; isNew; isNew = errno == 0 && session != fs.ops.Session() { // a new session
 		if session = fs.ops.Session(); session == 0 {
-			return kernel.Status(syscall.ETIMEDOUT) // the caller's own locks are unknown
+			return fuseattr.Status(syscall.ETIMEDOUT) // the caller's own locks are unknown
 		}
 		result, errno = fs.query(thread.NewRequest(interrupted, in.Pid), &storepb.Query{Query: &storepb.Query_TestLock{
 			TestLock: &storepb.TestLock{Session: uint64(session), Lock: takeLock(in, handle, false)},
@@ -44,7 +44,7 @@ func (fs *fileSystem) GetLk(interrupted <-chan struct{}, in *fuse.LkIn, out *fus
 		errno = syscall.EIO
 	}
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	out.Lk = fuse.FileLock{Start: in.Lk.Start, End: in.Lk.End, Typ: syscall.F_UNLCK}
 	for _, lock := range result.GetAdvisoryLocks() {
@@ -64,7 +64,7 @@ func (fs *fileSystem) SetLk(interrupted <-chan struct{}, in *fuse.LkIn) (code fu
 	defer fs.observed("setlk", time.Now(), &code)
 	handle, errno := fs.lockable(in)
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	result, errno := fs.takeLock(context.Background(), interrupted, in, handle, false)
 	var elsewhere releasesElsewhere
@@ -82,7 +82,7 @@ func (fs *fileSystem) SetLk(interrupted <-chan struct{}, in *fuse.LkIn) (code fu
 		}
 		result, errno = fs.takeLock(context.Background(), interrupted, in, handle, false)
 	}
-	return kernel.Status(errno)
+	return fuseattr.Status(errno)
 }
 
 // releasesElsewhere are the releases on other mounts for which one request waits: several holders of a shared
@@ -118,12 +118,12 @@ func (fs *fileSystem) SetLkw(interrupted <-chan struct{}, in *fuse.LkIn) (code f
 	defer fs.observed("setlkw", time.Now(), &code)
 	handle, errno := fs.lockable(in)
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	ctx, end := fs.waits.context(fs.longestWait)
 	defer end()
 	_, errno = fs.takeLock(ctx, interrupted, in, handle, true)
-	return kernel.Status(errno)
+	return fuseattr.Status(errno)
 }
 
 func (fs *fileSystem) lockable(in *fuse.LkIn) (*fileHandle, syscall.Errno) {
@@ -163,7 +163,7 @@ func (fs *fileSystem) requestLock(
 			return nil, errno
 		}
 	}
-	caller := kernel.CallerOf(&in.InHeader)
+	caller := fuseattr.CallerOf(&in.InHeader)
 	result, err := fs.obtainLock(ctx, interrupted, caller, op, w)
 	if errors.Is(err, errSuspended) {
 		fs.waits.put(in.Unique, handle.inode, w)
@@ -198,8 +198,8 @@ func (fs *fileSystem) requestLock(
 			return nil, syscall.EAGAIN
 		}
 	}
-	answer, errno := kernel.Outcome(result, err, fs.logger)
-	return answer, kernel.OfInode(errno)
+	answer, errno := fuseattr.Outcome(result, err, fs.logger)
+	return answer, fuseattr.OfInode(errno)
 }
 
 // beginLock completes op for the cluster, and records that its owner asks for a lock.
@@ -278,7 +278,7 @@ func (fs *fileSystem) dropPredecessor(in *fuse.LkIn, handle *fileHandle) {
 		return
 	}
 	if command := thread.SurelyFcntlCommand(in.Pid); command == unix.F_OFD_SETLK || command == unix.F_OFD_SETLKW {
-		fs.dropRecords(kernel.CallerOf(&in.InHeader), handle.inode, ids.Owner(in.Owner), before)
+		fs.dropRecords(fuseattr.CallerOf(&in.InHeader), handle.inode, ids.Owner(in.Owner), before)
 	}
 }
 

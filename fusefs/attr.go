@@ -6,8 +6,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/lookguard"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -31,10 +31,10 @@ func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, o
 		return fuse.OK
 	}
 	if errno == 0 {
-		kernel.FillAttr(&out.Attr, result.GetAttr())
+		fuseattr.FillAttr(&out.Attr, result.GetAttr())
 		fs.calls.entered.Note(in.Pid, entered{ids.Inode(in.NodeId), ids.Index(result.GetIndex())})
 	}
-	return kernel.Status(fs.goneTwice(in.Pid, ids.Inode(in.NodeId), errno))
+	return fuseattr.Status(fs.goneTwice(in.Pid, ids.Inode(in.NodeId), errno))
 }
 
 // Statx is sent for the time of birth, which GetAttr has not.
@@ -42,9 +42,9 @@ func (fs *fileSystem) Statx(interrupted <-chan struct{}, in *fuse.StatxIn, out *
 	defer fs.observed("statx", time.Now(), &code)
 	attr, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
 	if errno == 0 {
-		kernel.FillStatx(&out.Statx, attr)
+		fuseattr.FillStatx(&out.Statx, attr)
 	}
-	return kernel.Status(fs.goneTwice(in.Pid, ids.Inode(in.NodeId), errno))
+	return fuseattr.Status(fs.goneTwice(in.Pid, ids.Inode(in.NodeId), errno))
 }
 
 func (fs *fileSystem) attr(by thread.Request, ino ids.Inode) (*storepb.Attr, syscall.Errno) {
@@ -59,7 +59,7 @@ func (fs *fileSystem) getAttr(by thread.Request, ino ids.Inode) (*storepb.Result
 	if errno == 0 {
 		fs.seen(result.GetAttr())
 	}
-	return result, kernel.OfInode(errno)
+	return result, fuseattr.OfInode(errno)
 }
 
 // goneTwice turns the second ESTALE about a missing inode into ENOENT: the path leads there again, as from a
@@ -83,24 +83,24 @@ func (fs *fileSystem) SetAttr(interrupted <-chan struct{}, in *fuse.SetAttrIn, o
 	size, resized := in.GetSize()
 	if resized {
 		if attr, errno = fs.setSize(interrupted, in, size); errno != 0 {
-			return kernel.Status(errno)
+			return fuseattr.Status(errno)
 		}
 	}
 	switch {
 	case wanted:
-		attr, errno = fs.setAttr(interrupted, kernel.CallerOf(&in.InHeader), change)
+		attr, errno = fs.setAttr(interrupted, fuseattr.CallerOf(&in.InHeader), change)
 	case !resized:
 		attr, errno = fs.attr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
 	}
 	if errno == 0 {
-		kernel.FillAttr(&out.Attr, attr)
+		fuseattr.FillAttr(&out.Attr, attr)
 	}
-	return kernel.Status(errno)
+	return fuseattr.Status(errno)
 }
 
 // setSize is truncate(2) after a lookup, or ftruncate(2) of an open file.
 func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, size uint64) (*storepb.Attr, syscall.Errno) {
-	caller := kernel.CallerOf(&in.InHeader)
+	caller := fuseattr.CallerOf(&in.InHeader)
 	var by []*storepb.Observation
 	var session ids.Session
 	fh, _ := in.GetFh()
@@ -116,7 +116,7 @@ func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, s
 	truncation := fs.truncation(interrupted, caller, by)
 	truncation.session = session
 	attr, seen, errno := fs.change(truncation, inode, resize(size))
-	fs.observations.Saw(in.Caller, seen, observation.Made)
+	fs.observations.Saw(in.Caller, seen, lookguard.Made)
 	return attr, errno
 }
 
@@ -124,7 +124,7 @@ func (fs *fileSystem) setAttr(
 	interrupted <-chan struct{}, caller *storepb.Caller, change *storepb.SetAttr,
 ) (*storepb.Attr, syscall.Errno) {
 	result, errno := fs.mutate(interrupted, caller, &storepb.Op{Op: &storepb.Op_SetAttr{SetAttr: change}})
-	return result.GetAttr(), kernel.OfInode(errno)
+	return result.GetAttr(), fuseattr.OfInode(errno)
 }
 
 // empty is the O_TRUNC of an open. It assumes that only root could set the bits of dropSetID: an open does
@@ -163,7 +163,7 @@ func (fs *fileSystem) dropSetID(caller *storepb.Caller, written *storepb.Attr) {
 	if mode == written.GetMode() {
 		return
 	}
-	mode &= kernel.PermissionBits
+	mode &= fuseattr.PermissionBits
 	if _, errno := fs.setAttr(nil, caller, &storepb.SetAttr{Ino: written.GetIno(), Mode: &mode}); errno != 0 {
 		fs.logger.Warn("set-user-ID stays after a write", "ino", written.GetIno(), "error", errno)
 	}
@@ -186,14 +186,14 @@ func attrChange(in *fuse.SetAttrIn) (change *storepb.SetAttr, wanted bool) {
 	case in.Valid&fuse.FATTR_ATIME_NOW != 0:
 		change.AtimeNow, wanted = true, true
 	case in.Valid&fuse.FATTR_ATIME != 0:
-		change.Atime, wanted = kernel.Nanoseconds(in.Atime, in.Atimensec), true
+		change.Atime, wanted = fuseattr.Nanoseconds(in.Atime, in.Atimensec), true
 	}
 	switch {
 	case in.Valid&fuse.FATTR_MTIME_NOW != 0:
 		_, resized := in.GetSize() // which sets it
 		change.MtimeNow, wanted = true, wanted || !resized
 	case in.Valid&fuse.FATTR_MTIME != 0:
-		change.Mtime, wanted = kernel.Nanoseconds(in.Mtime, in.Mtimensec), true
+		change.Mtime, wanted = fuseattr.Nanoseconds(in.Mtime, in.Mtimensec), true
 	}
 	return change, wanted
 }
@@ -205,16 +205,16 @@ func (fs *fileSystem) StatFs(interrupted <-chan struct{}, header *fuse.InHeader,
 	query := &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{Uid: header.Uid, Ino: header.NodeId}}}
 	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), query)
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	stats := result.GetFsStats()
-	used := (stats.GetBytes() + kernel.BlockSize - 1) / kernel.BlockSize
+	used := (stats.GetBytes() + fuseattr.BlockSize - 1) / fuseattr.BlockSize
 	out.Files = max(stats.GetMaxInodes(), stats.GetInodes())
 	out.Ffree = out.Files - stats.GetInodes()
-	out.Blocks = max(stats.GetMaxBytes()/kernel.BlockSize, used)
+	out.Blocks = max(stats.GetMaxBytes()/fuseattr.BlockSize, used)
 	out.Bfree = out.Blocks - used
-	out.Bavail = min(stats.GetFreeBytes()/kernel.BlockSize, out.Bfree)
-	out.Bsize, out.Frsize = kernel.BlockSize, kernel.BlockSize
+	out.Bavail = min(stats.GetFreeBytes()/fuseattr.BlockSize, out.Bfree)
+	out.Bsize, out.Frsize = fuseattr.BlockSize, fuseattr.BlockSize
 	out.NameLen = namespace.MaxName
 	return fuse.OK
 }

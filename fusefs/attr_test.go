@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/namespace"
@@ -118,7 +118,7 @@ func TestStatFs(t *testing.T) {
 	writeFile(t, dir, "f", "hello")
 	var st unix.Statfs_t
 	require.NoError(t, unix.Statfs(dir, &st))
-	require.EqualValues(t, kernel.BlockSize, st.Bsize)
+	require.EqualValues(t, fuseattr.BlockSize, st.Bsize)
 	require.EqualValues(t, 255, st.Namelen)
 	require.Equal(t, st.Files-2, st.Ffree)
 	require.NotZero(t, st.Bavail)
@@ -142,8 +142,8 @@ func TestWritingDropsSetUserID(t *testing.T) {
 	}
 }
 
-// TestWhatWasCreatedIsToldThoughTheKernelAsksLate: the open(2) that made a file fails if its attributes cannot be had, and the file would
-// stay.
+// TestWhatWasCreatedIsToldThoughTheKernelAsksLate: the open(2) that made a file fails if its attributes
+// cannot be had, and the file would stay.
 func TestWhatWasCreatedIsToldThoughTheKernelAsksLate(t *testing.T) {
 	const by = 1 << 30 // no thread
 	c := newCluster()
@@ -155,7 +155,7 @@ func TestWhatWasCreatedIsToldThoughTheKernelAsksLate(t *testing.T) {
 	require.NoError(t, err)
 	ino := result.GetAttr().GetIno()
 	var attr fuse.Attr
-	kernel.FillAttr(&attr, result.GetAttr())
+	fuseattr.FillAttr(&attr, result.GetAttr())
 	before := false
 	askAs := func(by uint32, age time.Duration) (*fuse.AttrOut, syscall.Errno) {
 		fs.calls.created.Restore([]thread.Saved[made]{{Thread: by, Value: made{attr, before}, At: hostinfo.BootTime() - age}})

@@ -3,8 +3,8 @@ package fusefs
 import (
 	"syscall"
 
-	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/lookguard"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -21,7 +21,7 @@ func (fs *fileSystem) current(by thread.Request, in *inode, name *storepb.Observ
 		Read: &storepb.Read{Ino: uint64(in.ino), KnownVersion: known.version, Name: name},
 	}})
 	if errno != 0 {
-		return content{}, nil, kernel.OfInode(errno)
+		return content{}, nil, fuseattr.OfInode(errno)
 	}
 	fs.seen(result.GetAttr())
 	version := result.GetAttr().GetVersion()
@@ -46,7 +46,7 @@ type writer struct {
 func (fs *fileSystem) truncation(interrupted <-chan struct{}, caller *storepb.Caller, by []*storepb.Observation) writer {
 	w := writer{interrupted: interrupted, caller: caller, name: nameOf(by)}
 	if w.name != nil {
-		w.seen = fs.observations.SeenBy(caller.GetPid(), observation.Name{Parent: ids.Inode(w.name.GetParent()), Name: string(w.name.GetName())})
+		w.seen = fs.observations.SeenBy(caller.GetPid(), lookguard.Name{Parent: ids.Inode(w.name.GetParent()), Name: string(w.name.GetName())})
 	}
 	return w
 }
@@ -91,7 +91,7 @@ func (fs *fileSystem) compareAndSet(
 		return nil, false, 0
 	}
 	if errno != 0 {
-		return nil, false, kernel.OfInode(errno)
+		return nil, false, fuseattr.OfInode(errno)
 	}
 	fs.seen(result.GetAttr())
 	in.learn(content{version: result.GetAttr().GetVersion(), data: data})

@@ -20,7 +20,7 @@ import (
 
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/lookguard"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -198,8 +198,8 @@ func TestReadingInTheMirrorIsAnObservation(t *testing.T) {
 	there, s := mountFor(t, c)
 	describeContent(s)
 	here := t.TempDir()
-	self := []observation.Process{{PID: 1, Start: 1}}
-	mountAt(t, here, c.open(), Options{Family: func(uint32) iter.Seq[observation.Process] { return slices.Values(self) }})
+	self := []lookguard.Process{{PID: 1, Start: 1}}
+	mountAt(t, here, c.open(), Options{Family: func(uint32) iter.Seq[lookguard.Process] { return slices.Values(self) }})
 	lock := filepath.Join(here, "f")
 	for what, observe := range map[string]func(){
 		"why": func() { whyOf(t, here, "f") },

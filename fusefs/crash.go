@@ -4,11 +4,11 @@ import (
 	"slices"
 	"time"
 
-	"lockfs/fusefs/answer"
 	"lockfs/fusefs/control"
-	"lockfs/fusefs/estate"
+	"lockfs/fusefs/crashstate"
 	"lockfs/fusefs/filelock"
-	"lockfs/fusefs/watch"
+	"lockfs/fusefs/inotify"
+	"lockfs/fusefs/orphanreply"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -16,11 +16,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// stateOf converts the estate of a crashed process into a state. It assumes the most for missing parts: each
-// owner of locks may have the whole file, and each inode may be pinned. answers contain the creations of
+// stateOf converts the crash state of a crashed process into a state. It assumes the most for missing parts:
+// each owner of locks may have the whole file, and each inode may be pinned. answers contain the creations of
 // system calls which may still be under way.
 func stateOf(left []byte, answers [][]byte) (*state, error) {
-	e, err := estate.Read(left)
+	e, err := crashstate.Read(left)
 	if err != nil {
 		return nil, err
 	}
@@ -34,12 +34,12 @@ func stateOf(left []byte, answers [][]byte) (*state, error) {
 	s.Control = control.Forgotten(past)
 	s.seen = e.Seen
 	s.crashes, s.Began = e.Crashes, hostinfo.BootTime()
-	s.MadeBefore = answer.Creations(answers)
+	s.MadeBefore = orphanreply.Creations(answers)
 	if len(e.Crashes) > 0 {
 		s.Began = time.Duration(slices.Max(e.Crashes))
 	}
 	s.Known = make(map[ids.Inode]uint64)
-	for ino := range watch.Inodes(s.Number) {
+	for ino := range inotify.Inodes(s.Number) {
 		s.Known[ino] = 1 // or more: the kernel forgets all at once
 	}
 	inodes := make(map[ids.Inode]*savedInode)

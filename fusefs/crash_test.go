@@ -20,16 +20,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockfs/fusefs/answer"
-	"lockfs/fusefs/estate"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/crashstate"
+	"lockfs/fusefs/lookguard"
+	"lockfs/fusefs/orphanreply"
 	"lockfs/fusefs/serve"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
-// succeed goes on with a mount as another process would after this one was killed while a request was under way.
+// succeed goes on with a mount as another process would after this one was killed while a request was under
+// way.
 func succeed(t *testing.T, m *Mounted, ops Operator) *Mounted {
 	t.Helper()
 	return succeedWith(t, m, ops, Options{Logger: m.logger})
@@ -42,10 +43,10 @@ func succeedWith(t *testing.T, m *Mounted, ops Operator, opts Options, answers .
 	_, err := m.server.Stop(50 * time.Millisecond)
 	require.ErrorIs(t, err, serve.ErrBusy)
 	m.serving.Wait()
-	left, err := estate.Load(m.Estate())
+	left, err := crashstate.Load(m.Estate())
 	require.NoError(t, err)
-	answer.Tell(m.connection.Device, answers)
-	require.NoError(t, answer.AskAgain(m.connection.Device))
+	orphanreply.Tell(m.connection.Device, answers)
+	require.NoError(t, orphanreply.AskAgain(m.connection.Device))
 	heir, err := TakeOver(left, m.connection.Files(), answers, ops, opts, func(*Mounted) error { return nil })
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, heir.Unmount()) })
@@ -53,12 +54,12 @@ func succeedWith(t *testing.T, m *Mounted, ops Operator, opts Options, answers .
 }
 
 // oneFamily takes all for one process.
-func oneFamily(uint32) iter.Seq[observation.Process] {
-	return slices.Values([]observation.Process{{PID: 1, Start: 1}})
+func oneFamily(uint32) iter.Seq[lookguard.Process] {
+	return slices.Values([]lookguard.Process{{PID: 1, Start: 1}})
 }
 
-// TestWhatAnOpenSawIsKnownAfterACrash that comes while a file is being opened: who reads it then sees that lock, and removes no other.
-// Files that no name is looked up of are opened at once.
+// TestWhatAnOpenSawIsKnownAfterACrash that comes while a file is being opened: who reads it then sees that
+// lock, and removes no other. Files that no name is looked up of are opened at once.
 func TestWhatAnOpenSawIsKnownAfterACrash(t *testing.T) {
 	path := -1
 	dir := readAcrossACrash(t, func(dir string) {
@@ -89,7 +90,8 @@ func TestWhatAnOpenSawIsKnownAfterACrash(t *testing.T) {
 	require.NoError(t, unix.Close(path))
 }
 
-// readAcrossACrash has the daemon die as somebody opens a lock to read it. Another is there then, and is not removed.
+// readAcrossACrash has the daemon die as somebody opens a lock to read it. Another is there then, and is not
+// removed.
 func readAcrossACrash(t *testing.T, before func(dir string), read func(path string) error) (dir string) {
 	t.Helper()
 	c := newCluster()
@@ -155,8 +157,8 @@ func TestTheMakerOfALockIsKnownAfterACrash(t *testing.T) {
 	}
 }
 
-// TestWhatWasMadeIsToldAfterACrash although the cluster is silent when the kernel asks the next process for the attributes: the process
-// that was killed had answered only the first request of an open(2).
+// TestWhatWasMadeIsToldAfterACrash although the cluster is silent when the kernel asks the next process for
+// the attributes: the process that was killed had answered only the first request of an open(2).
 func TestWhatWasMadeIsToldAfterACrash(t *testing.T) {
 	require.NoError(t, makeAcrossACrash(t, 0, func(lock string) error {
 		fd, err := unix.Open(lock, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR|unix.O_CLOEXEC, 0o666)
@@ -167,7 +169,8 @@ func TestWhatWasMadeIsToldAfterACrash(t *testing.T) {
 	}))
 }
 
-// makeAcrossACrash has a process be killed between the two questions, so long after it answered the first, and the cluster be silent since.
+// makeAcrossACrash has a process be killed between the two questions, so long after it answered the first,
+// and the cluster be silent since.
 func makeAcrossACrash(t *testing.T, age time.Duration, makeLock func(path string) error) error {
 	t.Helper()
 	ops := &mortal{session: newCluster().open(), answered: make(chan []byte, 1), killed: make(chan struct{})}
@@ -223,7 +226,8 @@ func (m *mortal) Create(
 	return nil, context.Canceled
 }
 
-// TestLeftByACrash goes on with what was open, locked, removed, listed and waited for. Only what was changing something fails.
+// TestLeftByACrash goes on with what was open, locked, removed, listed and waited for. Only what was changing
+// something fails.
 func TestLeftByACrash(t *testing.T) {
 	dir, ops := t.TempDir(), newCluster().open()
 	m := mountAt(t, dir, ops, Options{})

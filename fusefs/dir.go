@@ -7,7 +7,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -18,7 +18,7 @@ import (
 func (fs *fileSystem) OpenDir(interrupted <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
 	defer fs.observed("opendir", time.Now(), &code)
 	if errno := fs.refuseRoot(interrupted, &in.InHeader, ids.Inode(in.NodeId), namespace.MayRead); errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	out.Fh = fs.dirs.Add(&dirHandle{ino: ids.Inode(in.NodeId)})
 	return fuse.OK
@@ -42,8 +42,8 @@ func (fs *fileSystem) ReadDir(interrupted <-chan struct{}, in *fuse.ReadIn, out 
 		fs.observations.Listed(in.Caller, dir.ino)
 	}
 	if in.Offset == 0 || in.Offset != dir.at || len(dir.fetched) == 0 {
-		if errno := fs.fetch(thread.NewRequest(interrupted, in.Pid), dir, in.Offset, in.Size/kernel.SmallestEntry+1); errno != 0 {
-			return kernel.Status(errno)
+		if errno := fs.fetch(thread.NewRequest(interrupted, in.Pid), dir, in.Offset, in.Size/fuseattr.SmallestEntry+1); errno != 0 {
+			return fuseattr.Status(errno)
 		}
 	}
 	for len(dir.fetched) > 0 {

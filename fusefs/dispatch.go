@@ -4,9 +4,9 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/control"
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/inotify"
 	"lockfs/fusefs/serve"
-	"lockfs/fusefs/watch"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -20,10 +20,10 @@ var _ fuse.RawFileSystem = (*dispatcher)(nil)
 type dispatcher struct {
 	*fileSystem
 	control control.Directory
-	known   *watch.Known
+	known   *inotify.Known
 }
 
-func newDispatcher(fs *fileSystem, known *watch.Known, budgets control.Budgets) *dispatcher {
+func newDispatcher(fs *fileSystem, known *inotify.Known, budgets control.Budgets) *dispatcher {
 	return &dispatcher{fileSystem: fs, control: control.New(fs.ops, fs, fs.observations, budgets, fs.logger), known: known}
 }
 
@@ -130,7 +130,7 @@ func (fs *dispatcher) Tmpfile(i <-chan struct{}, in *fuse.CreateIn, out *fuse.Cr
 }
 
 func (fs *dispatcher) Open(i <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	if code := fs.refuseRootControl(i, &in.InHeader, kernel.NeededToOpen(in.Flags)); !code.Ok() {
+	if code := fs.refuseRootControl(i, &in.InHeader, fuseattr.NeededToOpen(in.Flags)); !code.Ok() {
 		return code
 	}
 	return fs.of(in.NodeId).Open(i, in, out)
@@ -225,7 +225,7 @@ func (fs *dispatcher) refuseRootControl(interrupted <-chan struct{}, header *fus
 		return fuse.OK
 	}
 	if isNobody, errno := fs.isNobody(interrupted, header); !isNobody || errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	var out fuse.AttrOut
 	code := fs.control.GetAttr(interrupted, &fuse.GetAttrIn{InHeader: *header}, &out)

@@ -7,13 +7,13 @@
 //
 //	serve        the connection to the kernel: reading requests, and stopping in between
 //	mountpoint   mounts as the kernel has them: finding, cleaning up and ending them
-//	kernel       parts of answers: error numbers, attributes, handles, callers and their permissions
+//	fuseattr     parts of answers: error numbers, attributes, handles, callers and their permissions
 //	thread       facts about calling threads: killed, current system call, answers given in it
-//	observation  which lock a process saw last under a name
+//	lookguard    which lock a process saw last under a name
 //	filelock     owners of flock and fcntl locks of a file, and releases in progress
-//	answer       answers for another process to give in place of a killed one
-//	estate       the state of a mount after a crash of its process
-//	watch        delete-self for files that other hosts remove
+//	orphanreply  replies for another process to give in place of a killed one
+//	crashstate   the state of a mount after a crash of its process
+//	inotify      delete-self for files that other hosts remove
 //	control      the directory .lockfs
 //
 // # Semantics
@@ -123,14 +123,14 @@
 // watched files during the pause (inotify). HandOver fails while a request does not end, or before the
 // cluster knows of all closed files.
 //
-// After a crash of this process, [TakeOver] continues from its estate ([Mounted.Estate]). The kernel first
-// sends all requests under way again. A request with a change may already have been done: TakeOver refuses it
-// with EIO, as its outcome is unknown, and the Operator settles it. It handles other requests again. A lock
-// of the same owner is taken a second time, and a waiting request waits again. The kernel itself ends a
-// request with EIO if the crash came during its copy to the process.
+// After a crash of this process, [TakeOver] continues from its crash state ([Mounted.Estate]). The kernel
+// first sends all requests under way again. A request with a change may already have been done: TakeOver
+// refuses it with EIO, as its outcome is unknown, and the Operator settles it. It handles other requests
+// again. A lock of the same owner is taken a second time, and a waiting request waits again. The kernel
+// itself ends a request with EIO if the crash came during its copy to the process.
 //
-// TakeOver assumes the most for state missing in the estate. It may release a lock, or unpin an inode, which
-// no program has. It loses none that a program has, and leaves none that no program has.
+// TakeOver assumes the most for state missing in the crash state. It may release a lock, or unpin an inode,
+// which no program has. It loses none that a program has, and leaves none that no program has.
 //
 // # Deadlocks
 //

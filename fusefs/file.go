@@ -8,8 +8,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/lookguard"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
 )
@@ -30,9 +30,9 @@ func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byt
 		errno = syscall.EIO
 	}
 	if errno != 0 {
-		return nil, kernel.Status(errno)
+		return nil, fuseattr.Status(errno)
 	}
-	handle.saw(fs.observations, in.Caller, seen, observation.Read)
+	handle.saw(fs.observations, in.Caller, seen, lookguard.Read)
 	size := uint64(len(now.data))
 	start := min(in.Offset, size)
 	end := min(start+uint64(in.Size), size)
@@ -57,16 +57,16 @@ func (fs *fileSystem) Write(interrupted <-chan struct{}, in *fuse.WriteIn, data 
 	if in.Flags&syscall.O_APPEND != 0 {
 		do = appendTo(data)
 	}
-	by := writer{interrupted: interrupted, caller: kernel.CallerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.locks.Session(0)}
+	by := writer{interrupted: interrupted, caller: fuseattr.CallerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.locks.Session(0)}
 	attr, seen, errno := fs.change(by, handle.inode, do)
 	if errno != 0 {
-		return 0, kernel.Status(errno)
+		return 0, fuseattr.Status(errno)
 	}
 	if in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0 {
 		fs.dropSetID(by.caller, attr)
 	}
 	if len(seen) > 0 {
-		handle.saw(fs.observations, in.Caller, seen, observation.Made)
+		handle.saw(fs.observations, in.Caller, seen, lookguard.Made)
 	}
 	return uint32(len(data)), fuse.OK
 }
@@ -81,7 +81,7 @@ func (fs *fileSystem) Fallocate(interrupted <-chan struct{}, in *fuse.FallocateI
 	}
 	end := in.Offset + in.Length
 	if end < in.Offset {
-		return kernel.Status(syscall.EFBIG)
+		return fuseattr.Status(syscall.EFBIG)
 	}
 	do := extend(end)
 	switch in.Mode {
@@ -101,9 +101,9 @@ func (fs *fileSystem) Fallocate(interrupted <-chan struct{}, in *fuse.FallocateI
 	default:
 		return fuse.ENOTSUP
 	}
-	by := writer{interrupted: interrupted, caller: kernel.CallerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.locks.Session(0)}
+	by := writer{interrupted: interrupted, caller: fuseattr.CallerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.locks.Session(0)}
 	_, _, errno := fs.change(by, handle.inode, do)
-	return kernel.Status(errno)
+	return fuseattr.Status(errno)
 }
 
 // clearRange fills a range of existing content with zeros.
@@ -122,9 +122,9 @@ func (fs *fileSystem) Lseek(interrupted <-chan struct{}, in *fuse.LseekIn, out *
 	attr, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
 	switch {
 	case errno != 0:
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	case in.Offset >= attr.GetSize():
-		return kernel.Status(syscall.ENXIO)
+		return fuseattr.Status(syscall.ENXIO)
 	}
 	switch in.Whence {
 	case unix.SEEK_DATA:

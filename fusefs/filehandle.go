@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/fusefs/filelock"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/lookguard"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -21,7 +21,7 @@ type fileHandle struct {
 	by      []*storepb.Observation // its name at the open or since; none: unknown
 	thread  uint32                 // of the last observation
 	noted   time.Time
-	how     observation.How
+	how     lookguard.How
 	version uint64 // of the observations at that time
 
 	keepName func(name []byte) // for TakeOver after a crash
@@ -36,7 +36,7 @@ func (h *fileHandle) name() []*storepb.Observation {
 
 // news returns a thread's new observations through the handle, or nil if they equal the last ones: finding
 // the thread's process takes time.
-func (h *fileHandle) news(thread uint32, seen []*storepb.Observation, how observation.How, version uint64) []*storepb.Observation {
+func (h *fileHandle) news(thread uint32, seen []*storepb.Observation, how lookguard.How, version uint64) []*storepb.Observation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(seen) == 0 {
@@ -44,7 +44,7 @@ func (h *fileHandle) news(thread uint32, seen []*storepb.Observation, how observ
 	}
 	now, before := nameOf(seen), nameOf(h.by)
 	same := now.GetToken() == before.GetToken() && now.GetEmpty() == before.GetEmpty() && now.GetData() == before.GetData() && how == h.how
-	if same && h.thread == thread && h.version == version && time.Since(h.noted) < observation.Age/2 {
+	if same && h.thread == thread && h.version == version && time.Since(h.noted) < lookguard.Age/2 {
 		return nil
 	}
 	h.thread, h.by, h.how, h.noted = thread, seen, how, time.Now()
@@ -63,13 +63,13 @@ func (h *fileHandle) notedAt(version uint64) {
 // made records a new file, already observed by its thread, as of a version of the observations.
 func (h *fileHandle) made(thread uint32, seen []*storepb.Observation, version uint64) {
 	if len(seen) > 0 {
-		h.thread, h.by, h.how, h.noted, h.version = thread, seen, observation.Made, time.Now(), version
+		h.thread, h.by, h.how, h.noted, h.version = thread, seen, lookguard.Made, time.Now(), version
 	}
 }
 
 // saw records a thread's observations through the handle. Without observations now, the name belongs to
 // another file, and the reader sees the earlier one.
-func (h *fileHandle) saw(in *observation.Memory, by fuse.Caller, seen []*storepb.Observation, how observation.How) {
+func (h *fileHandle) saw(in *lookguard.Memory, by fuse.Caller, seen []*storepb.Observation, how lookguard.How) {
 	if !in.IsKept() {
 		return
 	}
@@ -87,8 +87,8 @@ func packNames(by []*storepb.Observation) []byte {
 	return text
 }
 
-// file returns an open file. A crashed process may have left a handle outside its estate: the guard process
-// has answered its creation, and no program has used it.
+// file returns an open file. A crashed process may have left a handle outside its crash state: the guard
+// process has answered its creation, and no program has used it.
 func (fs *fileSystem) file(number, node uint64) (handle *fileHandle, found bool) {
 	handle, found = fs.files.Get(number)
 	if found || number == 0 || number > fs.crashed {
@@ -103,7 +103,7 @@ func (fs *fileSystem) file(number, node uint64) (handle *fileHandle, found bool)
 	return handle, true
 }
 
-// keep records an open file in the estate, for TakeOver after a crash.
+// keep records an open file in the crash state, for TakeOver after a crash.
 func (fs *fileSystem) keep(number uint64, handle *fileHandle) {
 	handle.locks.KeepIn(number, fs.estate.Opened(number, handle.inode.ino, packNames(handle.by)))
 	handle.keepName = func(name []byte) { fs.estate.Named(number, name) }

@@ -15,12 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockfs/fusefs/answer"
+	"lockfs/fusefs/orphanreply"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/storepb"
 )
 
-// programOf32Bits opens the file that it is told, reads it if that is what it is opened for, and exits with the error number.
+// programOf32Bits opens the file that it is told, reads it if that is what it is opened for, and exits with
+// the error number.
 func programOf32Bits(t *testing.T, flags uint32) (path string) {
 	t.Helper()
 	code := []byte{0x8b, 0x5c, 0x24, 0x08, 0xb9} // mov ebx, [esp+8]; mov ecx, flags
@@ -70,8 +71,8 @@ func programOf32Bits(t *testing.T, flags uint32) (path string) {
 	return path
 }
 
-// TestAMakerOf32BitsIsToldAfterACrash too, though the number of its system call is that of another one in this program's table. As it may be in
-// fstat(2) as well, that is so for a few seconds only.
+// TestAMakerOf32BitsIsToldAfterACrash too, though the number of its system call is that of another one in
+// this program's table. As it may be in fstat(2) as well, that is so for a few seconds only.
 func TestAMakerOf32BitsIsToldAfterACrash(t *testing.T) {
 	program := programOf32Bits(t, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY)
 	makeLock := func(path string) error { return exec.Command(program, path).Run() }
@@ -103,14 +104,14 @@ func TestAMakerOf32BitsIsWaitedFor(t *testing.T) {
 		t.Cleanup(func() { _ = maker.Process.Kill() })
 		var header fuse.InHeader
 		header.Pid = uint32(maker.Process.Pid)
-		told := answer.Create(&header, 1)(&storepb.Result{Created: true, Attr: &storepb.Attr{Ino: 77}})
+		told := orphanreply.Create(&header, 1)(&storepb.Result{Created: true, Attr: &storepb.Attr{Ino: 77}})
 		eventually(t, "it waits in its open(2)", func() bool {
 			call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", header.Pid))
 			return err == nil && bytes.HasPrefix(call, []byte("5 "))
 		})
 		began := time.Now()
 		binary.NativeEndian.PutUint64(told, uint64(hostinfo.BootTime()-row.age))
-		answer.FinishAfter(row.pause, m.connection.Device, [][]byte{told})
+		orphanreply.FinishAfter(row.pause, m.connection.Device, [][]byte{told})
 		require.Equal(t, row.waits, time.Since(began) >= time.Second, row.age)
 		require.NoError(t, maker.Process.Kill())
 		require.Error(t, maker.Wait())

@@ -11,11 +11,11 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/estate"
+	"lockfs/fusefs/crashstate"
 	"lockfs/fusefs/filelock"
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/lookguard"
 	"lockfs/fusefs/mountpoint"
-	"lockfs/fusefs/observation"
 	"lockfs/raftstore/hostinfo"
 )
 
@@ -32,17 +32,17 @@ type fileSystem struct {
 
 	inodes  *inodeTable
 	unnamed *unnamed
-	files   *kernel.Handles[*fileHandle]
-	dirs    *kernel.Handles[*dirHandle]
+	files   *fuseattr.Handles[*fileHandle]
+	dirs    *fuseattr.Handles[*dirHandle]
 
 	calls        *calls
 	judgements   judgements
 	again        lookAgains
-	observations *observation.Memory
+	observations *lookguard.Memory
 
-	estate  *estate.Estate // nil: none
-	crashed uint64         // handles up to this number may be of a crashed process
-	finding sync.Mutex     // guards the search for handles missing in the estate
+	estate  *crashstate.Estate // nil: none
+	crashed uint64             // handles up to this number may be of a crashed process
+	finding sync.Mutex         // guards the search for handles missing in the crash state
 
 	rootIsNobody func(context.Context) (bool, error) // nil: root has its rights
 	longestWait  time.Duration                       // for a lock; 0: no limit
@@ -59,14 +59,14 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		ops:           ops,
 		logger:        cmp.Or(opts.Logger, slog.Default()),
 		observe:       opts.Observer,
-		files:         kernel.NewHandles[*fileHandle](),
-		dirs:          kernel.NewHandles[*dirHandle](),
+		files:         fuseattr.NewHandles[*fileHandle](),
+		dirs:          fuseattr.NewHandles[*dirHandle](),
 		calls:         newCalls(),
 		judgements:    newJudgements(),
 		again:         newLookAgains(),
-		observations:  observation.New(opts.Family),
+		observations:  lookguard.New(opts.Family),
 		rootIsNobody:  opts.RootIsNobody,
-		longestWait:   kernel.LongestWait(),
+		longestWait:   fuseattr.LongestWait(),
 		pidNamespace:  namespace,
 		unnamed:       newUnnamed(),
 	}
@@ -86,19 +86,19 @@ func (fs *fileSystem) observed(op string, start time.Time, status *fuse.Status) 
 	}
 }
 
-// keepLocks records the possible owners of locks of an inode in the estate, for TakeOver after a crash.
+// keepLocks records the possible owners of locks of an inode in the crash state, for TakeOver after a crash.
 func (fs *fileSystem) keepLocks(in *inode) {
 	in.locks.KeepIn(func(key filelock.Owner, may filelock.Having, handle uint64) {
-		owner := estate.Owner{Ino: in.ino, Kind: key.Kind, Number: key.Number}
+		owner := crashstate.Owner{Ino: in.ino, Kind: key.Kind, Number: key.Number}
 		switch may {
 		case filelock.Nothing:
 			fs.estate.LocksNothing(owner)
 		case filelock.Locks:
 			fs.estate.Locks(owner, handle)
 		case filelock.Releasing:
-			fs.estate.Locks(owner, estate.Released)
+			fs.estate.Locks(owner, crashstate.Released)
 		case filelock.Losing:
-			fs.estate.Locks(owner, estate.Lost)
+			fs.estate.Locks(owner, crashstate.Lost)
 		}
 	})
 }
@@ -117,5 +117,5 @@ func (fs *fileSystem) CopyFileRange(<-chan struct{}, *fuse.CopyFileRangeIn) (uin
 func (fs *fileSystem) Ioctl(
 	<-chan struct{}, *fuse.IoctlIn, []byte, *fuse.IoctlOut, []byte,
 ) fuse.Status {
-	return kernel.Status(syscall.ENOTTY)
+	return fuseattr.Status(syscall.ENOTTY)
 }

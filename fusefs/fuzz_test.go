@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/fusefs/estate"
+	"lockfs/fusefs/crashstate"
 	"lockfs/test/fuzzing"
 )
 
@@ -21,15 +21,15 @@ func FuzzState(f *testing.F) {
 
 // FuzzEstate reads what is left of a process that was killed: parts of its memory, as they were written last.
 func FuzzEstate(f *testing.F) {
-	e, err := estate.New([]byte(`{"Version":1,"Init":{}}`), []int64{5})
+	e, err := crashstate.New([]byte(`{"Version":1,"Init":{}}`), []int64{5})
 	require.NoError(f, err)
 	e.Opened(7, 70, nil).Store(3)
-	e.Locks(estate.Owner{Ino: 70, Number: 9}, 7)
-	e.Locks(estate.Owner{Number: 9}, 8) // of no inode, through what is not open
+	e.Locks(crashstate.Owner{Ino: 70, Number: 9}, 7)
+	e.Locks(crashstate.Owner{Number: 9}, 8) // of no inode, through what is not open
 	e.Replace([]byte("seen"))
-	data, err := estate.Load(e.File())
+	data, err := crashstate.Load(e.File())
 	require.NoError(f, err)
-	// Where there is something in it, by what the layout of package estate says.
+	// Where there is something in it, by what the layout of package crashstate says.
 	const files, slot, room = 64 << 10, 32, 1 << 17
 	const locks, mount = files + room*slot, 4096
 	f.Add(data[:128], data[128:136], data[mount:mount+64], data[files:files+2*slot], data[locks:locks+2*slot], []byte("seen"))
@@ -44,7 +44,7 @@ func FuzzEstate(f *testing.F) {
 			at := memory[part.from:part.to]
 			written = append(written, at[:copy(at, part.is)])
 		}
-		if left := append(memory, text...); estate.Is(left) {
+		if left := append(memory, text...); crashstate.Is(left) {
 			_, _ = stateOf(left, nil)
 		}
 		for _, part := range written {

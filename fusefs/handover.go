@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"lockfs/fusefs/estate"
+	"lockfs/fusefs/crashstate"
 	"lockfs/fusefs/mountpoint"
 	"lockfs/raftstore/hostinfo"
 )
@@ -85,7 +85,7 @@ func TakeOver(data []byte, files []*os.File, answers [][]byte, ops Operator, opt
 		opts.Logger = slog.Default()
 	}
 	s, err := parseState(data)
-	if estate.Is(data) {
+	if crashstate.Is(data) {
 		s, err = stateOf(data, answers)
 	}
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/control"
+	"lockfs/fusefs/inotify"
 	"lockfs/fusefs/serve"
 	"lockfs/fusefs/thread"
-	"lockfs/fusefs/watch"
 	"lockfs/raftstore/storepb"
 )
 
@@ -45,7 +45,8 @@ func waitFor(t testing.TB, s *session, fd int) <-chan error {
 	return got
 }
 
-// TestHandedOver goes on with a mount as another process would: what was open, locked, removed, listed and waited for is as before.
+// TestHandedOver goes on with a mount as another process would: what was open, locked, removed, listed and
+// waited for is as before.
 func TestHandedOver(t *testing.T) {
 	dir, ops := t.TempDir(), newCluster().open()
 	m := mountAt(t, dir, ops, Options{})
@@ -110,7 +111,8 @@ func TestHandedOver(t *testing.T) {
 	require.Eventually(t, func() bool { return ops.pinned() == 0 }, 5*time.Second, time.Millisecond)
 }
 
-// TestHandoverIsPutOff while a request does not end: it is answered as if nothing had been, and so is who waits for a lock.
+// TestHandoverIsPutOff while a request does not end: it is answered as if nothing had been, and so is who
+// waits for a lock.
 func TestHandoverIsPutOff(t *testing.T) {
 	dir, ops := t.TempDir(), newCluster().open()
 	m := mountAt(t, dir, ops, Options{})
@@ -139,7 +141,8 @@ func TestHandoverIsPutOff(t *testing.T) {
 	require.NoError(t, unix.Close(waiting))
 }
 
-// TestAnotherAgreement refuses a mount on which another program has agreed upon something else with the kernel.
+// TestAnotherAgreement refuses a mount on which another program has agreed upon something else with the
+// kernel.
 func TestAnotherAgreement(t *testing.T) {
 	m := mountAt(t, t.TempDir(), newCluster().open(), Options{})
 	offer, err := m.Offer()
@@ -158,7 +161,7 @@ func TestWhatAnEarlierProcessMadeIsKnownAsThat(t *testing.T) {
 		{Thread: 2, Value: made{attr: fuse.Attr{Ino: 20}, before: true}, At: time.Minute},
 	}
 	fresh := func() *dispatcher {
-		return newDispatcher(newFileSystem(newCluster().open(), Options{Logger: slog.New(slog.DiscardHandler)}), watch.NewKnown(), control.Budgets{})
+		return newDispatcher(newFileSystem(newCluster().open(), Options{Logger: slog.New(slog.DiscardHandler)}), inotify.NewKnown(), control.Budgets{})
 	}
 	from, to := fresh(), fresh()
 	from.calls.created.Restore(noted)

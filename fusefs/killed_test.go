@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockfs/fusefs/answer"
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/orphanreply"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -48,8 +48,8 @@ func (o *telling) Create(
 	})
 }
 
-// TestAnswersAreFinishedBesideWhoExecutesAProgram: the kernel tells nothing of a thread in execve(2) that closes files of a mount, each of
-// which waits for an answer.
+// TestAnswersAreFinishedBesideWhoExecutesAProgram: the kernel tells nothing of a thread in execve(2) that
+// closes files of a mount, each of which waits for an answer.
 func TestAnswersAreFinishedBesideWhoExecutesAProgram(t *testing.T) {
 	dir, ops := t.TempDir(), &telling{session: newCluster().open()}
 	m := mountAt(t, dir, ops, Options{})
@@ -64,7 +64,7 @@ func TestAnswersAreFinishedBesideWhoExecutesAProgram(t *testing.T) {
 	binary.NativeEndian.PutUint64(ops.told, uint64(hostinfo.BootTime())) // just now, however long that took
 	finished := make(chan struct{})
 	go func() {
-		answer.Finish(m.connection.Device, [][]byte{ops.told})
+		orphanreply.Finish(m.connection.Device, [][]byte{ops.told})
 		close(finished)
 	}()
 	select {
@@ -75,8 +75,8 @@ func TestAnswersAreFinishedBesideWhoExecutesAProgram(t *testing.T) {
 	require.NoError(t, m.connection.End())
 }
 
-// TestACreationIsToldHoweverLateItsMakerAsks has a mount end between the two requests of an open(2), long after the first was answered, and, as
-// the same is asked for, in a later fstat(2).
+// TestACreationIsToldHoweverLateItsMakerAsks has a mount end between the two requests of an open(2), long
+// after the first was answered, and, as the same is asked for, in a later fstat(2).
 func TestACreationIsToldHoweverLateItsMakerAsks(t *testing.T) {
 	for _, row := range []struct {
 		asks, says string
@@ -118,7 +118,7 @@ except OSError as e:
 			}
 			for answered := 0; told == nil || answered < row.answered; {
 				awaitRequest()
-				request := make([]byte, kernel.MaxWrite+kernel.BlockSize)
+				request := make([]byte, fuseattr.MaxWrite+fuseattr.BlockSize)
 				n, err := unix.Read(int(device.Fd()), request)
 				require.NoError(t, err)
 				var header fuse.InHeader
@@ -138,7 +138,7 @@ except OSError as e:
 				switch header.Opcode {
 				case 35: // FUSE_CREATE
 					attr.Ino, attr.Mode, attr.Nlink = file, unix.S_IFREG|0o644, 1
-					told = answer.Create(&header, 1)(&storepb.Result{Created: true, Attr: attr})
+					told = orphanreply.Create(&header, 1)(&storepb.Result{Created: true, Attr: attr})
 					var out fuse.CreateOut
 					_, err := binary.Decode(told[16+binary.Size(fuse.OutHeader{}):], binary.NativeEndian, &out)
 					require.NoError(t, err)
@@ -150,7 +150,7 @@ except OSError as e:
 						attr.Mode, attr.Nlink = unix.S_IFREG|0o644, 1
 					}
 					var out fuse.AttrOut
-					kernel.FillAttr(&out.Attr, attr)
+					fuseattr.FillAttr(&out.Attr, attr)
 					reply(0, &out)
 				default:
 					reply(-int32(unix.ENOENT), struct{}{})
@@ -158,7 +158,7 @@ except OSError as e:
 			}
 			awaitRequest()
 			binary.NativeEndian.PutUint64(told, uint64(hostinfo.BootTime()-row.age))
-			answer.FinishAfter(row.pause, device, [][]byte{told})
+			orphanreply.FinishAfter(row.pause, device, [][]byte{told})
 			require.NoError(t, m.connection.End())
 			require.NoError(t, maker.Wait())
 			require.Equal(t, row.says+"\n", said.String())

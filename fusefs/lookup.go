@@ -6,8 +6,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/lookguard"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -21,23 +21,23 @@ func (fs *fileSystem) Lookup(
 	defer fs.observed("lookup", time.Now(), &code)
 	at, errno := fs.enter(header, ids.Inode(header.NodeId), name)
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	if errno := fs.refuseRoot(interrupted, header, at.parent, namespace.MaySearch); errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), &storepb.Query{
 		Query: &storepb.Query_Lookup{Lookup: &storepb.Lookup{Parent: uint64(at.parent), Name: at.name}},
 		Since: uint64(fs.calls.enteredAt(header.Pid, at.parent)),
 	})
 	if errno == 0 {
-		kernel.FillEntry(out, result.GetAttr())
+		fuseattr.FillEntry(out, result.GetAttr())
 		fs.calls.walked.Note(header.Pid, walked{ids.Inode(result.GetAttr().GetIno()), result.GetObservations()})
 	}
 	if errno == 0 || errno == syscall.ENOENT {
 		fs.judgements.resolve(header.Pid, at.parent, name, ids.Inode(result.GetAttr().GetIno()))
 	}
-	return kernel.Status(errno)
+	return fuseattr.Status(errno)
 }
 
 // Forget has nothing to do: node ids need no table.
@@ -48,14 +48,14 @@ func (fs *fileSystem) Readlink(interrupted <-chan struct{}, header *fuse.InHeade
 	defer fs.observed("readlink", time.Now(), &code)
 	name, errno := fs.calls.surelyCameBy(header.Pid, ids.Inode(header.NodeId))
 	if errno != 0 {
-		return nil, kernel.Status(errno)
+		return nil, fuseattr.Status(errno)
 	}
 	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), &storepb.Query{Query: &storepb.Query_Read{
 		Read: &storepb.Read{Ino: header.NodeId, Name: nameOf(name)},
 	}})
 	if errno != 0 {
-		return nil, kernel.Status(kernel.OfInode(errno))
+		return nil, fuseattr.Status(fuseattr.OfInode(errno))
 	}
-	fs.observations.Saw(header.Caller, result.GetObservations(), observation.Read)
+	fs.observations.Saw(header.Caller, result.GetObservations(), lookguard.Read)
 	return result.GetContent(), fuse.OK
 }

@@ -6,9 +6,9 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/answer"
-	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/lookguard"
+	"lockfs/fusefs/orphanreply"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -26,7 +26,7 @@ func (fs *fileSystem) Mkdir(
 	interrupted <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {
 	defer fs.observed("mkdir", time.Now(), &code)
-	mode := syscall.S_IFDIR | in.Mode&kernel.PermissionBits
+	mode := syscall.S_IFDIR | in.Mode&fuseattr.PermissionBits
 	return fs.makeNode(interrupted, &in.InHeader, name, &storepb.Create{Mode: mode}, out)
 }
 
@@ -44,19 +44,19 @@ func (fs *fileSystem) makeNode(
 ) fuse.Status {
 	at, errno := fs.enter(header, ids.Inode(header.NodeId), name)
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	create.Parent, create.Name, create.Exclusive = uint64(at.parent), at.name, true
-	how := observation.Made
+	how := lookguard.Made
 	if create.GetMode()&syscall.S_IFMT == syscall.S_IFDIR {
-		how = observation.MadeDirectory
+		how = lookguard.MadeDirectory
 	}
 	note := func(result *storepb.Result) { fs.observations.Saw(header.Caller, result.GetObservations(), how) }
-	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: create}}, note, answer.Entry(header))
+	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: create}}, note, orphanreply.Entry(header))
 	if errno == 0 {
-		kernel.FillEntry(out, result.GetAttr())
+		fuseattr.FillEntry(out, result.GetAttr())
 	}
-	return kernel.Status(errno)
+	return fuseattr.Status(errno)
 }
 
 func (fs *fileSystem) Link(
@@ -65,16 +65,16 @@ func (fs *fileSystem) Link(
 	defer fs.observed("link", time.Now(), &code)
 	at, errno := fs.enter(&in.InHeader, ids.Inode(in.NodeId), name)
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	note := func(result *storepb.Result) {
-		fs.observations.Saw(in.Caller, result.GetObservations(), observation.Made)
+		fs.observations.Saw(in.Caller, result.GetObservations(), lookguard.Made)
 	}
 	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Link{
 		Link: &storepb.Link{Ino: in.Oldnodeid, Parent: uint64(at.parent), Name: at.name},
-	}}, note, answer.Entry(&in.InHeader))
+	}}, note, orphanreply.Entry(&in.InHeader))
 	if errno == 0 {
-		kernel.FillEntry(out, result.GetAttr())
+		fuseattr.FillEntry(out, result.GetAttr())
 	}
-	return kernel.Status(errno)
+	return fuseattr.Status(errno)
 }

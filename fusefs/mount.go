@@ -11,12 +11,12 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"lockfs/fusefs/answer"
-	"lockfs/fusefs/estate"
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/crashstate"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/inotify"
 	"lockfs/fusefs/mountpoint"
+	"lockfs/fusefs/orphanreply"
 	"lockfs/fusefs/serve"
-	"lockfs/fusefs/watch"
 )
 
 const (
@@ -64,7 +64,7 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 	if err := mountpoint.CheckFuse(); err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
-	if limit := kernel.LongestWait(); limit != 0 {
+	if limit := fuseattr.LongestWait(); limit != 0 {
 		opts.Logger.Warn("the kernel would abort the mount for a long wait, so waits for flock and fcntl locks end with EAGAIN",
 			"after", limit, "setting", "/proc/sys/fs/fuse/default_request_timeout, max_request_timeout")
 	}
@@ -143,7 +143,7 @@ func newMounted(
 	if opts.Budgets == nil {
 		opts.Budgets = NewBudgets(Limits{})
 	}
-	fs := newDispatcher(newFileSystem(ops, opts), watch.NewKnown(), opts.Budgets.ofControl())
+	fs := newDispatcher(newFileSystem(ops, opts), inotify.NewKnown(), opts.Budgets.ofControl())
 	server, err := serve.New(
 		fs, connection.Device, agreed, mountOptions(opts), fs.asks, fs.mayWait, fs.waits.end, onlyOnce, opts.Budgets.ofServer(), opts.Logger)
 	m := &Mounted{
@@ -152,7 +152,7 @@ func newMounted(
 	}
 	offer, errOffer := m.Offer()
 	if err = errors.Join(err, errOffer); err == nil {
-		if fs.estate, err = estate.New(offer, crashes); err == nil {
+		if fs.estate, err = crashstate.New(offer, crashes); err == nil {
 			fs.observations.KeepIn(fs.estate)
 		}
 	}
@@ -209,7 +209,7 @@ func mountOptions(opts Options) *fuse.MountOptions {
 		FsName:             name,
 		Options:            append([]string{"default_permissions"}, opts.MountOptions...),
 		MaxBackground:      maxBackground,
-		MaxWrite:           kernel.MaxWrite,
+		MaxWrite:           fuseattr.MaxWrite,
 		DisableReadDirPlus: true,
 		EnableLocks:        true,
 		Debug:              opts.Debug,
@@ -260,12 +260,12 @@ func (m *Mounted) InUse() bool {
 
 // End ends the mount for its remaining users, as the end of this process would. It makes sure of a clean exit
 // of this process (see [mountpoint.Connection]). Before, it delivers answers which may be under way (see
-// [answer.Finish]). The caller must have stopped all creations.
+// [orphanreply.Finish]). The caller must have stopped all creations.
 func (m *Mounted) End(answers [][]byte) error {
 	if m.over(0) {
 		return nil
 	}
-	answer.Finish(m.connection.Device, answers)
+	orphanreply.Finish(m.connection.Device, answers)
 	if err := m.connection.End(); err != nil {
 		return err
 	}

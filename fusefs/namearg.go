@@ -5,8 +5,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/lookguard"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -17,7 +17,7 @@ func (fs *fileSystem) enter(header *fuse.InHeader, parent ids.Inode, name string
 	if len(name) > namespace.MaxName {
 		return place{}, syscall.ENAMETOOLONG
 	}
-	return place{caller: kernel.CallerOf(header), parent: parent, name: []byte(name)}, 0
+	return place{caller: fuseattr.CallerOf(header), parent: parent, name: []byte(name)}, 0
 }
 
 // goesOn is called for a request outside an open(2) with a creation. The file may have changed since, so the
@@ -37,8 +37,8 @@ type place struct {
 }
 
 // observed returns the name as a key of observations.
-func (at place) observed() observation.Name {
-	return observation.Name{Parent: at.parent, Name: string(at.name)}
+func (at place) observed() lookguard.Name {
+	return lookguard.Name{Parent: at.parent, Name: string(at.name)}
 }
 
 // nameOf returns the observation of the name itself, without its directories; nil if unknown.

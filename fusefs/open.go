@@ -6,9 +6,9 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/answer"
-	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/lookguard"
+	"lockfs/fusefs/orphanreply"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -22,28 +22,28 @@ func (fs *fileSystem) Create(
 	defer fs.observed("create", time.Now(), &code)
 	at, errno := fs.enter(&in.InHeader, ids.Inode(in.NodeId), name)
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	number := fs.files.Reserve()
 	var seen uint64
 	note := func(result *storepb.Result) {
 		if result.GetCreated() {
-			seen = fs.observations.Saw(in.Caller, result.GetObservations(), observation.Made)
+			seen = fs.observations.Saw(in.Caller, result.GetObservations(), lookguard.Made)
 		}
 	}
 	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
-		Parent: uint64(at.parent), Name: at.name, Mode: syscall.S_IFREG | in.Mode&kernel.PermissionBits,
+		Parent: uint64(at.parent), Name: at.name, Mode: syscall.S_IFREG | in.Mode&fuseattr.PermissionBits,
 		Exclusive: in.Flags&syscall.O_EXCL != 0,
-	}}}, note, answer.Create(&in.InHeader, number))
+	}}}, note, orphanreply.Create(&in.InHeader, number))
 	if errno == syscall.ESTALE { // another kind of inode
 		errno = fs.madeElsewhere(in.Pid, at, syscall.ENOENT)
 	}
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	attr := result.GetAttr()
 	if !result.GetCreated() && !fs.mayOpenNew(interrupted, in, attr) {
-		return kernel.Status(fs.madeElsewhere(in.Pid, at, syscall.EACCES))
+		return fuseattr.Status(fs.madeElsewhere(in.Pid, at, syscall.EACCES))
 	}
 	fs.again.Drop(in.Pid)
 	inode := fs.inodes.use(ids.Inode(attr.GetIno()))
@@ -57,10 +57,10 @@ func (fs *fileSystem) Create(
 	} else if in.Flags&syscall.O_TRUNC != 0 {
 		if attr, errno = fs.emptyOpened(fs.truncation(interrupted, at.caller, handle.by), inode); errno != 0 {
 			fs.release(at.caller, inode)
-			return kernel.Status(errno)
+			return fuseattr.Status(errno)
 		}
 	}
-	kernel.FillEntry(&out.EntryOut, attr)
+	fuseattr.FillEntry(&out.EntryOut, attr)
 	if result.GetCreated() {
 		fs.calls.created.Note(in.Pid, made{attr: out.Attr})
 	}
@@ -72,19 +72,19 @@ func (fs *fileSystem) Create(
 // checked permissions.
 func (fs *fileSystem) Open(interrupted <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
 	defer fs.observed("open", time.Now(), &code)
-	if errno := fs.refuseRoot(interrupted, &in.InHeader, ids.Inode(in.NodeId), kernel.NeededToOpen(in.Flags)); errno != 0 {
-		return kernel.Status(errno)
+	if errno := fs.refuseRoot(interrupted, &in.InHeader, ids.Inode(in.NodeId), fuseattr.NeededToOpen(in.Flags)); errno != 0 {
+		return fuseattr.Status(errno)
 	}
-	caller := kernel.CallerOf(&in.InHeader)
+	caller := fuseattr.CallerOf(&in.InHeader)
 	name, errno := fs.calls.surelyCameBy(in.Pid, ids.Inode(in.NodeId))
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	handle := &fileHandle{inode: fs.inodes.use(ids.Inode(in.NodeId)), by: name}
 	if in.Flags&syscall.O_TRUNC != 0 {
 		if _, errno := fs.emptyOpened(fs.truncation(interrupted, caller, handle.by), handle.inode); errno != 0 {
 			fs.release(caller, handle.inode)
-			return kernel.Status(errno)
+			return fuseattr.Status(errno)
 		}
 	}
 	fs.opened(fs.files.Reserve(), handle, out)
@@ -116,8 +116,8 @@ func (fs *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	if handle, found := fs.file(in.Fh, in.NodeId); found {
 		fs.releaseLocks(in, handle)
 		fs.files.Remove(in.Fh)
-		fs.release(kernel.CallerOf(&in.InHeader), handle.inode)
-		handle.locks.KeepIn(in.Fh, nil) // its place in the estate may be reused
+		fs.release(fuseattr.CallerOf(&in.InHeader), handle.inode)
+		handle.locks.KeepIn(in.Fh, nil) // its place in the crash state may be reused
 		fs.estate.Closed(in.Fh)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
@@ -25,7 +25,7 @@ func (fs *fileSystem) mutate(
 	if err != nil && ctx.Err() != nil {
 		return nil, syscall.EINTR
 	}
-	return kernel.Outcome(result, err, fs.logger)
+	return fuseattr.Outcome(result, err, fs.logger)
 }
 
 // create is mutate for new names. If the caller is killed, no program learns of the name, so the name must
@@ -43,7 +43,7 @@ func (fs *fileSystem) create(
 	if err != nil && ctx.Err() != nil {
 		return nil, syscall.EINTR
 	}
-	return kernel.Outcome(result, err, fs.logger)
+	return fuseattr.Outcome(result, err, fs.logger)
 }
 
 // query returns EINTR if the caller is killed: other callers may wait for the same directory's lock.
@@ -54,7 +54,7 @@ func (fs *fileSystem) query(by thread.Request, query *storepb.Query) (*storepb.R
 	if err != nil && ctx.Err() != nil {
 		return nil, syscall.EINTR
 	}
-	return kernel.Outcome(result, err, fs.logger)
+	return fuseattr.Outcome(result, err, fs.logger)
 }
 
 const (

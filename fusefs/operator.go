@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/lookguard"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -78,7 +78,7 @@ type Options struct {
 	RootIsNobody func(context.Context) (bool, error)
 	// Family returns the process of a thread and its nearest ancestors in the same process group, nearest
 	// first. It returns none for an invisible thread. nil: no observation guards a removal.
-	Family func(thread uint32) iter.Seq[observation.Process]
+	Family func(thread uint32) iter.Seq[lookguard.Process]
 }
 
 // Observer receives the name ("lookup"), the outcome (0 is success) and the duration of each request, except

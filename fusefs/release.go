@@ -4,7 +4,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/filelock"
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -18,7 +18,7 @@ func (fs *fileSystem) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 	}
 	handle.locks.NoteClose()
 	if handle.inode.locks.LockedThrough(ids.Owner(in.LockOwner)) != nil {
-		fs.dropRecords(kernel.CallerOf(&in.InHeader), handle.inode, ids.Owner(in.LockOwner), nil)
+		fs.dropRecords(fuseattr.CallerOf(&in.InHeader), handle.inode, ids.Owner(in.LockOwner), nil)
 	}
 	return fuse.OK
 }
@@ -26,7 +26,7 @@ func (fs *fileSystem) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 // releaseLocks handles the last close of an open file description. It drops its flock and its own locks
 // (F_OFD_SETLK), which no flush has named.
 func (fs *fileSystem) releaseLocks(in *fuse.ReleaseIn, handle *fileHandle) {
-	caller := kernel.CallerOf(&in.InHeader)
+	caller := fuseattr.CallerOf(&in.InHeader)
 	for _, owner := range handle.inode.locks.RecordOwners(&handle.locks) {
 		fs.dropRecords(caller, handle.inode, owner, &handle.locks)
 	}

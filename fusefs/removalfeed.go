@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"lockfs/fusefs/inotify"
 	"lockfs/fusefs/thread"
-	"lockfs/fusefs/watch"
 	"lockfs/raftstore/namespace"
 )
 
@@ -20,7 +20,7 @@ type following struct {
 func (m *Mounted) follow() *following {
 	ctx, stop := context.WithCancel(context.Background())
 	f := &following{stop: stop}
-	r := watch.NewRemovals(m.fs.known.Knows, m.connection.Number, func(r namespace.Removal) {
+	r := inotify.NewRemovals(m.fs.known.Knows, m.connection.Number, func(r namespace.Removal) {
 		_ = m.server.DeleteNotify(uint64(r.Parent), uint64(r.Ino), r.Name) // the kernel may have forgotten it
 	})
 	f.over.Go(func() { r.Run(ctx.Done()) })

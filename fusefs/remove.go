@@ -7,9 +7,9 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"lockfs/fusefs/answer"
-	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/lookguard"
+	"lockfs/fusefs/orphanreply"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -28,7 +28,7 @@ func (fs *fileSystem) Rmdir(interrupted <-chan struct{}, header *fuse.InHeader, 
 func (fs *fileSystem) removeName(interrupted <-chan struct{}, header *fuse.InHeader, name string, directory bool) fuse.Status {
 	at, errno := fs.enter(header, ids.Inode(header.NodeId), name)
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	judged := fs.judgements.judgedAs(at)
 	pin := fs.toKeep(judged)
@@ -42,7 +42,7 @@ func (fs *fileSystem) removeName(interrupted <-chan struct{}, header *fuse.InHea
 		fs.observations.TookAway(header.Caller, at.observed())
 		fs.removed(at.caller, ids.Inode(result.GetRemovedIno()), pin)
 	}
-	return kernel.Status(fs.judgements.judge(at.caller, result, errno))
+	return fuseattr.Status(fs.judgements.judge(at.caller, result, errno))
 }
 
 // Rename supports RENAME_NOREPLACE and RENAME_EXCHANGE, and returns EINVAL for other flags.
@@ -55,17 +55,17 @@ func (fs *fileSystem) Rename(
 	}
 	from, errno := fs.enter(&in.InHeader, ids.Inode(in.NodeId), oldName)
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	to, errno := fs.enter(&in.InHeader, ids.Inode(in.Newdir), newName)
 	if errno != 0 {
-		return kernel.Status(errno)
+		return fuseattr.Status(errno)
 	}
 	replaced := fs.judgements.judgedAs(to)
 	pin := fs.toKeep(replaced)
 	note := func(result *storepb.Result) {
 		fs.observations.TookAway(in.Caller, from.observed())
-		fs.observations.Saw(in.Caller, result.GetObservations(), observation.Made)
+		fs.observations.Saw(in.Caller, result.GetObservations(), lookguard.Made)
 	}
 	result, errno := fs.create(interrupted, from.caller, &storepb.Op{Op: &storepb.Op_Rename{Rename: &storepb.Rename{
 		Parent: uint64(from.parent), Name: from.name, NewParent: uint64(to.parent), NewName: to.name,
@@ -75,12 +75,12 @@ func (fs *fileSystem) Rename(
 		Judged:       (*uint64)(fs.judgements.judgedAs(from)),
 		NewJudged:    (*uint64)(replaced),
 		Pin:          uint64(pin),
-	}}}, note, answer.Empty(&in.InHeader))
+	}}}, note, orphanreply.Empty(&in.InHeader))
 	fs.mayHaveRemoved(from.caller, result, pin)
 	if errno == 0 {
 		fs.removed(from.caller, ids.Inode(result.GetRemovedIno()), pin)
 	}
-	return kernel.Status(fs.judgements.judge(from.caller, result, errno))
+	return fuseattr.Status(fs.judgements.judge(from.caller, result, errno))
 }
 
 // LookedUp records a lookup below force.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -38,7 +38,7 @@ func (fs *fileSystem) isNobody(interrupted <-chan struct{}, header *fuse.InHeade
 	if err != nil && ctx.Err() != nil {
 		return false, syscall.EINTR
 	}
-	_, errno := kernel.Outcome(nil, err, fs.logger)
+	_, errno := fuseattr.Outcome(nil, err, fs.logger)
 	return isNobody, errno
 }
 
@@ -49,6 +49,6 @@ func nobodyMay(attr *storepb.Attr, need uint32) bool {
 // mayOpenNew reports whether the caller of a creation certainly has the permissions for a file made
 // meanwhile.
 func (fs *fileSystem) mayOpenNew(interrupted <-chan struct{}, in *fuse.CreateIn, attr *storepb.Attr) bool {
-	return kernel.MayOpen(attr, &in.InHeader, in.Flags) &&
-		fs.refuseRoot(interrupted, &in.InHeader, ids.Inode(attr.GetIno()), kernel.NeededToOpen(in.Flags)) == 0
+	return fuseattr.MayOpen(attr, &in.InHeader, in.Flags) &&
+		fs.refuseRoot(interrupted, &in.InHeader, ids.Inode(attr.GetIno()), fuseattr.NeededToOpen(in.Flags)) == 0
 }

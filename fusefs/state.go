@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/fusefs/control"
-	"lockfs/fusefs/estate"
+	"lockfs/fusefs/crashstate"
 	"lockfs/fusefs/filelock"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/lookguard"
 	"lockfs/fusefs/serve"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
@@ -43,7 +43,7 @@ type state struct {
 	Known        map[ids.Inode]uint64
 	Waits        []savedWait
 	Control      *control.Saved
-	Observations *observation.Saved
+	Observations *lookguard.Saved
 	Made         []thread.Saved[fuse.Attr] // and opened, by system calls under way
 	MadeBefore   []thread.Saved[fuse.Attr] // likewise, by a crashed process: the thread may have asked already
 	Walked       []thread.Saved[savedWalk]
@@ -51,16 +51,16 @@ type state struct {
 	NotesLost    bool   // some notes of threads
 	Crashed      uint64 // handles up to this number may be of a crashed process
 
-	crashes   []int64       // of earlier processes, on CLOCK_BOOTTIME
-	releasing []estate.Lock // by a crashed process
-	seen      []byte        // instead of Observations
+	crashes   []int64           // of earlier processes, on CLOCK_BOOTTIME
+	releasing []crashstate.Lock // by a crashed process
+	seen      []byte            // instead of Observations
 }
 
 type savedFile struct {
 	Handle uint64
 	Ino    ids.Inode
 	By     [][]byte // storepb.Observation
-	How    observation.How
+	How    lookguard.How
 	Locks  filelock.SavedDescription
 }
 
@@ -280,15 +280,15 @@ func parseState(data []byte) (*state, error) {
 }
 
 // whole returns a lock of the whole file: all that an owner may have.
-func whole(lock estate.Lock, through ...uint64) filelock.Saved {
+func whole(lock crashstate.Lock, through ...uint64) filelock.Saved {
 	return filelock.Saved{Kind: lock.Kind, Owner: lock.Number, Through: through, Ranges: [][2]uint64{{0, math.MaxInt64}}}
 }
 
 // releaseLeft repeats the releases of a crashed process, of which the cluster may not know.
-func (fs *fileSystem) releaseLeft(locks []estate.Lock) {
+func (fs *fileSystem) releaseLeft(locks []crashstate.Lock) {
 	for _, lock := range locks {
 		in, key, caller := fs.inodes.use(lock.Ino), filelock.Owner{Kind: lock.Kind, Number: lock.Number}, new(storepb.Caller)
-		lost := lock.Handle == estate.Lost
+		lost := lock.Handle == crashstate.Lost
 		fs.insistLater(caller, dropOp(in, key, lost), fs.afterDrop(caller, in, in.locks.DropLeft(key, lost)))
 	}
 }

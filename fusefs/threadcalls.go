@@ -6,7 +6,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/answer"
+	"lockfs/fusefs/orphanreply"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -56,7 +56,7 @@ func (c *calls) justCreated(thread uint32, ino ids.Inode) (m made, age time.Dura
 // fstat(2). If the number of the system call is inconclusive, the age decides; after a crash, it also decides
 // for threads which this process may not inspect.
 func mayOpen(by uint32, before bool, age time.Duration) bool {
-	return !before && thread.BeginsAnew(by) || thread.IsSeenToBegin(by) || age < answer.Fresh && thread.MayBegin(by)
+	return !before && thread.BeginsAnew(by) || thread.IsSeenToBegin(by) || age < orphanreply.Fresh && thread.MayBegin(by)
 }
 
 // walked is a thread's last lookup: the kernel opens by inode.

@@ -8,7 +8,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -23,11 +23,11 @@ func (fs *fileSystem) GetXAttr(
 	interrupted <-chan struct{}, header *fuse.InHeader, name string, dest []byte,
 ) (size uint32, code fuse.Status) {
 	defer fs.observed("getxattr", time.Now(), &code)
-	if errno := kernel.CheckXattr(name); errno != 0 {
-		return 0, kernel.Status(errno)
+	if errno := fuseattr.CheckXattr(name); errno != 0 {
+		return 0, fuseattr.Status(errno)
 	}
 	if errno := fs.refuseRoot(interrupted, header, ids.Inode(header.NodeId), namespace.MayRead); errno != 0 {
-		return 0, kernel.Status(errno)
+		return 0, fuseattr.Status(errno)
 	}
 	var attributes []*storepb.Xattr
 	var errno syscall.Errno
@@ -37,7 +37,7 @@ func (fs *fileSystem) GetXAttr(
 		attributes, errno = fs.userXattrs(interrupted, header)
 	}
 	if errno != 0 {
-		return 0, kernel.Status(errno)
+		return 0, fuseattr.Status(errno)
 	}
 	for _, attribute := range attributes {
 		if string(attribute.GetName()) == name {
@@ -55,7 +55,7 @@ func (fs *fileSystem) ListXAttr(
 	defer fs.observed("listxattr", time.Now(), &code)
 	own, errno := fs.userXattrs(interrupted, header)
 	if errno != 0 {
-		return 0, kernel.Status(errno)
+		return 0, fuseattr.Status(errno)
 	}
 	var names []byte
 	for _, attribute := range own {
@@ -68,7 +68,7 @@ func (fs *fileSystem) userXattrs(interrupted <-chan struct{}, header *fuse.InHea
 	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), &storepb.Query{Query: &storepb.Query_GetXattrs{
 		GetXattrs: &storepb.GetXattrs{Ino: header.NodeId},
 	}})
-	return result.GetXattrs(), kernel.OfInode(errno)
+	return result.GetXattrs(), fuseattr.OfInode(errno)
 }
 
 func fit(dest, value []byte) (size uint32, code fuse.Status) {
@@ -89,17 +89,17 @@ func (fs *fileSystem) SetXAttr(
 	if isLockXattr(name) {
 		return fuse.OK
 	}
-	if errno := kernel.CheckXattr(name); errno != 0 {
-		return kernel.Status(errno)
+	if errno := fuseattr.CheckXattr(name); errno != 0 {
+		return fuseattr.Status(errno)
 	}
-	_, errno := fs.mutate(interrupted, kernel.CallerOf(&in.InHeader), &storepb.Op{Op: &storepb.Op_SetXattr{
+	_, errno := fs.mutate(interrupted, fuseattr.CallerOf(&in.InHeader), &storepb.Op{Op: &storepb.Op_SetXattr{
 		SetXattr: &storepb.SetXattr{
 			Ino: in.NodeId, Name: []byte(name), Value: append([]byte(nil), value...),
 			MustCreate:  in.Flags&unix.XATTR_CREATE != 0,
 			MustReplace: in.Flags&unix.XATTR_REPLACE != 0,
 		},
 	}})
-	return kernel.Status(kernel.OfInode(errno))
+	return fuseattr.Status(fuseattr.OfInode(errno))
 }
 
 // RemoveXAttr removes one extended attribute. It succeeds without effect for attributes of locks, as
@@ -111,11 +111,11 @@ func (fs *fileSystem) RemoveXAttr(
 	if isLockXattr(name) {
 		return fuse.OK
 	}
-	if errno := kernel.CheckXattr(name); errno != 0 {
-		return kernel.Status(errno)
+	if errno := fuseattr.CheckXattr(name); errno != 0 {
+		return fuseattr.Status(errno)
 	}
-	_, errno := fs.mutate(interrupted, kernel.CallerOf(header), &storepb.Op{Op: &storepb.Op_RemoveXattr{
+	_, errno := fs.mutate(interrupted, fuseattr.CallerOf(header), &storepb.Op{Op: &storepb.Op_RemoveXattr{
 		RemoveXattr: &storepb.RemoveXattr{Ino: header.NodeId, Name: []byte(name)},
 	}})
-	return kernel.Status(kernel.OfInode(errno))
+	return fuseattr.Status(fuseattr.OfInode(errno))
 }

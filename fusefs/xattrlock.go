@@ -7,7 +7,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/formats/lockfact"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/lookguard"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/lockjson"
@@ -23,7 +23,7 @@ func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHea
 		return nil, errno
 	}
 	if look {
-		fs.observations.Saw(header.Caller, seen, observation.Read)
+		fs.observations.Saw(header.Caller, seen, lookguard.Read)
 	}
 	return fs.describeLock(lock), 0
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	keptfiles "lockfs/raftstore/version/kept"
+	"lockfs/raftstore/version/goldendata"
 )
 
 // TestKeptTrailsGoOn has an audit trail that each version has written, and goes on with it.
@@ -17,7 +17,7 @@ func TestKeptTrailsGoOn(t *testing.T) {
 		require.NoError(t, log.Append(events(1, 2, 3)))
 		require.NoError(t, log.Close())
 	}
-	keptfiles.Each(t, write, func(t *testing.T, _ uint32, dir string) {
+	goldendata.Each(t, write, func(t *testing.T, _ uint32, dir string) {
 		data, err := os.ReadFile(filepath.Join(dir, "audit.jsonl"))
 		require.NoError(t, err)
 		cfg := testConfig(t)

@@ -6,14 +6,14 @@ import (
 	"io"
 	"os"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 )
 
 // Create creates a file with the output of write, and checks it on disk. It replaces an existing file only
 // after both succeed.
 func Create(path string, write func(io.Writer) error) (*Header, error) {
 	var h *Header
-	err := durable.ReplaceWith(path, func(file *os.File) (err error) {
+	err := atomicfile.ReplaceWith(path, func(file *os.File) (err error) {
 		h, err = writeAndCheck(file, write)
 		return err
 	})

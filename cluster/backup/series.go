@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 )
 
 // Series is the automatic backups of a node, in a directory shared with other nodes. Only complete files have
@@ -108,7 +108,7 @@ func (s *Series) timeOf(name string) (time.Time, bool) {
 func (s *Series) removeUnfinished() error {
 	entries, err := os.ReadDir(s.Dir)
 	for _, entry := range entries {
-		name, unfinished := strings.CutSuffix(entry.Name(), durable.Unfinished)
+		name, unfinished := strings.CutSuffix(entry.Name(), atomicfile.Unfinished)
 		if _, is := s.timeOf(name); is && unfinished {
 			err = errors.Join(err, os.Remove(filepath.Join(s.Dir, entry.Name())))
 		}

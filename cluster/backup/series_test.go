@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 )
 
 // TestASeriesRemovesItsOwnOnly: the oldest ones, and what a process left that ended while it wrote.
@@ -28,10 +28,10 @@ func TestASeriesRemovesItsOwnOnly(t *testing.T) {
 		require.Equal(t, uint64(12), made.Header.Index)
 		require.Equal(t, i >= 2, len(made.Removed) == 1)
 		if i == 0 {
-			for _, other := range []string{"lockfs-a-b-20200101T000000Z.backup", "lockfs-b-20200101T000000Z.backup", "lockfs-a-1.backup", "notes", "x" + durable.Unfinished} {
+			for _, other := range []string{"lockfs-a-b-20200101T000000Z.backup", "lockfs-b-20200101T000000Z.backup", "lockfs-a-1.backup", "notes", "x" + atomicfile.Unfinished} {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, other), nil, 0o600))
 			}
-			require.NoError(t, os.WriteFile(filepath.Join(dir, Name("a", now)+durable.Unfinished), nil, 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, Name("a", now)+atomicfile.Unfinished), nil, 0o600))
 		}
 	}
 	entries, err := os.ReadDir(dir)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"lockfs/cluster/atomicfile"
 	"lockfs/cluster/consensus/wal"
-	"lockfs/cluster/durable"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/version"
@@ -62,7 +62,7 @@ func Create(
 		return errors.Join(err, votes.Close())
 	}
 	err = d.restart(votes, snapshots, state, term)
-	if err := errors.Join(err, log.Close(), votes.Close(), durable.SyncDir(path)); err != nil {
+	if err := errors.Join(err, log.Close(), votes.Close(), atomicfile.SyncDir(path)); err != nil {
 		return fmt.Errorf("make the data directory %s: %w", path, err)
 	}
 	if err := d.SetJoined(); err != nil {
@@ -71,7 +71,7 @@ func Create(
 	if err := os.Remove(filepath.Join(path, incompleteFile)); err != nil {
 		return err
 	}
-	return durable.SyncDir(path) // from here on it is a node's
+	return atomicfile.SyncDir(path) // from here on it is a node's
 }
 
 // incompleteFile marks a directory until Create has finished.
@@ -79,7 +79,7 @@ const incompleteFile = "incomplete"
 
 // createdNames are the names that Create makes, besides the lock and incompleteFile.
 var createdNames = []string{
-	IdentityFile, IdentityFile + durable.Unfinished, votesFile, logDir, snapshotDir, CredentialsDir, SealKeyFile, SealKeyFile + durable.Unfinished,
+	IdentityFile, IdentityFile + atomicfile.Unfinished, votesFile, logDir, snapshotDir, CredentialsDir, SealKeyFile, SealKeyFile + atomicfile.Unfinished,
 }
 
 // markIncomplete marks an empty directory.
@@ -87,7 +87,7 @@ func markIncomplete(path string) error {
 	if err := requireEmpty(path); err != nil { // another process may have used it before the lock
 		return err
 	}
-	if err := durable.Replace(filepath.Join(path, incompleteFile), []byte("lockfs restore makes this directory\n")); err != nil {
+	if err := atomicfile.Replace(filepath.Join(path, incompleteFile), []byte("lockfs restore makes this directory\n")); err != nil {
 		return err
 	}
 	return removeCreated(path)
@@ -152,7 +152,7 @@ func (d *Directory) onlyVoter() raft.Configuration {
 // requireEmpty returns an error for a directory with other files than those of the file system or an
 // interrupted Create.
 func requireEmpty(path string) error {
-	passed := []string{"lost+found", lockFile, incompleteFile, incompleteFile + durable.Unfinished}
+	passed := []string{"lost+found", lockFile, incompleteFile, incompleteFile + atomicfile.Unfinished}
 	if isIncomplete(path) {
 		passed = append(passed, createdNames...)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 )
 
 const (
@@ -201,5 +201,5 @@ func (r *diskReserve) fill() error {
 	if err := errors.Join(err, file.Close()); err != nil {
 		return errors.Join(err, os.Remove(r.reserve()))
 	}
-	return durable.SyncDir(r.dir)
+	return atomicfile.SyncDir(r.dir)
 }

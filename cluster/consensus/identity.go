@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -104,7 +104,7 @@ func (id *Identity) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return durable.Replace(filepath.Join(dir, IdentityFile), append(data, '\n'))
+	return atomicfile.Replace(filepath.Join(dir, IdentityFile), append(data, '\n'))
 }
 
 // NewClusterID draws the id of a cluster. A restored cluster gets a new one.

@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 	"golang.org/x/sys/unix"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 	"lockfs/raftstore/ids"
 )
 
@@ -55,7 +55,7 @@ func openSnapshots(dir string, logger *slog.Logger) (*snapshotStore, error) {
 		return nil, fmt.Errorf("remove unfinished snapshots: %w", err)
 	}
 	if len(entries) > 0 {
-		if err := durable.SyncDir(snapshots); err != nil { // the process may have been killed before the sync
+		if err := atomicfile.SyncDir(snapshots); err != nil { // the process may have been killed before the sync
 			return nil, fmt.Errorf("open snapshots: %w", err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 	"lockfs/raftstore/checksum"
 	"lockfs/raftstore/ids"
 )
@@ -171,7 +171,7 @@ func checkVotes(path string, used bool) (err error) {
 	case info.Size() == 0:
 		return &DamagedError{Path: path, Err: errors.New("it is empty")}
 	}
-	if err := durable.Sync(path); err != nil {
+	if err := atomicfile.Sync(path); err != nil {
 		return err
 	}
 	if _, err := os.ReadFile(path); err != nil { // as a fault it would look like damage

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 )
 
 // Load reads the identity in a directory. The error is [ErrNone] without one, and an [*ExposedError] if
@@ -46,7 +46,7 @@ func Stage(dir string) (*Key, error) {
 		if err != nil {
 			return err
 		}
-		return durable.Replace(path, content)
+		return atomicfile.Replace(path, content)
 	})
 	return key, err
 }
@@ -61,7 +61,7 @@ func Rollback(dir string) error {
 		if err := os.Remove(filepath.Join(dir, nextKeyFile)); err != nil {
 			return err
 		}
-		return durable.SyncDir(dir)
+		return atomicfile.SyncDir(dir)
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -102,7 +102,7 @@ func Remove(dir string) error {
 				}
 			}
 		}
-		return durable.SyncDir(dir)
+		return atomicfile.SyncDir(dir)
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

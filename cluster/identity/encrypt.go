@@ -14,7 +14,7 @@ import (
 	"io/fs"
 	"os"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 )
 
 const sealKeyBlock = "LOCKFS SEAL KEY"
@@ -66,7 +66,7 @@ func LoadSealKey(path string) (SealKey, error) {
 
 // Save writes the key durably to a file for its owner only.
 func (k SealKey) Save(path string) error {
-	return durable.Replace(path, pem.EncodeToMemory(&pem.Block{Type: sealKeyBlock, Bytes: k[:]}))
+	return atomicfile.Replace(path, pem.EncodeToMemory(&pem.Block{Type: sealKeyBlock, Bytes: k[:]}))
 }
 
 // ExposedError reports a key file readable by others. Its content was not used.

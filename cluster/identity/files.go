@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 )
 
 // The files of an identity directory. An interruption between two writes leaves a loadable identity: the
@@ -51,7 +51,7 @@ func makeDir(dir string) error {
 			return err
 		}
 	}
-	return durable.SyncDir(filepath.Dir(dir))
+	return atomicfile.SyncDir(filepath.Dir(dir))
 }
 
 func isNotOurs(entry os.DirEntry) bool {
@@ -156,7 +156,7 @@ func promoteKey(dir string) error {
 	if err := os.Rename(next, filepath.Join(dir, keyFile)); err != nil {
 		return err
 	}
-	return durable.SyncDir(dir)
+	return atomicfile.SyncDir(dir)
 }
 
 // writeSteps returns the writes of an identity. It takes effect with the leaf; until then the previous
@@ -165,7 +165,7 @@ func writeSteps(dir string, m *bundle) []func() error {
 	leaf := append([]*x509.Certificate{m.leaf}, m.chain...)
 	return []func() error{
 		func() error {
-			return errors.Join(durable.Replace(filepath.Join(dir, rosterFile), m.roster.lines()), writeServers(dir, m.servers))
+			return errors.Join(atomicfile.Replace(filepath.Join(dir, rosterFile), m.roster.lines()), writeServers(dir, m.servers))
 		},
 		func() error { return writeCertificates(filepath.Join(dir, authoritiesFile), m.authorities) },
 		func() error { return writeCertificates(filepath.Join(dir, leafFile), leaf) },
@@ -224,7 +224,7 @@ func readCertificates(path string) ([]*x509.Certificate, error) {
 }
 
 func writeCertificates(path string, certificates []*x509.Certificate) error {
-	return durable.Replace(path, EncodeCertificates(certificates...))
+	return atomicfile.Replace(path, EncodeCertificates(certificates...))
 }
 
 func readServers(dir string) ([]string, error) {
@@ -240,7 +240,7 @@ func writeServers(dir string, servers []string) error {
 	for _, server := range servers {
 		fmt.Fprintln(&out, server)
 	}
-	return durable.Replace(filepath.Join(dir, serversFile), out.Bytes())
+	return atomicfile.Replace(filepath.Join(dir, serversFile), out.Bytes())
 }
 
 // ErrNone reports a directory without an identity: no enrolment was finished there.

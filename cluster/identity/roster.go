@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 )
 
 // Roster lists servers and revoked keys, from a leader, for a host without the cluster's state.
@@ -155,6 +155,6 @@ func (c *Credentials) writeRoster(m *bundle) error {
 		if err := writeCertificates(filepath.Join(c.dir, authoritiesFile), m.authorities); err != nil {
 			return err
 		}
-		return durable.Replace(filepath.Join(c.dir, rosterFile), m.roster.lines())
+		return atomicfile.Replace(filepath.Join(c.dir, rosterFile), m.roster.lines())
 	})
 }

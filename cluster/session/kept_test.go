@@ -8,13 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore/version/kept"
+	"lockfs/raftstore/version/goldendata"
 )
 
 const keptBoot = "01234567-89ab-4cde-8f01-23456789abcd"
 
-// TestKeptJournalsAreRead has the journal that a mount of each version has left when it was killed. Without its end, which is empty,
-// it is small.
+// TestKeptJournalsAreRead has the journal that a mount of each version has left when it was killed. Without
+// its end, which is empty, it is small.
 func TestKeptJournalsAreRead(t *testing.T) {
 	write := func(dir string) {
 		path := filepath.Join(t.TempDir(), "journal")
@@ -32,7 +32,7 @@ func TestKeptJournalsAreRead(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "journal"), bytes.TrimRight(data, "\x00"), 0o644))
 	}
-	kept.Each(t, write, func(t *testing.T, _ uint32, dir string) {
+	goldendata.Each(t, write, func(t *testing.T, _ uint32, dir string) {
 		data, err := os.ReadFile(filepath.Join(dir, "journal"))
 		require.NoError(t, err)
 		path := filepath.Join(t.TempDir(), "journal")

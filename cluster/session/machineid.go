@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 	"lockfs/cluster/process"
 )
 
@@ -53,7 +53,7 @@ func makeMachineID(path string) (string, error) {
 	if err := os.Link(mine.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	if err := durable.SyncDir(filepath.Dir(path)); err != nil {
+	if err := atomicfile.SyncDir(filepath.Dir(path)); err != nil {
 		return "", err
 	}
 	return readMachineID(path)

@@ -9,9 +9,9 @@ import (
 	"lockfs/cmd/lockfs/internal/admin"
 	"lockfs/cmd/lockfs/internal/audit"
 	"lockfs/cmd/lockfs/internal/bench"
-	"lockfs/cmd/lockfs/internal/bundle"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/daemon"
+	"lockfs/cmd/lockfs/internal/debugbundle"
 	"lockfs/cmd/lockfs/internal/doctor"
 	"lockfs/cmd/lockfs/internal/manual"
 	"lockfs/cmd/lockfs/internal/protocol"
@@ -46,7 +46,7 @@ each other across hosts.
 Without a command, lockfs shows the state of this host and its cluster.`,
 		slices.Concat(setup.Commands(), daemon.Commands(), admin.Commands(), protocol.Commands(), audit.Commands(),
 			[]*cobra.Command{
-				ui.Command(), doctor.Command(), bundle.Command(), bench.Command(), cli.VersionCommand(), docsCommand(),
+				ui.Command(), doctor.Command(), debugbundle.Command(), bench.Command(), cli.VersionCommand(), docsCommand(),
 			})...)
 	cli.ShowVersion(root)
 	root.Args, root.RunE = cli.KnownCommands, admin.Standing

@@ -6,8 +6,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/lookguard"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -33,12 +33,12 @@ type directory struct {
 
 	source *source
 	nodes  *nodeTable
-	open   *kernel.Handles[handle]
+	open   *fuseattr.Handles[handle]
 	files  *openFiles
 }
 
 // New returns the control directory of a mount. Only lookups and removals below force reach the tree.
-func New(cluster Cluster, tree Tree, observations *observation.Memory, budgets Budgets, logger *slog.Logger) Directory {
+func New(cluster Cluster, tree Tree, observations *lookguard.Memory, budgets Budgets, logger *slog.Logger) Directory {
 	return newDirectory(&source{
 		cluster: cluster, tree: tree, observations: observations, logger: logger, began: cluster.Status().GetClusterTime(),
 	}, budgets)
@@ -50,7 +50,7 @@ func newDirectory(from *source, budgets Budgets) *directory {
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
 		source:        from,
 		nodes:         newNodeTable(),
-		open:          kernel.NewHandles[handle](),
+		open:          fuseattr.NewHandles[handle](),
 		files:         newOpenFiles(budgets),
 	}
 	// One more use than by the kernel, so that they keep their numbers.
@@ -76,18 +76,18 @@ func (c *directory) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string
 	if Has(ids.Inode(header.NodeId)) {
 		dir, isDir := c.nodes.get(ids.Inode(header.NodeId)).(dirNode)
 		if !isDir {
-			return kernel.Status(syscall.ESTALE)
+			return fuseattr.Status(syscall.ESTALE)
 		}
 		var errno syscall.Errno
 		if found, attr, errno = dir.lookup(c.source, name); errno != 0 {
-			return kernel.Status(errno)
+			return fuseattr.Status(errno)
 		}
 		if in, isForce := dir.(forceNode); isForce {
 			c.source.tree.LookedUp(header.Pid, in.ino, name, found.(forceNode).ino)
 		}
 	}
 	attr.Ino = uint64(c.nodes.use(found))
-	kernel.FillEntry(out, attr)
+	fuseattr.FillEntry(out, attr)
 	return fuse.OK
 }
 
@@ -96,17 +96,17 @@ func (c *directory) Forget(node, lookups uint64) { c.nodes.forget(ids.Inode(node
 func (c *directory) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
 	attr, errno := c.attr(ids.Inode(in.NodeId))
 	if errno == 0 {
-		kernel.FillAttr(&out.Attr, attr)
+		fuseattr.FillAttr(&out.Attr, attr)
 	}
-	return kernel.Status(errno)
+	return fuseattr.Status(errno)
 }
 
 func (c *directory) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) fuse.Status {
 	attr, errno := c.attr(ids.Inode(in.NodeId))
 	if errno == 0 {
-		kernel.FillStatx(&out.Statx, attr)
+		fuseattr.FillStatx(&out.Statx, attr)
 	}
-	return kernel.Status(errno)
+	return fuseattr.Status(errno)
 }
 
 func (c *directory) attr(id ids.Inode) (*storepb.Attr, syscall.Errno) {
@@ -116,7 +116,7 @@ func (c *directory) attr(id ids.Inode) (*storepb.Attr, syscall.Errno) {
 	}
 	attr, errno := node.attr(c.source)
 	if errno != 0 {
-		return nil, kernel.OfInode(errno)
+		return nil, fuseattr.OfInode(errno)
 	}
 	attr.Ino = uint64(id)
 	return attr, 0
@@ -130,12 +130,12 @@ func (c *directory) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) 
 	}
 	handle, errno := file.open(c.source, in)
 	if errno != 0 {
-		return kernel.Status(kernel.OfInode(errno))
+		return fuseattr.Status(fuseattr.OfInode(errno))
 	}
 	taken, err := c.files.take(&in.InHeader, handle)
 	if err != nil {
-		kernel.LogRefusal(c.source.logger, syscall.EMFILE, err.Error())
-		return kernel.Status(syscall.EMFILE)
+		fuseattr.LogRefusal(c.source.logger, syscall.EMFILE, err.Error())
+		return fuseattr.Status(syscall.EMFILE)
 	}
 	out.Fh, out.OpenFlags = c.open.Add(handle), handle.flags()
 	c.files.opened(out.Fh, taken)
@@ -162,7 +162,7 @@ func (c *directory) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte)
 	}
 	data, errno := handle.read(interrupted, in)
 	if errno != 0 {
-		return nil, kernel.Status(errno)
+		return nil, fuseattr.Status(errno)
 	}
 	return fuse.ReadResultData(data), fuse.OK
 }
@@ -178,15 +178,15 @@ func (c *directory) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.S
 func (c *directory) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
 	dir, isDir := c.nodes.get(ids.Inode(in.NodeId)).(dirNode)
 	if !isDir {
-		return kernel.Status(syscall.ESTALE)
+		return fuseattr.Status(syscall.ESTALE)
 	}
-	entries, errno := dir.list(c.source, in.Offset, in.Size/kernel.SmallestEntry+1)
+	entries, errno := dir.list(c.source, in.Offset, in.Size/fuseattr.SmallestEntry+1)
 	for _, entry := range entries {
 		if !out.AddDirEntry(entry) {
 			break
 		}
 	}
-	return kernel.Status(errno)
+	return fuseattr.Status(errno)
 }
 
 func (c *directory) ReleaseDir(*fuse.ReleaseIn) {}
@@ -213,5 +213,5 @@ func (c *directory) remove(header *fuse.InHeader, name string, directory bool) f
 	if !isForce {
 		return fuse.EPERM
 	}
-	return kernel.Status(dir.remove(c.source, kernel.CallerOf(header), name, directory))
+	return fuseattr.Status(dir.remove(c.source, fuseattr.CallerOf(header), name, directory))
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/raftstore/storepb"
 )
 
@@ -28,7 +28,7 @@ func (eventsFile) attr(s *source) (*storepb.Attr, syscall.Errno) { return s.fixe
 // then wait for a wakeup, which a poll of this file does not give.
 func (f eventsFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 	stream := &eventStream{
-		source: s, turn: make(chan struct{}, 1), viewer: kernel.ViewerOf(&in.InHeader), waits: in.Flags&syscall.O_NONBLOCK == 0,
+		source: s, turn: make(chan struct{}, 1), viewer: fuseattr.ViewerOf(&in.InHeader), waits: in.Flags&syscall.O_NONBLOCK == 0,
 	}
 	result, errno := s.query(listEvents(&storepb.ListEvents{Limit: 1, Viewer: stream.viewer}))
 	if errno != 0 {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -38,7 +38,7 @@ func (n forceNode) list(s *source, after uint64, wanted uint32) ([]fuse.DirEntry
 
 func (n forceNode) target(s *source) ([]byte, fuse.Status) {
 	result, errno := s.query(&storepb.Query{Query: &storepb.Query_Read{Read: &storepb.Read{Ino: uint64(n.ino)}}})
-	return result.GetContent(), kernel.Status(kernel.OfInode(errno))
+	return result.GetContent(), fuseattr.Status(fuseattr.OfInode(errno))
 }
 
 // remove removes the real name, despite the caller's observations.

@@ -8,7 +8,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/formats/lockfact"
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
@@ -26,7 +26,7 @@ const (
 func (locksFile) attr(s *source) (*storepb.Attr, syscall.Errno) { return s.fixed(fileMode), 0 }
 
 func (f locksFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
-	return &lockList{source: s, file: f, viewer: kernel.ViewerOf(&in.InHeader), turn: make(chan struct{}, 1)}, 0
+	return &lockList{source: s, file: f, viewer: fuseattr.ViewerOf(&in.InHeader), turn: make(chan struct{}, 1)}, 0
 }
 
 func (f locksFile) line(lock *storepb.Lock, now int64) []byte {

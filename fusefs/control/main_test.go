@@ -12,7 +12,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/lookguard"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -165,7 +165,7 @@ func (c *cluster) remove(t testing.TB, name string) {
 }
 
 func directoryOf(c *cluster, t Tree) *directory {
-	return newDirectory(&source{cluster: c, tree: t, observations: observation.New(nil), logger: slog.New(slog.DiscardHandler)}, Budgets{})
+	return newDirectory(&source{cluster: c, tree: t, observations: lookguard.New(nil), logger: slog.New(slog.DiscardHandler)}, Budgets{})
 }
 
 // at looks a path up that begins below the control directory, as the kernel does.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/lookguard"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -125,9 +125,9 @@ func (f mirrorFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 		return nil, errno
 	}
 	attr := result.GetAttr()
-	if ids.Inode(attr.GetIno()) != f.ino && !kernel.MayOpen(attr, &in.InHeader, in.Flags) {
+	if ids.Inode(attr.GetIno()) != f.ino && !fuseattr.MayOpen(attr, &in.InHeader, in.Flags) {
 		return nil, syscall.ESTALE
 	}
-	s.observations.Saw(in.Caller, result.GetObservations(), observation.Read)
+	s.observations.Saw(in.Caller, result.GetObservations(), lookguard.Read)
 	return f.view.show(result.GetLocks()[0], s), 0
 }

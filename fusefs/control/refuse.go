@@ -5,7 +5,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 )
 
 // Refusals and formalities of the control directory. It never returns ENOSYS: the kernel would then stop such
@@ -63,8 +63,8 @@ func (c *directory) RemoveXAttr(<-chan struct{}, *fuse.InHeader, string) fuse.St
 }
 
 func (c *directory) GetXAttr(_ <-chan struct{}, _ *fuse.InHeader, name string, _ []byte) (uint32, fuse.Status) {
-	if errno := kernel.CheckXattr(name); errno != 0 {
-		return 0, kernel.Status(errno)
+	if errno := fuseattr.CheckXattr(name); errno != 0 {
+		return 0, fuseattr.Status(errno)
 	}
 	return 0, fuse.ENODATA
 }
@@ -74,19 +74,19 @@ func (c *directory) ListXAttr(<-chan struct{}, *fuse.InHeader, []byte) (uint32, 
 }
 
 func (c *directory) GetLk(<-chan struct{}, *fuse.LkIn, *fuse.LkOut) fuse.Status {
-	return kernel.Status(syscall.ENOLCK)
+	return fuseattr.Status(syscall.ENOLCK)
 }
 
 func (c *directory) SetLk(<-chan struct{}, *fuse.LkIn) fuse.Status {
-	return kernel.Status(syscall.ENOLCK)
+	return fuseattr.Status(syscall.ENOLCK)
 }
 
 func (c *directory) SetLkw(<-chan struct{}, *fuse.LkIn) fuse.Status {
-	return kernel.Status(syscall.ENOLCK)
+	return fuseattr.Status(syscall.ENOLCK)
 }
 
 func (c *directory) Ioctl(<-chan struct{}, *fuse.IoctlIn, []byte, *fuse.IoctlOut, []byte) fuse.Status {
-	return kernel.Status(syscall.ENOTTY)
+	return fuseattr.Status(syscall.ENOTTY)
 }
 
 // Lseek is sent for data and holes only, and control files have no known end.

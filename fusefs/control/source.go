@@ -7,8 +7,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/fuseattr"
+	"lockfs/fusefs/lookguard"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -43,7 +43,7 @@ type Tree interface {
 type source struct {
 	cluster      Cluster
 	tree         Tree
-	observations *observation.Memory
+	observations *lookguard.Memory
 	logger       *slog.Logger
 	began        int64 // cluster time at the mount's start
 	lockStates   *lockStates
@@ -63,7 +63,7 @@ func (s *source) fixed(mode uint32) *storepb.Attr {
 // query continues if its caller is killed.
 func (s *source) query(query *storepb.Query) (*storepb.Result, syscall.Errno) {
 	result, err := s.cluster.Query(context.Background(), query)
-	return kernel.Outcome(result, err, s.logger)
+	return fuseattr.Outcome(result, err, s.logger)
 }
 
 func (s *source) getLock(which *storepb.GetLock) (*storepb.Result, syscall.Errno) {
@@ -72,7 +72,7 @@ func (s *source) getLock(which *storepb.GetLock) (*storepb.Result, syscall.Errno
 
 func (s *source) attr(ino ids.Inode) (*storepb.Attr, syscall.Errno) {
 	result, errno := s.query(&storepb.Query{Query: &storepb.Query_GetAttr{GetAttr: &storepb.GetAttr{Ino: uint64(ino)}}})
-	return result.GetAttr(), kernel.OfInode(errno)
+	return result.GetAttr(), fuseattr.OfInode(errno)
 }
 
 func (s *source) lookup(parent ids.Inode, name string) (*storepb.Attr, syscall.Errno) {

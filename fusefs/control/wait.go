@@ -6,7 +6,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/formats"
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/raftstore/storepb"
 )
 
@@ -41,7 +41,7 @@ func (f waitFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 	switch {
 	case errno == syscall.ENOENT:
 		return isFree, 0
-	case errno == 0 && !kernel.MayOpen(attr, &in.InHeader, in.Flags):
+	case errno == 0 && !fuseattr.MayOpen(attr, &in.InHeader, in.Flags):
 		return nil, syscall.ESTALE
 	}
 	return w, errno

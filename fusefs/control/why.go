@@ -6,7 +6,7 @@ import (
 	"syscall"
 
 	"lockfs/formats/lockfact"
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
@@ -50,7 +50,7 @@ func why(lock *storepb.Lock, now int64) snapshot {
 	}
 	line("rule", lock.GetRule())
 	line("type", fileType(attr.GetMode()))
-	line("mode", fmt.Sprintf("%04o", attr.GetMode()&kernel.PermissionBits))
+	line("mode", fmt.Sprintf("%04o", attr.GetMode()&fuseattr.PermissionBits))
 	line("uid", fmt.Sprint(attr.GetUid()))
 	line("gid", fmt.Sprint(attr.GetGid()))
 	line("inode", fmt.Sprint(attr.GetIno()))

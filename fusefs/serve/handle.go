@@ -9,7 +9,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/fusefs/thread"
 )
 
@@ -43,7 +43,7 @@ func (s *Server) handle(c *call, request []byte) {
 	case c.ofQueued != nil:
 		s.interruptQueued(c.ofQueued)
 	case c.refused != 0:
-		kernel.LogRefusal(s.logger, c.refused, c.reason)
+		fuseattr.LogRefusal(s.logger, c.refused, c.reason)
 		answer = refusal(c.header.Unique, c.refused)
 	case isAskedAgain(&c.header) && s.onlyOnce(request):
 		answer = refusal(c.header.Unique, unix.EIO)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/fuseattr"
 	"lockfs/raftstore/budget"
 )
 
@@ -53,7 +53,7 @@ func New(
 		underway: make(map[uint64]*call), reading: make(map[*reader]struct{}),
 		admission: admission{Budgets: budgets, queues: make(map[budget.User]*queue)},
 	}
-	s.large.New = func() any { return new(make([]byte, kernel.MaxWrite+answerRoom)) }
+	s.large.New = func() any { return new(make([]byte, fuseattr.MaxWrite+answerRoom)) }
 	s.small.New = func() any { return new(make([]byte, answerRoom)) }
 	s.changed = sync.NewCond(&s.mu)
 	return s, init.tell(s.protocol)

@@ -10,12 +10,12 @@ import (
 
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/version"
-	"lockfs/raftstore/version/kept"
+	"lockfs/raftstore/version/goldendata"
 )
 
 // TestKeptSnapshotsAreRead has a snapshot that each version has written, and goes on from it.
 func TestKeptSnapshotsAreRead(t *testing.T) {
-	kept.Each(t, func(dir string) { writeKept(t, dir) }, func(t *testing.T, of uint32, dir string) {
+	goldendata.Each(t, func(dir string) { writeKept(t, dir) }, func(t *testing.T, of uint32, dir string) {
 		data, err := os.ReadFile(filepath.Join(dir, "snapshot"))
 		require.NoError(t, err)
 		hash, err := os.ReadFile(filepath.Join(dir, "hash"))

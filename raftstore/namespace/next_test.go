@@ -13,7 +13,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestNextNoteIsInSnapshots has the note of the next version, which the program of this version reads in no snapshot. With LOCKFS_MAKE_KEPT=1
+// TestNextNoteIsInSnapshots has the note of the next version, which the program of this version reads in no snapshot. With LOCKFS_MAKE_GOLDEN=1
 // it writes the snapshot anew that TestASnapshotOfALaterVersionIsRefused reads.
 func TestNextNoteIsInSnapshots(t *testing.T) {
 	v := versioned{New(), t}
@@ -26,7 +26,7 @@ func TestNextNoteIsInSnapshots(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, v.Hash(), again.Hash())
 	require.Equal(t, "rack 2", again.Query(&storepb.Query{Query: &storepb.Query_GetNote{}}).GetNote())
-	if os.Getenv("LOCKFS_MAKE_KEPT") == "1" {
+	if os.Getenv("LOCKFS_MAKE_GOLDEN") == "1" {
 		require.NoError(t, os.MkdirAll(filepath.Dir(nextSnapshot), 0o755))
 		require.NoError(t, os.WriteFile(nextSnapshot, written, 0o644))
 	}

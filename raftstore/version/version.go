@@ -10,8 +10,8 @@
 //
 // Package codec has a table of the operations, fields and values added by each version. A program does not
 // know those later than Newest. To release a version, raise Released and keep its data beside that of earlier
-// versions (package kept). Tests upgrade a cluster to a next version and its program, which exist only in
-// test/mutants/next.
+// versions (package goldendata). Tests upgrade a cluster to a next version and its program, which exist only
+// in test/mutants/next.
 package version
 
 import "fmt"

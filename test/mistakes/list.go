@@ -10,7 +10,8 @@ type mistake struct {
 type tests struct {
 	folder string
 	names  []string
-	// onHosts says that it is one test, which makes the mistake itself in the built program on hosts: it passes when that is seen.
+	// onHosts says that it is one test, which makes the mistake itself in the built program on hosts: it
+	// passes when that is seen.
 	onHosts bool
 }
 
@@ -47,7 +48,7 @@ var all = []mistake{
 	{"unverified-reads", reads, []tests{cluster("TestAnyStateThatIsNewEnough")}},
 	{"any-term", reads, []tests{cluster("TestReportsThatCount")}},
 
-	{"stale-cache", leases, []tests{in("fusefs/kernel", "TestTheKernelKeepsNothing")}},
+	{"stale-cache", leases, []tests{in("fusefs/fuseattr", "TestTheKernelKeepsNothing")}},
 	{"answer-before-revocation", leases, []tests{cluster("TestAChangeWaitsForAMountThatDoesNotAnswer", "TestChangesAreSeenByThoseWhoHoldLeases")}},
 	{"show-before-revocation", leases, []tests{cluster("TestAChangeWaitsForAMountThatDoesNotAnswer", "TestChangesAreSeenByThoseWhoHoldLeases")}},
 	{"no-lease-wait", leases, []tests{cluster("TestANewLeaderWaitsForLeases")}},

@@ -12,7 +12,7 @@ import (
 
 	"github.com/hashicorp/raft-wal/types"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 	"lockfs/raftstore/checksum"
 )
 
@@ -72,7 +72,7 @@ func (m *meta) save() error {
 	if err != nil {
 		return err
 	}
-	return m.persist(func() error { return durable.Replace(filepath.Join(m.dir, metaFile), content) })
+	return m.persist(func() error { return atomicfile.Replace(filepath.Join(m.dir, metaFile), content) })
 }
 
 // open records the log as open. It also seals a full segment if the process ended before it could: raft-wal

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 )
 
 // segmentSize is small enough for a full read at each start, and has room for some ten thousand entries.
@@ -51,7 +51,7 @@ func open(dir string, used bool, segmentSize int, logger hclog.Logger, files seg
 	case errors.Is(err, fs.ErrNotExist) && used:
 		err = &Damage{filepath.Join(dir, metaFile), errors.New("it is missing")}
 	case errors.Is(err, fs.ErrNotExist):
-		err = durable.SyncDir(filepath.Dir(dir))
+		err = atomicfile.SyncDir(filepath.Dir(dir))
 	}
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func checkSegment(m *meta, info types.SegmentInfo) (tail, error) {
 	var content []byte
 	var err error
 	if !isSealed {
-		err = durable.Sync(path)
+		err = atomicfile.Sync(path)
 	}
 	if err == nil {
 		content, err = os.ReadFile(path)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/raft-wal/types"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 )
 
 // Persist executes a write and returns its error. It may retry the write, as on a full disk.
@@ -44,7 +44,7 @@ func (f segmentFiles) Create(dir, name string, size uint64) (types.WritableFile,
 // OpenWriter implements types.VFS. It syncs the directory: the previous process may have been killed before
 // it did.
 func (f segmentFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
-	if err := durable.SyncDir(dir); err != nil {
+	if err := atomicfile.SyncDir(dir); err != nil {
 		return nil, err
 	}
 	file, err := f.VFS.OpenWriter(dir, name)
@@ -89,7 +89,7 @@ func (f *segmentFile) Sync() error {
 		if err := f.WritableFile.Sync(); err != nil {
 			return err
 		}
-		return durable.SyncDir(f.dir)
+		return atomicfile.SyncDir(f.dir)
 	})
 }
 

@@ -9,22 +9,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/cluster/verify"
+	"lockfs/cluster/auditverify"
 	"lockfs/raftstore/lockjson"
 )
 
 func at(second int64) time.Time { return time.Unix(second, 0).UTC() }
 
 // answer has all that there can be in one.
-func answer() *verify.Answer {
-	return &verify.Answer{
-		Logs:   []*verify.LogAnswer{{Name: "a.jsonl", Events: 3, First: 1, Last: 3, Hash: "00ff", Cluster: "c"}, {Name: "b.jsonl"}},
+func answer() *auditverify.Answer {
+	return &auditverify.Answer{
+		Logs:   []*auditverify.LogAnswer{{Name: "a.jsonl", Events: 3, First: 1, Last: 3, Hash: "00ff", Cluster: "c"}, {Name: "b.jsonl"}},
 		Events: 3, First: 1, Last: 3, Begin: at(1), End: at(9), Path: "deploy.lock",
-		Holds: []*verify.Hold{
+		Holds: []*auditverify.Hold{
 			{Path: "deploy.lock", Token: 5, Holder: "pid on <b>h1</b>", Until: at(3), End: "released (event 2)"},
 			{Path: "deploy.lock", Token: 7, Holder: "pid\x1b[2J on h2", From: at(4), End: "nothing tells that it ended"},
 		},
-		Remarks: []*verify.Remark{{Number: 2, At: at(3), Path: "deploy.lock", Text: "it was removed by force"}},
+		Remarks: []*auditverify.Remark{{Number: 2, At: at(3), Path: "deploy.lock", Text: "it was removed by force"}},
 		Notes:   []string{"b.jsonl ends early"},
 	}
 }
@@ -42,7 +42,7 @@ func TestTheAnswerIsASentenceWithItsGrounds(t *testing.T) {
 	a.Uncovered = []string{"events 5 to 7 are in none of the logs"}
 	require.Contains(t, statement(a), "not proven: events 5 to 7 are in none")
 	require.ErrorContains(t, verdict(a), "exit code 3")
-	a.Problems = []*verify.Problem{{Kind: verify.Changed, Log: "a.jsonl", File: "a.jsonl", Line: 2, Text: "event 2 was changed"}}
+	a.Problems = []*auditverify.Problem{{Kind: auditverify.Changed, Log: "a.jsonl", File: "a.jsonl", Line: 2, Text: "event 2 was changed"}}
 	require.Contains(t, statement(a), "the logs have been changed")
 	text.Reset()
 	require.NoError(t, printAnswer(&text, a))
@@ -53,7 +53,7 @@ func TestTheAnswerIsASentenceWithItsGrounds(t *testing.T) {
 
 func TestThePageIsWholeByItself(t *testing.T) {
 	a := answer()
-	a.Contradictions = []*verify.Contradiction{{Path: "deploy.lock", Why: "it was acquired with token 7 while token 5 had it", Piece: []*verify.Step{
+	a.Contradictions = []*auditverify.Contradiction{{Path: "deploy.lock", Why: "it was acquired with token 7 while token 5 had it", Piece: []*auditverify.Step{
 		{At: at(1), Text: "event 1: lock_acquired, token 5"}, {At: at(4), Text: "event 3: lock_acquired, token 7"},
 	}}}
 	for _, step := range a.Contradictions[0].Piece {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockfs/cluster/verify"
+	"lockfs/cluster/auditverify"
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
@@ -31,7 +31,7 @@ const (
 
 func verifyCommand() *cobra.Command {
 	var (
-		question     verify.Question
+		question     auditverify.Question
 		since, until string
 		page         string
 		asJSON       bool
@@ -95,7 +95,7 @@ be read.`,
 			if asJSON {
 				err = cli.PrintJSON(cmd.OutOrStdout(), struct {
 					Proven bool `json:"proven"`
-					*verify.Answer
+					*auditverify.Answer
 				}{answer.Proven(), answer})
 			} else {
 				err = printAnswer(cmd.OutOrStdout(), answer)
@@ -116,7 +116,7 @@ be read.`,
 }
 
 // verdict returns the exit code for an answer.
-func verdict(a *verify.Answer) error {
+func verdict(a *auditverify.Answer) error {
 	switch {
 	case !a.Sound():
 		return cli.Exit(exitContradicted, nil)

@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"lockfs/cluster/durable"
-	"lockfs/cluster/verify"
+	"lockfs/cluster/atomicfile"
+	"lockfs/cluster/auditverify"
 )
 
 //go:embed page.html
@@ -18,7 +18,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"cl
 
 // page is the data of the page for an answer.
 type page struct {
-	*verify.Answer
+	*auditverify.Answer
 	Statement string
 	Grounds   []string
 	Timeline  *timeline // of the requested lock, or nil
@@ -27,7 +27,7 @@ type page struct {
 
 // piece is a contradiction and its timeline.
 type piece struct {
-	*verify.Contradiction
+	*auditverify.Contradiction
 	Timeline *timeline
 }
 
@@ -46,11 +46,11 @@ type lane struct {
 }
 
 // writePage writes a private page: it names locks and holders.
-func writePage(path string, a *verify.Answer) error {
-	return durable.ReplaceWith(path, func(file *os.File) error { return pageTemplate.Execute(file, newPage(a)) })
+func writePage(path string, a *auditverify.Answer) error {
+	return atomicfile.ReplaceWith(path, func(file *os.File) error { return pageTemplate.Execute(file, newPage(a)) })
 }
 
-func newPage(a *verify.Answer) *page {
+func newPage(a *auditverify.Answer) *page {
 	p := &page{Answer: a, Statement: statement(a), Grounds: grounds(a)}
 	if len(a.Holds) > 0 {
 		p.Timeline = holdLanes(a)
@@ -67,7 +67,7 @@ type bar struct {
 	from, until time.Time // zero: outside of the timeline
 }
 
-func holdLanes(a *verify.Answer) *timeline {
+func holdLanes(a *auditverify.Answer) *timeline {
 	var bars []bar
 	for _, h := range a.Holds {
 		bars = append(bars, bar{label: fmt.Sprintf("token %d, %s", h.Token, h.Holder), text: h.End, from: h.From, until: h.Until})
@@ -76,7 +76,7 @@ func holdLanes(a *verify.Answer) *timeline {
 }
 
 // pieceLanes returns a lane for each step, up to the next step that ends it.
-func pieceLanes(c *verify.Contradiction) *timeline {
+func pieceLanes(c *auditverify.Contradiction) *timeline {
 	var bars []bar
 	for i, step := range c.Piece {
 		b := bar{label: fmt.Sprint(i + 1), text: step.Text, from: step.At, until: step.At}

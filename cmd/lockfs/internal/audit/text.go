@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"lockfs/cluster/verify"
+	"lockfs/cluster/auditverify"
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
 // printAnswer prints an answer as text.
-func printAnswer(to io.Writer, a *verify.Answer) error {
+func printAnswer(to io.Writer, a *auditverify.Answer) error {
 	out := bufio.NewWriter(to)
 	fmt.Fprintln(out, statement(a))
 	fmt.Fprintln(out)
@@ -47,7 +47,7 @@ func printAnswer(to io.Writer, a *verify.Answer) error {
 }
 
 // statement returns the answer as a sentence.
-func statement(a *verify.Answer) string {
+func statement(a *auditverify.Answer) string {
 	what := "any lock"
 	if a.Path != "" {
 		what = cli.Word(a.Path)
@@ -64,7 +64,7 @@ func statement(a *verify.Answer) string {
 	return fmt.Sprintf("no two holders of %s %s", what, when)
 }
 
-func span(a *verify.Answer) string {
+func span(a *auditverify.Answer) string {
 	begin, end := a.Begin, a.End
 	if !a.Since.IsZero() {
 		begin = a.Since
@@ -76,7 +76,7 @@ func span(a *verify.Answer) string {
 }
 
 // grounds returns the evidence for an answer.
-func grounds(a *verify.Answer) (lines []string) {
+func grounds(a *auditverify.Answer) (lines []string) {
 	for _, l := range a.Logs {
 		line := fmt.Sprintf("%s: %d events", l.Name, l.Events)
 		if l.Events > 0 {
@@ -100,21 +100,21 @@ func grounds(a *verify.Answer) (lines []string) {
 	return append(append(lines, a.Uncovered...), a.Notes...)
 }
 
-func where(p *verify.Problem) string {
+func where(p *auditverify.Problem) string {
 	if p.File == "" {
 		return p.Log
 	}
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-func from(h *verify.Hold) string {
+func from(h *auditverify.Hold) string {
 	if h.From.IsZero() {
 		return "before the logs begin "
 	}
 	return clock(h.From)
 }
 
-func until(h *verify.Hold) string {
+func until(h *auditverify.Hold) string {
 	if h.Until.IsZero() {
 		return "the end of the logs   "
 	}

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"lockfs/cluster/certrenew"
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 )
@@ -79,7 +79,7 @@ func (f *ClusterFlags) security() (*rpc.Security, error) {
 	case err != nil:
 		return nil, fmt.Errorf("--identity: %w", err)
 	}
-	return enrolment.ForCommand(credentials), nil
+	return certrenew.ForCommand(credentials), nil
 }
 
 // findDaemon returns the daemon with the most knowledge of the cluster. It fails if daemons of several

@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"lockfs/cluster/enrolment"
+	"lockfs/cluster/certrenew"
 	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/cli"
 )
@@ -28,7 +28,7 @@ func readToken(given string, insecure bool, stdin io.Reader) (*identity.Token, e
 }
 
 // identify returns the identity of this host in the cluster of the mount, or enrols it with a token.
-func (p *mountPlan) identify(ctx context.Context, logger *slog.Logger) (*enrolment.MountRenewer, error) {
+func (p *mountPlan) identify(ctx context.Context, logger *slog.Logger) (*certrenew.MountRenewer, error) {
 	dir := p.identity
 	if dir == "" {
 		dir = cli.DefaultIdentity()
@@ -48,7 +48,7 @@ func (p *mountPlan) identify(ctx context.Context, logger *slog.Logger) (*enrolme
 	if len(p.servers) == 0 {
 		p.servers = credentials.Servers()
 	}
-	keeper := enrolment.ForMount(credentials, logger)
+	keeper := certrenew.ForMount(credentials, logger)
 	p.protect = func(listener net.Listener) net.Listener { return protect(listener, credentials, keeper.Judge()) }
 	return keeper, nil
 }
@@ -68,7 +68,7 @@ func (p *mountPlan) enter(ctx context.Context, dir string) (*identity.Credential
 			return nil, err
 		}
 	}
-	joined, err := enrolment.Join(ctx, p.token, name, dir, nil)
+	joined, err := certrenew.Join(ctx, p.token, name, dir, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -19,9 +19,9 @@ import (
 	"lockfs/cluster/process"
 	"lockfs/cluster/session"
 	"lockfs/fusefs"
-	"lockfs/fusefs/answer"
-	"lockfs/fusefs/estate"
+	"lockfs/fusefs/crashstate"
 	"lockfs/fusefs/mountpoint"
+	"lockfs/fusefs/orphanreply"
 	"lockfs/raftstore/hostinfo"
 )
 
@@ -250,7 +250,7 @@ func guardCommand() *cobra.Command {
 			_ = os.WriteFile("/proc/self/comm", []byte("lockfs"), 0) // the default is the name of the link
 			g := &guard{pid: pid, alive: os.NewFile(guardAlive, "alive"), token: os.NewFile(guardToken, "token"), process: inherited(guardWatched, "process"),
 				leaving: leaving{
-					command: args[3:], journal: inherited(guardJournal, "journal"), estate: inherited(guardEstate, "estate"),
+					command: args[3:], journal: inherited(guardJournal, "journal"), estate: inherited(guardEstate, "crashstate"),
 					socket: inherited(guardNext, "socket"),
 				}}
 			g.connection = mountpoint.Inherit(args[2], uint32(number), []*os.File{
@@ -285,7 +285,7 @@ func (g *guard) run() error {
 	if g.journal != nil {
 		err = session.FinishAnswers(ended, g.journal, func(answers [][]byte) {
 			if goesOn = g.mayGoOn(answers); !goesOn {
-				answer.Finish(g.connection.Device, answers)
+				orphanreply.Finish(g.connection.Device, answers)
 			}
 		})
 	} else {
@@ -312,7 +312,7 @@ func (g *guard) run() error {
 // attributes of a file it has created.
 func (g *guard) finishAfter(pause time.Duration) error {
 	over := func() error { return nil } // the next processes have served no program
-	return session.FinishAnswers(over, g.journal, func(answers [][]byte) { answer.FinishAfter(pause, g.connection.Device, answers) })
+	return session.FinishAnswers(over, g.journal, func(answers [][]byte) { orphanreply.FinishAfter(pause, g.connection.Device, answers) })
 }
 
 // take takes the token, of which there is one for all guards of a process: during an upgrade there may be
@@ -332,11 +332,11 @@ func (g *guard) mayGoOn(answers [][]byte) bool {
 	if g.told = g.diedOfIt(); g.told {
 		return false
 	}
-	if goesOn, err := estate.MayGoOn(g.estate, hostinfo.BootTime(), crashInterval); err != nil || !goesOn {
+	if goesOn, err := crashstate.MayGoOn(g.estate, hostinfo.BootTime(), crashInterval); err != nil || !goesOn {
 		return false
 	}
-	answer.Tell(g.connection.Device, answers) // before resending, which changes the numbers
-	return answer.AskAgain(g.connection.Device) == nil
+	orphanreply.Tell(g.connection.Device, answers) // before resending, which changes the numbers
+	return orphanreply.AskAgain(g.connection.Device) == nil
 }
 
 // endAnnounced reports whether the process of the mount has announced its end.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockfs/fusefs/estate"
+	"lockfs/fusefs/crashstate"
 	"lockfs/raftstore/ids"
 )
 
@@ -68,7 +68,7 @@ func newHandoffState(files []*os.File, watcher int) (*handoffState, error) {
 	if len(files) < 5 || files[0] == nil || files[1] == nil || files[2] == nil {
 		return nil, errors.New("handover of a mount: expected at least five files")
 	}
-	state, err := estate.Load(files[0])
+	state, err := crashstate.Load(files[0])
 	if err = errors.Join(err, files[0].Close()); err != nil {
 		return nil, fmt.Errorf("state of the mount: %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 	"lockfs/cluster"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
-	"lockfs/cmd/lockfs/internal/daemon/supervisor"
+	"lockfs/cmd/lockfs/internal/daemon/sdnotify"
 	"lockfs/fusefs"
 )
 
@@ -111,7 +111,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if inherited != nil {
 		config.Inherited = inherited.session
 	}
-	supervisor.Status("connecting to the cluster")
+	sdnotify.Status("connecting to the cluster")
 	client, err := session.Dial(looking, p.servers, config)
 	if err != nil {
 		return fmt.Errorf("no session with %s: %w; `lockfs doctor` shows the cause", strings.Join(p.servers, ","), err)
@@ -148,14 +148,14 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	}
 	metrics.SetMount(client)
 	serveDebug(about, metrics.Registry, logger, &serving)
-	supervisor.Ready()
+	sdnotify.Ready()
 	if started {
 		ready()
 	}
-	supervisor.Watch(ctx, logger, supervisor.Loop{Name: "session", Due: client.WatchdogDeadline})
+	sdnotify.Watch(ctx, logger, sdnotify.Loop{Name: "session", Due: client.WatchdogDeadline})
 	next := &upgrade{program: program, mounted: mounted, client: client, guard: guard, others: serving, logger: logger}
 	over := !next.await(ctx, asked, next.gone())
-	supervisor.Stopping()
+	sdnotify.Stopping()
 	guard.announceEnd()
 	if !over {
 		err = mounted.Unmount()

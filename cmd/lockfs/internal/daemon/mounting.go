@@ -11,7 +11,7 @@ import (
 	"lockfs/cluster/process"
 	"lockfs/cluster/session"
 	"lockfs/fusefs"
-	"lockfs/fusefs/observation"
+	"lockfs/fusefs/lookguard"
 )
 
 // mount mounts in a directory, which it creates if necessary, or takes over the inherited mount. It starts
@@ -52,10 +52,10 @@ func endSession(client *session.Client, mounted *fusefs.Mounted) error {
 }
 
 // family tells fusefs the relatives of a request's process.
-func family(thread uint32) iter.Seq[observation.Process] {
-	return func(yield func(observation.Process) bool) {
+func family(thread uint32) iter.Seq[lookguard.Process] {
+	return func(yield func(lookguard.Process) bool) {
 		for id := range process.Group(int(thread)) {
-			if !yield(observation.Process{PID: id.PID, Start: id.Start}) {
+			if !yield(lookguard.Process{PID: id.PID, Start: id.Start}) {
 				return
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
-	"lockfs/cluster/enrolment"
+	"lockfs/cluster/certrenew"
 	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/fusefs"
@@ -34,7 +34,7 @@ type mountPlan struct {
 	remount   bool            // only change the options of the file system
 	fixed     []string        // other options of a remount
 
-	keeper  *enrolment.MountRenewer         // nil: plain connections
+	keeper  *certrenew.MountRenewer         // nil: plain connections
 	protect func(net.Listener) net.Listener // for HTTP; nil without certificates
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"lockfs/cluster/atomicfile"
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/durable"
 )
 
 // otherServers keeps a file with the addresses of the cluster's other servers, one a line.
@@ -53,7 +53,7 @@ func (o *otherServers) write() {
 			return
 		}
 		o.mu.Unlock()
-		if err := durable.Replace(o.path, []byte(strings.Join(append(slices.Clone(others), ""), "\n"))); err != nil {
+		if err := atomicfile.Replace(o.path, []byte(strings.Join(append(slices.Clone(others), ""), "\n"))); err != nil {
 			o.logger.Warn("the addresses of other servers are not stored: after a restart the mount waits for this server", "error", err)
 		}
 		written = others

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"lockfs/cmd/lockfs/internal/cli"
-	"lockfs/fusefs/estate"
+	"lockfs/fusefs/crashstate"
 	"lockfs/fusefs/mountpoint"
 	"lockfs/raftstore/hostinfo"
 )
@@ -53,7 +53,7 @@ func (l *leaving) succeed() bool {
 		if l.told = errors.Is(err, errToldToEnd); l.told {
 			return false
 		}
-		if goesOn, err := estate.MayGoOn(l.estate, hostinfo.BootTime(), crashInterval); err != nil || !goesOn || l.connection.IsOver() {
+		if goesOn, err := crashstate.MayGoOn(l.estate, hostinfo.BootTime(), crashInterval); err != nil || !goesOn || l.connection.IsOver() {
 			return false
 		}
 		time.Sleep(successorPause)

@@ -14,7 +14,7 @@ import (
 	"lockfs/cluster/identity"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
-	"lockfs/cmd/lockfs/internal/daemon/supervisor"
+	"lockfs/cmd/lockfs/internal/daemon/sdnotify"
 	"lockfs/fusefs"
 )
 
@@ -44,7 +44,7 @@ func (s *service) run(ctx context.Context) error {
 	go tuneCollector(serverPercent)
 	failure := s.start(ctx)
 	s.inherited.announceEnd(ctx)
-	supervisor.Stopping()
+	sdnotify.Stopping()
 	s.parts.stop(s.config.Logger)
 	s.inherited.announceEnd(ctx) // after a signal during the takeover
 	if ctx.Err() != nil && errors.Is(failure, ctx.Err()) {
@@ -112,7 +112,7 @@ func (s *service) start(ctx context.Context) error {
 	if next != nil {
 		gone = next.gone()
 	}
-	supervisor.Ready()
+	sdnotify.Ready()
 	if started {
 		s.ready()
 	}
@@ -148,7 +148,7 @@ func (s *service) startAll(ctx context.Context, functions http.Handler) (next *u
 	if err := s.keep(ctx, m); err != nil {
 		return nil, err
 	}
-	s.watch(ctx, supervisor.Loop{Name: "session", Due: m.client.WatchdogDeadline})
+	s.watch(ctx, sdnotify.Loop{Name: "session", Due: m.client.WatchdogDeadline})
 	return s.show(node, m, others), nil
 }
 
@@ -160,7 +160,7 @@ func (s *service) watch(ctx context.Context, loops ...supervisor.Loop) {
 		}
 		return time.Now() // the start may take long
 	}
-	supervisor.Watch(ctx, s.config.Logger, append(loops, supervisor.Loop{Name: "leading", Due: leading})...)
+	sdnotify.Watch(ctx, s.config.Logger, append(loops, sdnotify.Loop{Name: "leading", Due: leading})...)
 }
 
 // startNode starts the voter and its endpoints, and waits until it is ready.
@@ -179,7 +179,7 @@ func (s *service) startNode(ctx context.Context, functions http.Handler, parts *
 	serveHTTP(listener, s.about(), node.Proxy(), node.Handler(), s.config.Metrics.MountMetrics, s.config.Logger, parts)
 	serveDebug(s.about(), s.config.Metrics.Registry, s.config.Logger, parts)
 	serveSocket(s.socket, node.SocketServer(), s.config.Metrics.MountMetrics, s.config.Logger, parts)
-	supervisor.Status("waiting for a quorum of servers")
+	sdnotify.Status("waiting for a quorum of servers")
 	if err := node.WaitReady(ctx); err != nil {
 		return nil, firstFailure(node, err)
 	}

@@ -12,7 +12,7 @@ import (
 	"lockfs/cluster"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
-	"lockfs/cmd/lockfs/internal/daemon/supervisor"
+	"lockfs/cmd/lockfs/internal/daemon/sdnotify"
 	"lockfs/formats/pause"
 	"lockfs/fusefs"
 )
@@ -123,7 +123,7 @@ func (s *service) raise(ctx context.Context, functions http.Handler) startedVote
 		}
 		if ctx.Err() == nil {
 			s.config.Logger.Error("this server does not start; its mount runs through other servers; retrying", "error", err)
-			supervisor.Status("start failed: " + err.Error())
+			sdnotify.Status("start failed: " + err.Error())
 		}
 		if pause.For(ctx, startRetry) != nil {
 			return startedVoter{err: ctx.Err()}
@@ -156,7 +156,7 @@ func (s *service) relayMount(ctx context.Context, taken *takenOver, asked <-chan
 		case got := <-taken.mounted:
 			if m = &got; got.err == nil {
 				hangup = asked
-				s.watch(ctx, supervisor.Loop{Name: "session", Due: got.client.WatchdogDeadline})
+				s.watch(ctx, sdnotify.Loop{Name: "session", Due: got.client.WatchdogDeadline})
 				continue
 			}
 		case <-hangup:
@@ -202,7 +202,7 @@ func (s *service) join(ctx context.Context, r startedVoter, taken *takenOver, cl
 		return nil, err
 	}
 	if isNew {
-		s.watch(ctx, supervisor.Loop{Name: "session", Due: m.client.WatchdogDeadline})
+		s.watch(ctx, sdnotify.Loop{Name: "session", Due: m.client.WatchdogDeadline})
 	}
 	return s.show(r.node, *m, r.parts), nil
 }

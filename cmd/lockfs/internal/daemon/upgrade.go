@@ -19,7 +19,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cluster/session"
-	"lockfs/cmd/lockfs/internal/daemon/supervisor"
+	"lockfs/cmd/lockfs/internal/daemon/sdnotify"
 	"lockfs/fusefs"
 	"lockfs/raftstore/storepb"
 )
@@ -126,7 +126,7 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 		handover.Resume()
 		return false, err
 	}
-	supervisor.Reloading()
+	sdnotify.Reloading()
 	u.others.stopSoon(stopLimit, u.logger)
 	u.logger.Info("the mount is handed over", "program", u.program, "state", len(handover.State), "after", time.Since(began))
 	variable, err := exportState(handover.State, sessionFile, handover.Files, u.guard)

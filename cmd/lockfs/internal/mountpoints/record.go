@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 )
 
 // recordFile has a line for each mount point: words by comma, a blank, and the directory. Scripts of packages
@@ -78,9 +78,9 @@ func changeRecord(file, dir string, change func(*entry)) error {
 		return nil
 	}
 	if after == "" {
-		return errors.Join(os.Remove(file), durable.SyncDir(folder))
+		return errors.Join(os.Remove(file), atomicfile.SyncDir(folder))
 	}
-	return durable.ReplaceForAll(file, []byte(after)) // commands of all users read it
+	return atomicfile.ReplaceForAll(file, []byte(after)) // commands of all users read it
 }
 
 func render(entries []entry) string {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"lockfs/cluster"
+	"lockfs/cluster/certrenew"
 	"lockfs/cluster/consensus"
-	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 )
 
@@ -30,7 +30,7 @@ func (h *host) enrol(ctx context.Context, r *report, token *identity.Token) erro
 
 func (h *host) join(ctx context.Context, token *identity.Token) (*identity.Credentials, error) {
 	if h.role == identity.Client {
-		joined, err := enrolment.Join(ctx, token, h.name, h.identityDir(), nil)
+		joined, err := certrenew.Join(ctx, token, h.name, h.identityDir(), nil)
 		if err != nil {
 			return nil, err
 		}

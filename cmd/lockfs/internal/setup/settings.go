@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
@@ -60,7 +60,7 @@ func (s *settings) write(file string) (changed bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return false, fmt.Errorf("settings of this host: %w", err)
 	}
-	if err := durable.Replace(file, text); err != nil {
+	if err := atomicfile.Replace(file, text); err != nil {
 		return false, fmt.Errorf("settings of this host: %w", err)
 	}
 	return true, nil

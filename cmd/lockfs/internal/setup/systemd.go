@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 	"lockfs/cluster/identity"
 )
 
@@ -42,7 +42,7 @@ func (s *systemd) install() (changed bool, err error) {
 	if err == nil && bytes.Equal(there, text) {
 		return false, nil
 	}
-	if err := durable.ReplaceForAll(s.file(), text); err != nil {
+	if err := atomicfile.ReplaceForAll(s.file(), text); err != nil {
 		return false, fmt.Errorf("install %s: %w", unitName(s.role), err)
 	}
 	return true, nil

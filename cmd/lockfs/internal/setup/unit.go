@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockfs/cluster/durable"
+	"lockfs/cluster/atomicfile"
 	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/cli"
 )
@@ -147,11 +147,11 @@ its own.`,
 				return err
 			}
 			for _, role := range []identity.Role{identity.Server, identity.Client} {
-				if err := durable.ReplaceForAll(filepath.Join(args[0], unitName(role)), []byte(unitText(role, program, defaultData))); err != nil {
+				if err := atomicfile.ReplaceForAll(filepath.Join(args[0], unitName(role)), []byte(unitText(role, program, defaultData))); err != nil {
 					return err
 				}
 			}
-			return durable.Replace(filepath.Join(args[0], filepath.Base(settingsFile)), []byte(settingsHead))
+			return atomicfile.Replace(filepath.Join(args[0], filepath.Base(settingsFile)), []byte(settingsHead))
 		},
 	}
 	cmd.Flags().StringVar(&program, "program", "/usr/bin/lockfs", "where the program will be")
