@@ -6,9 +6,9 @@ import (
 	"os"
 	"testing"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(suite.Main(m))
+	os.Exit(testcluster.Main(m))
 }

@@ -13,7 +13,7 @@ import (
 
 	"lockfs/test/hostileuser"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // opTimeout is how long a call may take without a quorum (the default of --op-timeout). No call of a witness may take as long.
@@ -21,9 +21,9 @@ const opTimeout = 15 * time.Second
 
 // cluster is where a user is hostile on the host of a mount, and others work there and on a server's host.
 type cluster struct {
-	*suite.Cluster
-	guest     *suite.Guest
-	server    *suite.Node
+	*testcluster.Cluster
+	guest     *testcluster.Guest
+	server    *testcluster.Node
 	dir       string
 	witnesses *hostileuser.Witnesses
 	alone     []hostileuser.Seen
@@ -34,10 +34,10 @@ func start(t *testing.T) *cluster {
 	t.Helper()
 	c := new(cluster)
 	mountFlags := []string{"--http-addr", "127.0.0.1:7422"}
-	if suite.Long() {
-		c.Cluster = suite.StartCluster(t, 3, "--max-inodes", "40000", "--max-bytes", "80M", "--max-inodes-per-user", "20000", "--max-bytes-per-user", "40M")
+	if testcluster.Long() {
+		c.Cluster = testcluster.StartCluster(t, 3, "--max-inodes", "40000", "--max-bytes", "80M", "--max-inodes-per-user", "20000", "--max-bytes-per-user", "40M")
 	} else {
-		c.Cluster, _ = suite.StartInMemory(t, "--max-locks-per-user", "600", "--max-locks-per-file", "500",
+		c.Cluster, _ = testcluster.StartInMemory(t, "--max-locks-per-user", "600", "--max-locks-per-file", "500",
 			"--max-inodes", "1600", "--max-inodes-per-user", "800", "--max-bytes", "16M", "--max-bytes-per-user", "8M")
 		mountFlags = append(mountFlags, "--max-waits-per-user", "300")
 	}
@@ -46,7 +46,7 @@ func start(t *testing.T) *cluster {
 	c.guest.Start(t)
 	c.dir = hostileuser.Dir(t, c.Cluster, c.guest.Host, "users")
 	c.witnesses = hostileuser.StartWitnesses(t, c.dir, c.guest.Host, c.server.Host)
-	c.alone = c.witnesses.Observe(suite.Rounds(100, 1000))
+	c.alone = c.witnesses.Observe(testcluster.Rounds(100, 1000))
 	t.Logf("without a hostile user: %v", c.alone)
 	return c
 }
@@ -54,7 +54,7 @@ func start(t *testing.T) *cluster {
 // requireUnharmed requires that the witnesses notice nothing of a user.
 func (c *cluster) requireUnharmed(t *testing.T, what string) {
 	t.Helper()
-	seen := c.witnesses.Observe(suite.Rounds(100, 1000))
+	seen := c.witnesses.Observe(testcluster.Rounds(100, 1000))
 	t.Logf("%s: %v", what, seen)
 	hostileuser.Judge{Longest: opTimeout}.Require(t, seen)
 }
@@ -85,7 +85,7 @@ type row struct {
 	check   func(*testing.T, *cluster, *hostileuser.User, string)
 }
 
-func rounds(few, many int) string { return strconv.Itoa(suite.Rounds(few, many)) }
+func rounds(few, many int) string { return strconv.Itoa(testcluster.Rounds(few, many)) }
 
 // rows are those of the table in the issue, as far as a user of a mount is enough for them.
 func (c *cluster) rows(t *testing.T) []row {
@@ -215,7 +215,7 @@ func requireSmallMemory(t *testing.T, c *cluster, _ *hostileuser.User, begun str
 	require.NotContains(t, begun, "EMFILE")
 	const most = 200 // MiB
 	for _, p := range []*hosts.Process{c.guest.Daemon, c.server.Server} {
-		memory := suite.Resident(t, p)
+		memory := testcluster.Resident(t, p)
 		t.Logf("%s has %d MiB", p.Host().Name(), memory)
 		require.Less(t, memory, most)
 	}
@@ -280,7 +280,7 @@ func TestTwoUsersLeaveRoomForLocks(t *testing.T) {
 // the socket of the page. Health checks, and `lockfs ui` of root and of another user, are answered.
 func TestOneUserTakesNoConnectionsFromOthers(t *testing.T) {
 	t.Parallel()
-	c, h := suite.StartInMemory(t)
+	c, h := testcluster.StartInMemory(t)
 	n := c.Nodes[0]
 	dir := hostileuser.Dir(t, c, h, "users")
 	address, port, _ := strings.Cut(n.HTTPAddr(), ":")
@@ -320,7 +320,7 @@ func TestOneUserTakesNoConnectionsFromOthers(t *testing.T) {
 }
 
 // installed is the program at a path that all users can reach.
-func installed(t *testing.T, c *suite.Cluster, h *hosts.Host) string {
+func installed(t *testing.T, c *testcluster.Cluster, h *hosts.Host) string {
 	t.Helper()
 	path := c.Net.Dir() + "/lockfs-of-all"
 	h.MustRun(t, "install", "-m", "755", c.Program, path)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestInterruptedWhileCutOff has a program wait for a lock on a host that is cut off, where its request becomes a lock
@@ -15,10 +15,10 @@ import (
 // had something before, it is told that it has lost that.
 func TestInterruptedWhileCutOff(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1, "--session-term", "30s")
+	c := testcluster.StartCluster(t, 1, "--session-term", "30s")
 	g := c.AddGuest(t, "m", "--op-timeout", "2s")
 	g.Start(t)
-	a, m := suite.StartActor(t, c.Nodes[0].Host, c.Mount), suite.StartActor(t, g.Host, c.Mount)
+	a, m := testcluster.StartActor(t, c.Nodes[0].Host, c.Mount), testcluster.StartActor(t, g.Host, c.Mount)
 	m.Must(`signals(restart=False)`)
 
 	// cutOff has m wait, and be interrupted in vain once it has become the holder.

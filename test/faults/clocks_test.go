@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // A timed host has a clock of its own, and so have its programs.
@@ -39,15 +39,15 @@ rm "$1" && ` + takeSemaphore + ` && echo broken`
 )
 
 // addTimed adds a host with a mount and a wrong clock.
-func addTimed(t testing.TB, c *suite.Cluster, name string, offset time.Duration) timed {
+func addTimed(t testing.TB, c *testcluster.Cluster, name string, offset time.Duration) timed {
 	t.Helper()
 	g := c.AddGuest(t, name)
 	g.SetClock(t, offset)
 	// faketime leaves files there for programs that are killed, named after their pid.
 	g.Host.MustRun(t, "mount", "-t", "tmpfs", "tmpfs", "/dev/shm")
 	g.Start(t)
-	c.Nodes[0].AwaitSession(t, name, "the host's clock is known", func(s []suite.Session) bool {
-		return suite.OneSession(s) && math.Abs(s[0].ClockOffset-offset.Seconds()) < 5
+	c.Nodes[0].AwaitSession(t, name, "the host's clock is known", func(s []testcluster.Session) bool {
+		return testcluster.OneSession(s) && math.Abs(s[0].ClockOffset-offset.Seconds()) < 5
 	})
 	return timed{g.Host, offset}
 }
@@ -55,7 +55,7 @@ func addTimed(t testing.TB, c *suite.Cluster, name string, offset time.Duration)
 // TestLocksUnderWrongClocks has hosts whose clocks differ by two hours judge each other's locks.
 func TestLocksUnderWrongClocks(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	all := []timed{
 		{host: c.Nodes[0].Host},
 		addTimed(t, c, "fast", time.Hour),
@@ -106,7 +106,7 @@ func TestLocksUnderWrongClocks(t *testing.T) {
 // TestLiveLockIsNotBroken asks programs on the wrong host whether a lock's process is alive.
 func TestLiveLockIsNotBroken(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	holder, other := c.Nodes[0].Host, c.Nodes[1].Host
 	holder.MustRun(t, "sh", "-c", "echo 20000 > /proc/sys/kernel/ns_last_pid") // pids that the other has not
 	for _, stale := range []string{
@@ -118,8 +118,8 @@ func TestLiveLockIsNotBroken(t *testing.T) {
 		`kill -0 $(cat "$1") || ln -sfT elsewhere "$1"`,
 	} {
 		for _, dir := range []string{c.Net.Dir(), c.Mount} {
-			s := suite.StartShell(t, holder, dir)
-			s.Must("rm -f lock; " + suite.PidContent + " > lock")
+			s := testcluster.StartShell(t, holder, dir)
+			s.Must("rm -f lock; " + testcluster.PidContent + " > lock")
 			content := s.Must("cat lock")
 			_, err := other.Run("env", "--chdir="+dir, "sh", "-c", stale, "sh", "lock")
 			now, _ := s.Do("cat lock 2>&1")
@@ -142,7 +142,7 @@ func TestWrongClocks(t *testing.T) {
 	for _, wrong := range []time.Duration{time.Hour, -time.Hour} {
 		t.Run(wrong.String(), func(t *testing.T) {
 			t.Parallel()
-			c := suite.StartCluster(t, 3)
+			c := testcluster.StartCluster(t, 3)
 			odd := c.Nodes[0]
 			odd.Stop(t)
 			odd.SetClock(t, wrong)
@@ -170,8 +170,8 @@ func TestWrongClocks(t *testing.T) {
 				old.Start(t)
 			}
 			requireRightTime()
-			c.Nodes[1].AwaitSession(t, "m", "the client's clock against cluster time", func(s []suite.Session) bool {
-				return suite.OneSession(s) && math.Abs(s[0].ClockOffset-wrong.Seconds()) < 5
+			c.Nodes[1].AwaitSession(t, "m", "the client's clock against cluster time", func(s []testcluster.Session) bool {
+				return testcluster.OneSession(s) && math.Abs(s[0].ClockOffset-wrong.Seconds()) < 5
 			})
 			require.NoError(t, g.Daemon.Stop())
 		})

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // contender takes a lock on its host again and again until a file is there, and makes a file while it has it. What it was told is on
@@ -53,12 +53,12 @@ while not os.path.exists(outside + "/stop"):
 
 // contention is contenders on some hosts, and the directory where they write down what they were told.
 type contention struct {
-	c       *suite.Cluster
+	c       *testcluster.Cluster
 	outside string
 	running []*hosts.Process
 }
 
-func startContention(t testing.TB, c *suite.Cluster, on ...*hosts.Host) *contention {
+func startContention(t testing.TB, c *testcluster.Cluster, on ...*hosts.Host) *contention {
 	n := &contention{c: c, outside: t.TempDir()}
 	for _, h := range on {
 		n.running = append(n.running, h.Start("python3", "-c", contender, c.Mount, n.outside, h.Name()))
@@ -97,7 +97,7 @@ func (n *contention) finish(t testing.TB) {
 		require.NoError(t, p.Wait(), p.Log())
 	}
 	require.NoFileExists(t, filepath.Join(n.outside, "violated"), "two were in there at once")
-	present := suite.ListDir(t, n.c.Nodes[0], n.c.Mount)
+	present := testcluster.ListDir(t, n.c.Nodes[0], n.c.Mount)
 	for _, name := range n.made(t) {
 		require.Contains(t, present, name)
 	}

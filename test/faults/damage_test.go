@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // damages are ways in which a file goes bad. Files end with space that is free, so what is lost has to be most of
@@ -36,7 +36,7 @@ var damages = []struct {
 // program does not start on it, and says which file it is.
 func TestDamagedDataIsRefused(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1, "--snapshot-entries", "200")
+	c := testcluster.StartCluster(t, 1, "--snapshot-entries", "200")
 	n := c.Nodes[0]
 	hosts.Eventually(t, "a snapshot", func() (string, bool) {
 		n.Host.MustRun(t, "sh", "-c", "cd "+c.Mount+" && for i in 1 2 3 4 5 6 7 8 9; do mkdir -p x/y/z && rm -r x; done")
@@ -65,7 +65,7 @@ func TestDamagedDataIsRefused(t *testing.T) {
 				log := n.Server.Log()
 				require.Contains(t, log, path, "it says which file")
 				require.NotContains(t, log, "goroutine ", "it does not crash")
-				require.Zero(t, suite.CountMounts(t, n.Host, c.Mount))
+				require.Zero(t, testcluster.CountMounts(t, n.Host, c.Mount))
 			})
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestALinkToTheLeaderThatIsCutCostsNothing cuts a mount and a server from the leader, and from it alone, for longer than a session and the
@@ -16,7 +16,7 @@ import (
 func TestALinkToTheLeaderThatIsCutCostsNothing(t *testing.T) {
 	t.Parallel()
 	const term, delay = 3 * time.Second, 2 * time.Second
-	c := suite.StartCluster(t, 3, "--session-term", term.String(), "--lock-delay", delay.String())
+	c := testcluster.StartCluster(t, 3, "--session-term", term.String(), "--lock-delay", delay.String())
 	mount, others := c.AddGuest(t, "mount"), c.AddGuest(t, "others")
 	mount.Start(t)
 	others.Start(t)
@@ -24,18 +24,18 @@ func TestALinkToTheLeaderThatIsCutCostsNothing(t *testing.T) {
 	server, common := c.Others(leader)[0], c.Others(leader)[1]
 
 	type holder struct {
-		suite.Actor
+		testcluster.Actor
 		host, lock string
 		waits      func() string
 	}
 	var holders []*holder
 	for _, h := range []*holder{
-		{Actor: suite.StartActor(t, mount.Host, c.Mount), host: "mount", lock: "of-mount"},
-		{Actor: suite.StartActor(t, server.Host, c.Mount), host: server.Name, lock: "of-server"},
+		{Actor: testcluster.StartActor(t, mount.Host, c.Mount), host: "mount", lock: "of-mount"},
+		{Actor: testcluster.StartActor(t, server.Host, c.Mount), host: server.Name, lock: "of-server"},
 	} {
 		h.Must(fmt.Sprintf(`opened("f", %q)`, h.lock))
 		h.Require(`flock("f", "ex")`, "ok")
-		waiter := suite.StartActor(t, others.Host, c.Mount)
+		waiter := testcluster.StartActor(t, others.Host, c.Mount)
 		waiter.Must(fmt.Sprintf(`opened("f", %q)`, h.lock))
 		h.waits = waiter.Starts(`flock("f", "ex", wait=True)`)
 		common.AwaitAdvisory(t, h.lock, "waiting", "others")

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // taken is what is known of a lock of clients/taker.py.
@@ -44,14 +44,14 @@ func readTaken(t testing.TB, log string) map[string]*taken {
 // written to it, and none that nobody was told about.
 func TestAllNodesKilledAtOnce(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
-	script := suite.ClientPath(t, "taker.py")
-	logs := make(map[*suite.Node]string)
+	c := testcluster.StartCluster(t, 3)
+	script := testcluster.ClientPath(t, "taker.py")
+	logs := make(map[*testcluster.Node]string)
 	for _, n := range c.Nodes {
 		logs[n] = filepath.Join(c.Net.Dir(), n.Name+".taken")
 	}
-	orphans := suite.NewOrphans()
-	for range suite.Faults(2) {
+	orphans := testcluster.NewOrphans()
+	for range testcluster.Faults(2) {
 		require.Empty(t, c.Nodes[0].Host.MustRun(t, "sh", "-c", "rm -rf "+c.Path("*")+"; ls -A "+c.Mount))
 		var takers []*hosts.Process
 		for _, n := range c.Nodes {
@@ -84,7 +84,7 @@ func TestAllNodesKilledAtOnce(t *testing.T) {
 			n.AwaitReady(t)
 		}
 		for _, n := range c.Nodes {
-			present := suite.ListDir(t, n, c.Mount)
+			present := testcluster.ListDir(t, n, c.Mount)
 			for _, of := range c.Nodes {
 				seen := checkTaken(t, n, readTaken(t, logs[of]), present)
 				if n == of {
@@ -101,7 +101,7 @@ func TestAllNodesKilledAtOnce(t *testing.T) {
 
 // checkTaken checks some locks against what is present, and strikes them out there. It
 // answers how many orphans it saw.
-func checkTaken(t testing.TB, on *suite.Node, locks map[string]*taken, present map[string]string) (orphans int) {
+func checkTaken(t testing.TB, on *testcluster.Node, locks map[string]*taken, present map[string]string) (orphans int) {
 	t.Helper()
 	for name, lock := range locks {
 		what, there := present[name]
@@ -132,7 +132,7 @@ func checkTaken(t testing.TB, on *suite.Node, locks map[string]*taken, present m
 // TestOneNodeKilled is the same promise where there is nobody else to ask.
 func TestOneNodeKilled(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	n := c.Nodes[0]
 	n.Host.MustRun(t, "sh", "-c", "set -C; echo held > "+c.Path("lock"))
 	n.Kill()
@@ -141,5 +141,5 @@ func TestOneNodeKilled(t *testing.T) {
 	require.Equal(t, "held\n", n.Host.MustRun(t, "cat", c.Path("lock")))
 	_, err := n.Host.Run("sh", "-c", "set -C; echo stolen > "+c.Path("lock"))
 	require.Error(t, err)
-	require.Equal(t, 1, suite.CountMounts(t, n.Host, c.Mount), "the dead mount was cleaned up")
+	require.Equal(t, 1, testcluster.CountMounts(t, n.Host, c.Mount), "the dead mount was cleaned up")
 }

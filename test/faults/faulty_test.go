@@ -11,18 +11,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/bustle"
+	"lockfs/test/differential"
 	"lockfs/test/history"
 	"lockfs/test/hosts"
-	"lockfs/test/lockstep"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
+	"lockfs/test/workload"
 )
 
 // A trial is a situation in which a certain mistake shows.
 type trial struct {
 	mistake string // of test/mutants/faults
 	// run answers what a checker says: nil if nothing is wrong.
-	run func(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error
+	run func(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error
 }
 
 var trials = []trial{
@@ -33,8 +33,8 @@ var trials = []trial{
 	{"late-keepalives", trialLateKeepalive},
 	{"stale-cache", trialCache},
 	{"ignore-looks", trialLooks},
-	{"look-at-data", trialLockstep(lockstep.Exclusive)},
-	{"any-number", trialLockstep(lockstep.Plain)},
+	{"look-at-data", trialLockstep(differential.Exclusive)},
+	{"any-number", trialLockstep(differential.Plain)},
 	{"guard-locked", trialLocks},
 }
 
@@ -72,10 +72,10 @@ func requireSeen(t *testing.T, trials []trial, flags ...string) {
 
 const trialTerm = 6 * time.Second
 
-func startFaulty(t testing.TB, mistake string, flags ...string) (*suite.Cluster, *suite.Guest) {
+func startFaulty(t testing.TB, mistake string, flags ...string) (*testcluster.Cluster, *testcluster.Guest) {
 	t.Helper()
-	c := suite.NewCluster(t, append(flags, "--session-term", trialTerm.String())...)
-	c.Program = suite.FaultyProgram(t)
+	c := testcluster.NewCluster(t, append(flags, "--session-term", trialTerm.String())...)
+	c.Program = testcluster.FaultyProgram(t)
 	environment := "LOCKFS_TEST_FAULT=" + mistake
 	for range 3 {
 		n := c.Add(t)
@@ -89,24 +89,24 @@ func startFaulty(t testing.TB, mistake string, flags ...string) (*suite.Cluster,
 }
 
 // cutFromServers has a guest hear nothing of any server.
-func cutFromServers(c *suite.Cluster, g *suite.Guest) {
+func cutFromServers(c *testcluster.Cluster, g *testcluster.Guest) {
 	for _, n := range c.Nodes {
 		g.Host.CutFrom(n.Host)
 	}
 }
 
-func makeTrialDir(t testing.TB, c *suite.Cluster, trial trial) string {
+func makeTrialDir(t testing.TB, c *testcluster.Cluster, trial trial) string {
 	t.Helper()
 	return strings.TrimSpace(c.Leader().Host.MustRun(t, "mktemp", "--directory", c.Path(trial.mistake+".XXXXXX")))
 }
 
-func verdict(h *history.History) error { return h.Check(bustle.CheckTime) }
+func verdict(h *history.History) error { return h.Check(workload.CheckTime) }
 
 // attemptTime is more than a daemon waits for the answer of one node, and less than an operation may take.
 const attemptTime = 2500 * time.Millisecond
 
 // trialLostReply loses the reply to an append, which is then asked for again.
-func trialLostReply(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+func trialLostReply(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 	leader := c.Leader()
 	writer := startScripted(t, c, g.Host, dir, 1)
 	writer.do("create log")
@@ -124,7 +124,7 @@ func trialLostReply(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) 
 }
 
 // trialCancel loses the replies to creations until they are given up.
-func trialCancel(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+func trialCancel(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 	var makers []*scripted
 	for attempt := 0; ; attempt++ {
 		leader := c.Leader()
@@ -163,7 +163,7 @@ func trialCancel(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) err
 
 // startMakers starts clients on a guest that make one directory after the other. Each has a directory of
 // its own for that: the kernel lets only one at a time create in a directory.
-func startMakers(t testing.TB, g *suite.Guest, dir string) []*scripted {
+func startMakers(t testing.TB, g *testcluster.Guest, dir string) []*scripted {
 	t.Helper()
 	var makers []*scripted
 	for i := range 5 {
@@ -184,7 +184,7 @@ func startMakers(t testing.TB, g *suite.Guest, dir string) []*scripted {
 // holdCommits has a leader hear nothing of what its followers store, while it can still answer those whose queries bring the word of
 // a voter along, as guests' and other servers' do. The queries of its own mount wait, too.
 // After a second it would not be the leader any more.
-func holdCommits(t testing.TB, leader *suite.Node) (release func()) {
+func holdCommits(t testing.TB, leader *testcluster.Node) (release func()) {
 	t.Helper()
 	leader.Host.MustRun(t, "nft", `add table inet trial
 		add chain inet trial input { type filter hook input priority 0; }
@@ -207,7 +207,7 @@ func awaitStandstill(t testing.TB, clients []*scripted) {
 	})
 }
 
-func trialSameState(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+func trialSameState(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 	g.Host.MustRun(t, "touch", filepath.Join(dir, "file"))
 	var differ error
 	hosts.Eventually(t, "all nodes at one state index", func() (string, bool) {
@@ -230,7 +230,7 @@ func trialSameState(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) 
 }
 
 // trialStaleRead reads on a leader that has been deposed and does not know.
-func trialStaleRead(t testing.TB, c *suite.Cluster, _ *suite.Guest, dir string) error {
+func trialStaleRead(t testing.TB, c *testcluster.Cluster, _ *testcluster.Guest, dir string) error {
 	deposed := c.Leader()
 	reader := startScripted(t, c, deposed.Host, dir, 1)
 	writer := startScripted(t, c, c.Others(deposed)[0].Host, dir, 2)
@@ -250,19 +250,19 @@ func trialStaleRead(t testing.TB, c *suite.Cluster, _ *suite.Guest, dir string) 
 
 // trialLateKeepalive makes a mount's keepalive late, but not too late, and sees whether it keeps what it
 // has open.
-func trialLateKeepalive(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+func trialLateKeepalive(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 	n := c.Nodes[0]
-	before := n.AwaitSession(t, "m", "a keepalive that has just come", func(s []suite.Session) bool {
+	before := n.AwaitSession(t, "m", "a keepalive that has just come", func(s []testcluster.Session) bool {
 		return len(s) == 1 && s[0].Silent < 0.5
 	})
 	user := startScripted(t, c, g.Host, dir, 1)
 	user.do("create file", "unlink file", "write file before")
 	g.Daemon.Freeze()
-	n.AwaitSession(t, "m", "silence for more than half the term", func(s []suite.Session) bool {
+	n.AwaitSession(t, "m", "silence for more than half the term", func(s []testcluster.Session) bool {
 		return len(s) == 1 && s[0].Silent > 0.6*trialTerm.Seconds()
 	})
 	g.Daemon.Thaw()
-	after := n.AwaitSession(t, "m", "the keepalive is counted, or the session is another", func(s []suite.Session) bool {
+	after := n.AwaitSession(t, "m", "the keepalive is counted, or the session is another", func(s []testcluster.Session) bool {
 		return len(s) == 1 && (s[0].ID != before[0].ID || s[0].Silent < 0.5)
 	})
 	user.do("write file afterwards", "read file")
@@ -273,7 +273,7 @@ func trialLateKeepalive(t testing.TB, c *suite.Cluster, g *suite.Guest, dir stri
 }
 
 // trialCache looks twice on one host, and replaces what it saw on another in between.
-func trialCache(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+func trialCache(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 	reader := startScripted(t, c, g.Host, dir, 1)
 	writer := startScripted(t, c, c.Nodes[0].Host, dir, 2)
 	writer.do("create lock")
@@ -284,7 +284,7 @@ func trialCache(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) erro
 }
 
 // trialLooks has one look at a lock that another one replaces, and then remove what is there.
-func trialLooks(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+func trialLooks(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 	c.Nodes[0].SetRule(t, filepath.Base(dir)+"/*", "--stale-after", "10000h")
 	breaker := startScripted(t, c, g.Host, dir, 1)
 	holder := startScripted(t, c, c.Nodes[0].Host, dir, 2)
@@ -297,22 +297,22 @@ func trialLooks(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) erro
 
 // trialLocks is one of the histories of TestLockHistories, in which no node fails. With the mistake two have a lock
 // at a time, mostly, and others cannot write to what they have locked.
-func trialLocks(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+func trialLocks(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 	b := newBustle(c, append(c.Hosts(), g.Host), fixedSeed)
 	b.Calls, b.Files = lockCallsPerClient, []string{"x", "y"}
 	require.NoError(t, b.Record(filepath.Base(dir)+"-history", fixedSeed))
-	return b.LockHistory(t, attemptTime, 0).Check(bustle.CheckTime)
+	return b.LockHistory(t, attemptTime, 0).Check(workload.CheckTime)
 }
 
 // trialLockstep is some of the sequences of TestLockstep.
-func trialLockstep(mode lockstep.Mode) func(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+func trialLockstep(mode differential.Mode) func(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 	const sequences = 3
-	return func(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+	return func(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 		observer := c.Nodes[0].Host
-		disk := suite.LocalDir(t, c, filepath.Base(dir)+".disk", observer, `mount -t tmpfs local "$1"`)
+		disk := testcluster.LocalDir(t, c, filepath.Base(dir)+".disk", observer, `mount -t tmpfs local "$1"`)
 		m := startMatch(t, mode, observer, dir, disk, c.Nodes[1].Host, c.Nodes[2].Host, g.Host)
 		for n := range uint64(sequences) {
-			d, err := m.Play(lockstep.Random(rand.New(rand.NewPCG(fixedSeed, n)), mode, len(m.Mount), lockstepSteps))
+			d, err := m.Play(differential.Random(rand.New(rand.NewPCG(fixedSeed, n)), mode, len(m.Mount), lockstepSteps))
 			require.NoError(t, err)
 			if d != nil {
 				return fmt.Errorf("sequence %d, step %d: %w", n, d.Step, errors.New(d.String()))

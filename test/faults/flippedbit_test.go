@@ -7,15 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestFlippedBitIsFound has a bit flip in the memory of one of three servers, while contenders are at work on the others and on a mount:
 // it ends, and again when it is started with the same data, and the others go on. With an empty data directory it comes back, and no
 // alarm is raised any more. Nothing that was acknowledged is lost, and nobody meets another one.
 func TestFlippedBitIsFound(t *testing.T) {
-	c := suite.NewCluster(t)
-	c.Program = suite.FaultyProgram(t)
+	c := testcluster.NewCluster(t)
+	c.Program = testcluster.FaultyProgram(t)
 	for range 3 {
 		n := c.Add(t)
 		n.Environment = []string{"LOCKFS_TEST_COMPARE_INTERVAL=1s"}
@@ -70,7 +70,7 @@ type alarm struct {
 	Member string `json:"member"`
 }
 
-func onlyAlarm(t testing.TB, n *suite.Node) alarm {
+func onlyAlarm(t testing.TB, n *testcluster.Node) alarm {
 	t.Helper()
 	var alarms []alarm
 	hosts.Eventually(t, "an alarm", func() (string, bool) {

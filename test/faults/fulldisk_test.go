@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // heartbeat renews a large file in its size for as long as there is no stop, and tells how often it was done.
@@ -38,8 +38,8 @@ func TestFullDisks(t *testing.T) {
 	beating := startHeartbeat(t, c, c.Nodes[1], contending.outside)
 	contending.goesOn(t)
 	leader := c.Leader()
-	for _, full := range [][]*suite.Node{{leader}, c.Others(leader)[:1], c.Nodes} {
-		stopped := make(map[*suite.Node]int)
+	for _, full := range [][]*testcluster.Node{{leader}, c.Others(leader)[:1], c.Nodes} {
+		stopped := make(map[*testcluster.Node]int)
 		for _, n := range full {
 			stopped[n] = stops(n)
 		}
@@ -163,8 +163,8 @@ func TestAFullServerServesItsMount(t *testing.T) {
 }
 
 // startOnSmallDisks starts three servers whose data is on disks of their own, with more in their environment.
-func startOnSmallDisks(t *testing.T, environment ...string) *suite.Cluster {
-	c := suite.NewCluster(t, "--min-free", "16M")
+func startOnSmallDisks(t *testing.T, environment ...string) *testcluster.Cluster {
+	c := testcluster.NewCluster(t, "--min-free", "16M")
 	for range 3 {
 		n := c.Add(t)
 		n.Environment = environment
@@ -175,13 +175,13 @@ func startOnSmallDisks(t *testing.T, environment ...string) *suite.Cluster {
 	return c
 }
 
-func startHeartbeat(t *testing.T, c *suite.Cluster, on *suite.Node, outside string) *hosts.Process {
+func startHeartbeat(t *testing.T, c *testcluster.Cluster, on *testcluster.Node, outside string) *hosts.Process {
 	on.Host.MustRun(t, "python3", "-c", "import sys; open(sys.argv[1], 'w').write('0' * 200000)", c.Path("heart"))
 	return on.Host.Start("python3", "-c", heartbeat, c.Mount, outside)
 }
 
 // requireBeats requires that the last renewal is there that was acknowledged.
-func requireBeats(t *testing.T, c *suite.Cluster, outside string) {
+func requireBeats(t *testing.T, c *testcluster.Cluster, outside string) {
 	t.Helper()
 	on := c.Nodes[0].Host
 	beats := countBeats(t, c.Nodes[0], outside)
@@ -192,7 +192,7 @@ func requireBeats(t *testing.T, c *suite.Cluster, outside string) {
 }
 
 // countBeats is how many renewals were acknowledged.
-func countBeats(t *testing.T, on *suite.Node, outside string) int {
+func countBeats(t *testing.T, on *testcluster.Node, outside string) int {
 	t.Helper()
 	beats, err := strconv.Atoi(strings.TrimSpace(on.Host.MustRun(t, "sh", "-c", `cat "$1/beats" || echo 0`, "sh", outside)))
 	require.NoError(t, err)
@@ -200,7 +200,7 @@ func countBeats(t *testing.T, on *suite.Node, outside string) int {
 }
 
 // fill leaves no space on a server's disk until free is called.
-func fill(t *testing.T, n *suite.Node) (free func()) {
+func fill(t *testing.T, n *testcluster.Node) (free func()) {
 	filler := filepath.Join(n.Data, "filler")
 	filling := n.Host.Start("sh", "-c", "while :; do cat /dev/zero >> "+filler+"; sleep 0.05; done 2> /dev/null")
 	return func() {
@@ -210,6 +210,6 @@ func fill(t *testing.T, n *suite.Node) (free func()) {
 }
 
 // stops is how often a server has said that it waits for space.
-func stops(n *suite.Node) int {
+func stops(n *testcluster.Node) int {
 	return strings.Count(n.Server.Log(), "the disk is full: this node takes no part")
 }

@@ -5,15 +5,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestKilledWhileAnswering kills a mount's process between the moment in which it stands by a creation
 // and the one in which the kernel hears of it. The caller is told all the same, so the name has an owner.
 func TestKilledWhileAnswering(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
-	c.Program = suite.FaultyProgram(t)
+	c := testcluster.StartCluster(t, 1)
+	c.Program = testcluster.FaultyProgram(t)
 	g := c.AddGuest(t, "m")
 	server := c.Nodes[0].Host
 	for _, form := range []struct{ name, prepare, take string }{
@@ -44,8 +44,8 @@ func TestKilledWhileAnswering(t *testing.T) {
 // the mount, and none does. Whoever waits is told all the same, once the guard has given that up.
 func TestKilledAsItIsAsked(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
-	c.Program = suite.FaultyProgram(t)
+	c := testcluster.StartCluster(t, 1)
+	c.Program = testcluster.FaultyProgram(t)
 	g := c.AddGuest(t, "m")
 	g.Environment = []string{"LOCKFS_SUPERVISED=1", "LOCKFS_TEST_FAULT=die-asked"}
 	g.Start(t)

@@ -13,16 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockfs/test/bustle"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
+	"lockfs/test/workload"
 )
 
 // The histories that these tests record and check, and what is done meanwhile, follow from a seed, which
 // is printed. Only the order in which things happen at once does not.
 //
 //	LOCKFS_TEST_SEED=N   the seed of the random run, to repeat one; "random" is any
-//	LOCKFS_TEST_SOAK=N   N times as many faults (see suite.Faults):
+//	LOCKFS_TEST_SOAK=N   N times as many faults (see testcluster.Faults):
 //	                     LOCKFS_TEST_SOAK=20 test/run mounts -timeout 60m -run TestHistories
 const (
 	seedVariable = "LOCKFS_TEST_SEED"
@@ -86,11 +86,11 @@ func testHistories(t *testing.T, harms []harm, seed uint64, opTimeout time.Durat
 	if leases == neverLeased {
 		flags = append(flags, "--leases=off")
 	}
-	c := suite.NewCluster(t, flags...)
+	c := testcluster.NewCluster(t, flags...)
 	g := c.AddGuest(t, "m", timeout)
 	var ofNodes []string
 	if leases == alwaysLeased {
-		c.Program, ofNodes = suite.FaultyProgram(t), []string{"LOCKFS_TEST_EAGER_LEASES=1"}
+		c.Program, ofNodes = testcluster.FaultyProgram(t), []string{"LOCKFS_TEST_EAGER_LEASES=1"}
 	}
 	for _, rate := range []float64{1.01, 0.99, 1} {
 		n := c.Add(t)
@@ -110,7 +110,7 @@ func testHistories(t *testing.T, harms []harm, seed uint64, opTimeout time.Durat
 	b.Calls = callsPerClient
 	c.Nodes[0].SetRule(t, "*", "--stale-after", "10000h") // all names are locks: the model knows nothing of data
 	stop := b.Start(t)
-	s.run(t, suite.Faults(len(harms)))
+	s.run(t, testcluster.Faults(len(harms)))
 	stop()
 	c.RequireSameState(t)
 	began := time.Now()
@@ -128,6 +128,6 @@ func clockRate(rate float64) string {
 }
 
 // newBustle is histories of which the caller says what is done in them.
-func newBustle(c *suite.Cluster, on []*hosts.Host, seed uint64) *bustle.Bustle {
-	return &bustle.Bustle{Cluster: c, Hosts: on, Seed: seed, AtOnce: historiesAtOnce, Clients: clientsPerHost}
+func newBustle(c *testcluster.Cluster, on []*hosts.Host, seed uint64) *workload.Bustle {
+	return &workload.Bustle{Cluster: c, Hosts: on, Seed: seed, AtOnce: historiesAtOnce, Clients: clientsPerHost}
 }

@@ -13,7 +13,7 @@ import (
 
 	"lockfs/test/history"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // leaseTrials are of mounts that answer from leases and are cut off, frozen, or hear of nothing.
@@ -32,7 +32,7 @@ var rareTrials = []trial{{"keep-over-ticks", trialTick}, {"keep-absent", trialAb
 func TestLeaseMistakesAreSeen(t *testing.T) {
 	t.Parallel()
 	trials := leaseTrials
-	if suite.Long() {
+	if testcluster.Long() {
 		trials = append(trials, rareTrials...)
 	}
 	requireSeen(t, trials)
@@ -40,7 +40,7 @@ func TestLeaseMistakesAreSeen(t *testing.T) {
 
 // holdLease has the guest look until it holds what it sees, which tells of so many inodes: the directory that it is in is one. Nobody else
 // holds anything.
-func holdLease(t testing.TB, c *suite.Cluster, reader *scripted, call string, inodes int) {
+func holdLease(t testing.TB, c *testcluster.Cluster, reader *scripted, call string, inodes int) {
 	t.Helper()
 	c.AwaitNoLeases(t)
 	c.AwaitLeases(t, inodes, func() { reader.do(call, call, call) })
@@ -48,7 +48,7 @@ func holdLease(t testing.TB, c *suite.Cluster, reader *scripted, call string, in
 }
 
 // trialAnswer cuts a mount off that has a lease on what another one changes.
-func trialAnswer(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+func trialAnswer(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 	reader := startScripted(t, c, g.Host, dir, 1)
 	writer := startScripted(t, c, c.Leader().Host, dir, 2)
 	writer.do("create lock")
@@ -75,7 +75,7 @@ func awaitBegun(t testing.TB, client *scripted) {
 }
 
 // trialShow has a third one look at what is changed while the change waits for a mount that is cut off.
-func trialShow(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+func trialShow(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 	reader := startScripted(t, c, g.Host, dir, 1)
 	writer := startScripted(t, c, c.Leader().Host, dir, 2)
 	other := startScripted(t, c, c.Others(c.Leader())[0].Host, dir, 3)
@@ -100,9 +100,9 @@ func trialShow(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error
 
 // trialSuccessor has the leadership given to another node at once, which the program does not let anybody ask for. So it is a test of
 // package cluster.
-func trialSuccessor(t testing.TB, _ *suite.Cluster, g *suite.Guest, _ string) error {
-	cmd := exec.Command("go", "test", suite.FaultyFlag(t), "-count=1", "-run", "^TestANewLeaderWaitsForLeases$", "./cluster")
-	cmd.Dir, cmd.Env = suite.SourcePath(t, "."), append(os.Environ(), g.Environment...)
+func trialSuccessor(t testing.TB, _ *testcluster.Cluster, g *testcluster.Guest, _ string) error {
+	cmd := exec.Command("go", "test", testcluster.FaultyFlag(t), "-count=1", "-run", "^TestANewLeaderWaitsForLeases$", "./cluster")
+	cmd.Dir, cmd.Env = testcluster.SourcePath(t, "."), append(os.Environ(), g.Environment...)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		require.Contains(t, string(output), "what others were told")
 		return fmt.Errorf("%w: %s", err, output)
@@ -119,7 +119,7 @@ const (
 
 // trialLateAnswer freezes a mount while an extension of its lease is on its way, and cuts it off before it reads that. It holds that a
 // name is free: of removals it would hear otherwise.
-func trialLateAnswer(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+func trialLateAnswer(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 	reader := startScripted(t, c, g.Host, dir, 1)
 	writer := startScripted(t, c, c.Leader().Host, dir, 2)
 	holdLease(t, c, reader, "stat lock", 1)
@@ -141,7 +141,7 @@ var errStillListed = errors.New("a mount lists what others know to be removed")
 // trialTick has lockfs remove locks whose time is over, each of them while a mount that was just cut off has a lease on the directory: else
 // that would hear of removals. It takes some, each cut off a little earlier, as nobody sees when the lease begins that is the last one, or
 // how long it takes to cut.
-func trialTick(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+func trialTick(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 	const staleAfter = 3 * time.Second
 	n := c.Leader()
 	n.SetRule(t, filepath.Base(dir)+"/*", "--stale-after", staleAfter.String(), "--on-stale", "remove", "--any-file")
@@ -171,7 +171,7 @@ func trialTick(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error
 
 // trialAbsent has a mount hold that there is no name when another one makes it. A few names are tried: on a busy machine, a lease may be
 // over before its mount gets to have it extended.
-func trialAbsent(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
+func trialAbsent(t testing.TB, c *testcluster.Cluster, g *testcluster.Guest, dir string) error {
 	reader := startScripted(t, c, g.Host, dir, 1)
 	writer := startScripted(t, c, c.Leader().Host, dir, 2)
 	for round := range 3 {
@@ -186,7 +186,7 @@ func trialAbsent(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) err
 // TestALeaderKilledInTheMidstOfARevocation has a change wait for a mount that is cut off, and kills the leader meanwhile.
 func TestALeaderKilledInTheMidstOfARevocation(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	dir := c.Path("dir")

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/bustle"
 	"lockfs/test/history"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
+	"lockfs/test/workload"
 )
 
 const (
@@ -41,7 +41,7 @@ func testLockHistories(t *testing.T, harms []harm, count int, seed uint64, opTim
 	t.Parallel()
 	t.Logf("seed %d", seed)
 	timeout := "--op-timeout=" + opTimeout.String()
-	c := suite.StartCluster(t, 3, "--session-term="+historyTerm.String(), "--lock-delay="+lockDelay.String(), timeout)
+	c := testcluster.StartCluster(t, 3, "--session-term="+historyTerm.String(), "--lock-delay="+lockDelay.String(), timeout)
 	g := c.AddGuest(t, "m", timeout)
 	g.Start(t)
 	s := &schedule{c: c, guest: g, term: historyTerm, random: rand.New(rand.NewPCG(seed, 0)), harms: harms}
@@ -49,7 +49,7 @@ func testLockHistories(t *testing.T, harms []harm, count int, seed uint64, opTim
 	b.Calls, b.Files = lockCallsPerClient, []string{"x", "y"}
 	stop := b.Start(t)
 	b.AwaitPlaying(t)
-	s.run(t, suite.Faults(count))
+	s.run(t, testcluster.Faults(count))
 	stop()
 	began := time.Now()
 	checked, undecided := b.CheckLocks(t, opTimeout, lockDelay)
@@ -57,7 +57,7 @@ func testLockHistories(t *testing.T, harms []harm, count int, seed uint64, opTim
 	t.Logf("%d histories, checked in %.1fs: %v", b.Dirs(), time.Since(began).Seconds(), checked.Tally())
 	assert.Greater(t, len(checked.Calls), 100*b.Dirs(), "calls")
 	assert.Greater(t, checked.Tally()["close did not return"], b.Dirs(), "processes that were killed")
-	bustle.AwaitUnlocked(t, c)
+	workload.AwaitUnlocked(t, c)
 	c.RequireSameState(t)
 }
 
@@ -68,7 +68,7 @@ func TestHoldHistories(t *testing.T) {
 	seed := randomSeed(t)
 	t.Logf("seed %d", seed)
 	const timeout = "--op-timeout=500ms"
-	c := suite.StartCluster(t, 3, "--session-term="+historyTerm.String(), "--lock-delay="+longLockDelay.String(), timeout)
+	c := testcluster.StartCluster(t, 3, "--session-term="+historyTerm.String(), "--lock-delay="+longLockDelay.String(), timeout)
 	g := c.AddGuest(t, "m", timeout)
 	g.Start(t)
 	s := &schedule{c: c, guest: g, term: historyTerm, random: rand.New(rand.NewPCG(seed, 0)), harms: harms}
@@ -76,11 +76,11 @@ func TestHoldHistories(t *testing.T) {
 	b.Holds = lockCallsPerClient
 	stop := b.Start(t)
 	b.AwaitPlaying(t)
-	s.run(t, suite.Faults(harmsToLocks))
+	s.run(t, testcluster.Faults(harmsToLocks))
 	stop()
 	calls, holds := b.CheckHolds(t)
 	t.Logf("%d histories, %d holds: %v", b.Dirs(), holds, (&history.LockHistory{Calls: calls}).Tally())
 	assert.Greater(t, holds, 10*b.Dirs())
-	bustle.AwaitUnlocked(t, c)
+	workload.AwaitUnlocked(t, c)
 	c.RequireSameState(t)
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/test/differential"
 	"lockfs/test/hosts"
-	"lockfs/test/lockstep"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // Of a mode, in an ordinary run.
@@ -25,7 +25,7 @@ const (
 	shortenLimit = 30 * time.Second
 )
 
-// TestLockstep has three hosts and a local disk do the same at random: see package lockstep. The sequences follow from
+// TestLockstep has three hosts and a local disk do the same at random: see package differential. The sequences follow from
 // a seed, and from the numbers of the processes:
 //
 //	LOCKFS_TEST_SEED=N        another one, or "random"
@@ -36,25 +36,25 @@ func TestLockstep(t *testing.T) {
 	if _, set := os.LookupEnv(seedVariable); set {
 		seed = randomSeed(t)
 	}
-	c, host := suite.StartInMemory(t)
+	c, host := testcluster.StartInMemory(t)
 	var guests []*hosts.Host
 	for _, name := range []string{"ash", "birch", "cedar"} { // no words of contents
 		g := c.AddGuest(t, name)
 		g.Start(t)
 		guests = append(guests, g.Host)
 	}
-	disk := suite.LocalDir(t, c, "disk", host, `mount -t tmpfs local "$1"`)
-	for _, mode := range lockstep.Modes {
+	disk := testcluster.LocalDir(t, c, "disk", host, `mount -t tmpfs local "$1"`)
+	for _, mode := range differential.Modes {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			m := startMatch(t, mode, host, c.Mount, disk, guests...)
 			began := time.Now()
-			for n := range uint64(suite.Faults(lockstepSequences)) {
+			for n := range uint64(testcluster.Faults(lockstepSequences)) {
 				random := rand.New(rand.NewPCG(seed, n))
-				requireInStep(t, m, fmt.Sprintf("sequence %d of seed %d", n, seed), lockstep.Random(random, mode, len(guests), lockstepSteps))
+				requireInStep(t, m, fmt.Sprintf("sequence %d of seed %d", n, seed), differential.Random(random, mode, len(guests), lockstepSteps))
 			}
 			t.Logf("%d calls in %.1fs, refused with a reason: %v", m.Calls, time.Since(began).Seconds(), m.Refusals)
-			if mode == lockstep.Locks {
+			if mode == differential.Locks {
 				for _, errno := range []string{"EBUSY", "ENOENT", "ESTALE"} {
 					require.NotZero(t, m.Refusals[errno], errno)
 				}
@@ -63,7 +63,7 @@ func TestLockstep(t *testing.T) {
 	}
 }
 
-func requireInStep(t *testing.T, m *lockstep.Match, name string, sequence []lockstep.Step) {
+func requireInStep(t *testing.T, m *differential.Match, name string, sequence []differential.Step) {
 	t.Helper()
 	d, err := m.Play(sequence)
 	require.NoError(t, err, name)
@@ -80,9 +80,9 @@ func requireInStep(t *testing.T, m *lockstep.Match, name string, sequence []lock
 }
 
 // startMatch starts a family on each of some hosts, in a directory of the mount. An observer has that too, and the local disk.
-func startMatch(t testing.TB, mode lockstep.Mode, observer *hosts.Host, mount, disk string, on ...*hosts.Host) *lockstep.Match {
+func startMatch(t testing.TB, mode differential.Mode, observer *hosts.Host, mount, disk string, on ...*hosts.Host) *differential.Match {
 	t.Helper()
-	m := &lockstep.Match{Mode: mode, Observer: startStepper(t, observer, mount)}
+	m := &differential.Match{Mode: mode, Observer: startStepper(t, observer, mount)}
 	for _, h := range on {
 		m.Mount = append(m.Mount, startStepper(t, h, mount))
 		m.Disk = append(m.Disk, startStepper(t, observer, disk))
@@ -91,7 +91,7 @@ func startMatch(t testing.TB, mode lockstep.Mode, observer *hosts.Host, mount, d
 }
 
 // startStepper starts a worker on a host, in a directory.
-func startStepper(t testing.TB, h *hosts.Host, dir string) *lockstep.Worker {
+func startStepper(t testing.TB, h *hosts.Host, dir string) *differential.Worker {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "socket")
 	socket, err := net.Listen("unix", path)
@@ -100,8 +100,8 @@ func startStepper(t testing.TB, h *hosts.Host, dir string) *lockstep.Worker {
 	require.NoError(t, socket.(*net.UnixListener).SetDeadline(time.Now().Add(hosts.Patience)))
 	self, err := os.Executable()
 	require.NoError(t, err)
-	process := h.Start(self, lockstep.Args(path, dir)...)
-	w, err := lockstep.Await(socket)
+	process := h.Start(self, differential.Args(path, dir)...)
+	w, err := differential.Await(socket)
 	require.NoError(t, err, process.Log())
 	t.Cleanup(w.Close)
 	return w

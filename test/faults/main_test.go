@@ -6,13 +6,13 @@ import (
 	"os"
 	"testing"
 
+	"lockfs/test/differential"
 	"lockfs/test/history"
-	"lockfs/test/lockstep"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 func TestMain(m *testing.M) {
 	history.Main()
-	lockstep.Main()
-	os.Exit(suite.Main(m))
+	differential.Main()
+	os.Exit(testcluster.Main(m))
 }

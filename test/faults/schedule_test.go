@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // A schedule does harm to a cluster of three with a guest, one thing at a time. What it does and for how
 // long is drawn from its seed.
 type schedule struct {
-	c      *suite.Cluster
-	guest  *suite.Guest
+	c      *testcluster.Cluster
+	guest  *testcluster.Guest
 	term   time.Duration // of sessions
 	random *rand.Rand
 	harms  []harm
@@ -99,14 +99,14 @@ func (s *schedule) hold(from, to float64) {
 	time.Sleep(time.Duration((from + (to-from)*s.random.Float64()) * float64(s.term)))
 }
 
-func (s *schedule) follower() *suite.Node {
+func (s *schedule) follower() *testcluster.Node {
 	followers := s.c.Others(s.c.Leader())
 	return followers[s.random.IntN(len(followers))]
 }
 
 // restart kills a node and starts it again, with a clock that may be wrong by an hour; those of the others
 // are right then.
-func (s *schedule) restart(t testing.TB, n *suite.Node) {
+func (s *schedule) restart(t testing.TB, n *testcluster.Node) {
 	t.Helper()
 	n.Kill()
 	s.hold(0.5, 1.5)

@@ -12,7 +12,7 @@ import (
 
 	"lockfs/test/history"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // A scripted is a client of a history that does what it is told, call by call.
@@ -25,7 +25,7 @@ type scripted struct {
 }
 
 // startScripted starts a client in a directory of the mount.
-func startScripted(t testing.TB, c *suite.Cluster, host *hosts.Host, dir string, number int) *scripted {
+func startScripted(t testing.TB, c *testcluster.Cluster, host *hosts.Host, dir string, number int) *scripted {
 	t.Helper()
 	below, err := filepath.Rel(c.Mount, dir)
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // creates makes and removes a name until that fails, and tells when, on a clock that all processes share. The kernel lets one
@@ -29,11 +29,11 @@ def creates(name):
 `
 
 // startCreators has actors create in one directory, and waits until all have begun.
-func startCreators(t testing.TB, n int, h *hosts.Host, dir string) (creators []suite.Actor, fail []func() string) {
+func startCreators(t testing.TB, n int, h *hosts.Host, dir string) (creators []testcluster.Actor, fail []func() string) {
 	t.Helper()
 	h.MustRun(t, "mkdir", dir)
 	for i := range n {
-		a := suite.StartActor(t, h, dir)
+		a := testcluster.StartActor(t, h, dir)
 		a.Must(fmt.Sprintf("exec(%q); os.mkdir('begun-%d')", creates, i))
 		creators = append(creators, a)
 		fail = append(fail, a.Starts(fmt.Sprintf("creates('name-%d')", i)))
@@ -50,7 +50,7 @@ func startCreators(t testing.TB, n int, h *hosts.Host, dir string) (creators []s
 func TestCallsWithoutAMajorityEndTogether(t *testing.T) {
 	t.Parallel()
 	const opTimeout = 4 * time.Second
-	c := suite.StartCluster(t, 2, "--op-timeout", opTimeout.String())
+	c := testcluster.StartCluster(t, 2, "--op-timeout", opTimeout.String())
 	here, other := c.Nodes[0], c.Nodes[1]
 	dir := c.Path("directory")
 	_, fail := startCreators(t, 6, here.Host, dir)
@@ -83,7 +83,7 @@ func TestCallsWithoutAMajorityEndTogether(t *testing.T) {
 // TestKilledProgramsGoWithoutAMajority kills programs that wait for each other, on a mount whose calls would wait for long.
 func TestKilledProgramsGoWithoutAMajority(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	g := c.AddGuest(t, "m", "--op-timeout", "1h")
 	g.Start(t)
 	creators, _ := startCreators(t, 6, g.Host, c.Path("directory"))
@@ -107,10 +107,10 @@ func TestKilledProgramsGoWithoutAMajority(t *testing.T) {
 func TestStoppedMountAsks(t *testing.T) {
 	t.Parallel()
 	const opTimeout = 4 * time.Second
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	g := c.AddGuest(t, "m", "--op-timeout", opTimeout.String())
 	g.Start(t)
-	a := suite.StartActor(t, g.Host, c.Mount)
+	a := testcluster.StartActor(t, g.Host, c.Mount)
 	g.Host.Cut()
 	made := a.Starts(`say(os.mkdir, "on-its-way")`)
 	hosts.Eventually(t, "mkdir(2)", func() (string, bool) {

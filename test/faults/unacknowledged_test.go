@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 const creatorThreads = 30 // of each creator, each with one call under way
 
-var unacknowledged = suite.Rounds(120, 200) // creations that nobody is told of, at least
+var unacknowledged = testcluster.Rounds(120, 200) // creations that nobody is told of, at least
 
 // An interruption ends the calls of a creator without a result. It begins when all of them wait for a
 // majority that does not answer the leader.
@@ -54,13 +54,13 @@ var interruptionsElsewhere = []interruption{
 func TestUnacknowledgedCreations(t *testing.T) {
 	t.Parallel()
 	timeout := "--op-timeout=2s"
-	c := suite.StartCluster(t, 3, timeout)
+	c := testcluster.StartCluster(t, 3, timeout)
 	g := c.AddGuest(t, "m", timeout)
 	g.Start(t)
 	var creations []*creation
 	unknown := 0
 	ways := interruptions
-	if suite.Long() {
+	if testcluster.Long() {
 		ways = slices.Concat(ways, interruptionsElsewhere)
 	}
 	for round := 0; round < len(ways) || unknown < unacknowledged; round++ {
@@ -96,11 +96,11 @@ func TestUnacknowledgedCreations(t *testing.T) {
 
 // A creation is one creator and its interruption.
 type creation struct {
-	c        *suite.Cluster
-	guest    *suite.Guest
-	name     string      // of its directory
-	leader   *suite.Node // as it begins
-	follower *suite.Node
+	c        *testcluster.Cluster
+	guest    *testcluster.Guest
+	name     string            // of its directory
+	leader   *testcluster.Node // as it begins
+	follower *testcluster.Node
 	creator  *hosts.Process
 	release  func() // ends that no commit can come
 }
@@ -121,7 +121,7 @@ func (c *creation) interrupt(t testing.TB, how interruption) {
 		_, err := host.Run("sh", "-c", fmt.Sprintf("mkdir -p %s && cd %[1]s && mkdir -p $(seq 0 %d)", c.c.Path(c.name), creatorThreads-1))
 		return fmt.Sprint(err), err == nil
 	})
-	script := suite.ClientPath(t, "creator.py")
+	script := testcluster.ClientPath(t, "creator.py")
 	c.creator = host.Start("python3", script, c.c.Path(c.name), c.log())
 	hosts.Eventually(t, "all threads are at work", func() (string, bool) {
 		made := c.words(t, "made")
@@ -197,7 +197,7 @@ func (c *creation) killGuest(t testing.TB) {
 	c.guest.Start(t)
 }
 
-func (c *creation) killNode(t testing.TB, n *suite.Node) {
+func (c *creation) killNode(t testing.TB, n *testcluster.Node) {
 	n.Kill()
 	moment()
 	c.release()

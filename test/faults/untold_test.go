@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // A givenUp is a way in which somebody creates a file, is never told so, and others use it.
@@ -23,14 +23,14 @@ type givenUp struct {
 // file and locks it. Whatever becomes of the name, a third one does not get the lock as long as the second one has it.
 func TestGivenUpCreations(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	other := c.AddGuest(t, "o")
 	other.Start(t)
-	c.Program = suite.FaultyProgram(t)
+	c.Program = testcluster.FaultyProgram(t)
 	g := c.AddGuest(t, "m", "--op-timeout=1s")
 	g.Environment = []string{"LOCKFS_TEST_FAULT=lose-answers"}
 	g.Start(t)
-	second, third := suite.StartActor(t, c.Nodes[0].Host, c.Mount), suite.StartActor(t, other.Host, c.Mount)
+	second, third := testcluster.StartActor(t, c.Nodes[0].Host, c.Mount), testcluster.StartActor(t, other.Host, c.Mount)
 	var ways []givenUp
 	for _, exclusive := range []bool{false, true} {
 		for _, locks := range []string{"before", "meanwhile", "after"} {
@@ -38,7 +38,7 @@ func TestGivenUpCreations(t *testing.T) {
 		}
 	}
 	seen := make(map[string]int)
-	for round := range suite.Rounds(len(ways), 104) {
+	for round := range testcluster.Rounds(len(ways), 104) {
 		way := ways[round%len(ways)]
 		name := fmt.Sprintf("untold-%d", round)
 		became := way.play(t, g, second, third, name)
@@ -50,7 +50,7 @@ func TestGivenUpCreations(t *testing.T) {
 	t.Log(seen)
 }
 
-func (way givenUp) play(t *testing.T, g *suite.Guest, second, third suite.Actor, name string) (became string) {
+func (way givenUp) play(t *testing.T, g *testcluster.Guest, second, third testcluster.Actor, name string) (became string) {
 	t.Helper()
 	flags := "os.O_RDWR | os.O_CREAT"
 	if way.exclusive {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // upgrades hand mounts over to another program, alone and together with other harm.
@@ -112,7 +112,7 @@ func upgrade(t testing.TB, daemon *hosts.Process) (await func()) {
 func TestUpgradeHistories(t *testing.T) {
 	t.Parallel()
 	seed := randomSeed(t)
-	harms := upgrades[:suite.Rounds(len(upgrades)-1, len(upgrades))] // one is killed in a long run only
+	harms := upgrades[:testcluster.Rounds(len(upgrades)-1, len(upgrades))] // one is killed in a long run only
 	t.Run("names", func(t *testing.T) { testHistories(t, harms, seed, 5*time.Second, sometimesLeased) })
 	t.Run("locks", func(t *testing.T) { testLockHistories(t, harms, len(harms), seed, 1500*time.Millisecond, 0) })
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // Dir makes a directory of the mount in which all users may create names.
-func Dir(t testing.TB, c *suite.Cluster, on *hosts.Host, name string) string {
+func Dir(t testing.TB, c *testcluster.Cluster, on *hosts.Host, name string) string {
 	t.Helper()
 	reach(t, c)
 	dir := c.Path(name)
@@ -25,7 +25,7 @@ func Dir(t testing.TB, c *suite.Cluster, on *hosts.Host, name string) string {
 }
 
 // reach lets all users get to the mount.
-func reach(t testing.TB, c *suite.Cluster) {
+func reach(t testing.TB, c *testcluster.Cluster) {
 	t.Helper()
 	for _, dir := range []string{c.Net.Dir(), filepath.Dir(c.Net.Dir())} {
 		require.NoError(t, os.Chmod(dir, 0o755))
@@ -38,7 +38,7 @@ func start(t testing.TB, on *hosts.Host, uid, client string, args ...string) *ho
 	t.Helper()
 	copied := filepath.Join(on.Net().Dir(), client)
 	if _, err := os.Stat(copied); err != nil {
-		text, err := os.ReadFile(suite.ClientPath(t, client))
+		text, err := os.ReadFile(testcluster.ClientPath(t, client))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(copied, text, 0o644))
 	}
@@ -75,7 +75,7 @@ func (u *User) Begun(t testing.TB) string {
 		if err == nil {
 			break
 		}
-		if tries < suite.Rounds(1, 10) && !u.ended() {
+		if tries < testcluster.Rounds(1, 10) && !u.ended() {
 			continue
 		}
 		require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestDaemonsEndInADeadlock has daemons end while one of their threads tells the kernel of a removal and waits for the lock of
@@ -24,11 +24,11 @@ func TestDaemonsEndInADeadlock(t *testing.T) {
 	const patient = "10m" // so that no call ends by itself
 	ends := []struct {
 		name string
-		end  func(t testing.TB, g *suite.Guest)
+		end  func(t testing.TB, g *testcluster.Guest)
 	}{
-		{"SIGTERM", func(t testing.TB, g *suite.Guest) { g.Daemon.Signal(unix.SIGTERM) }},
-		{"SIGKILL", func(t testing.TB, g *suite.Guest) { g.Daemon.Signal(unix.SIGKILL) }},
-		{"SIGKILL, with a guard that is stopped", func(t testing.TB, g *suite.Guest) {
+		{"SIGTERM", func(t testing.TB, g *testcluster.Guest) { g.Daemon.Signal(unix.SIGTERM) }},
+		{"SIGKILL", func(t testing.TB, g *testcluster.Guest) { g.Daemon.Signal(unix.SIGKILL) }},
+		{"SIGKILL, with a guard that is stopped", func(t testing.TB, g *testcluster.Guest) {
 			guard := awaitGuard(t, g, 0)
 			require.NoError(t, unix.Kill(guard, unix.SIGSTOP))
 			g.Daemon.Signal(unix.SIGKILL)
@@ -39,19 +39,19 @@ func TestDaemonsEndInADeadlock(t *testing.T) {
 			})
 			require.NoError(t, unix.Kill(guard, unix.SIGCONT))
 		}},
-		{"SIGKILL, with a second guard", func(t testing.TB, g *suite.Guest) {
+		{"SIGKILL, with a second guard", func(t testing.TB, g *testcluster.Guest) {
 			guard := awaitGuard(t, g, 0)
 			require.NoError(t, unix.Kill(guard, unix.SIGKILL))
 			awaitGuard(t, g, guard)
 			g.Daemon.Signal(unix.SIGKILL)
 		}},
 	}
-	c := suite.StartCluster(t, 3)
-	var guests []*suite.Guest
+	c := testcluster.StartCluster(t, 3)
+	var guests []*testcluster.Guest
 	for i := range ends {
 		guests = append(guests, c.AddGuest(t, fmt.Sprint("m", i), "--op-timeout", patient))
 	}
-	for round := range suite.Rounds(1, 25) {
+	for round := range testcluster.Rounds(1, 25) {
 		var stuck []*deadlocked
 		for _, g := range guests {
 			g.Start(t)
@@ -76,14 +76,14 @@ func TestDaemonsEndInADeadlock(t *testing.T) {
 
 // deadlocked is a guest whose daemon is part of a deadlock.
 type deadlocked struct {
-	guest          *suite.Guest
+	guest          *testcluster.Guest
 	dir            string
 	crowd, watcher *hosts.Process
 }
 
 // makeDeadlock makes a deadlock on each of some guests, in a directory of a name for each. Afterwards there is no majority. false: on some
 // of them all removals were told before somebody else had the directory's lock.
-func makeDeadlock(t testing.TB, c *suite.Cluster, on []*deadlocked, name string) (all bool) {
+func makeDeadlock(t testing.TB, c *testcluster.Cluster, on []*deadlocked, name string) (all bool) {
 	t.Helper()
 	const watched, creators = 5, 8
 	leader := c.Leader()
@@ -95,9 +95,9 @@ func makeDeadlock(t testing.TB, c *suite.Cluster, on []*deadlocked, name string)
 			files = append(files, c.Path(d.dir, fmt.Sprint("watched", i)))
 		}
 		leader.Host.MustRun(t, "touch", files...)
-		d.watcher = d.guest.Host.Start("python3", append([]string{suite.ClientPath(t, "watcher.py")}, files...)...)
+		d.watcher = d.guest.Host.Start("python3", append([]string{testcluster.ClientPath(t, "watcher.py")}, files...)...)
 		require.NoError(t, d.watcher.WaitOutput("watches"))
-		d.crowd = d.guest.Host.Start("python3", suite.ClientPath(t, "crowd.py"), c.Path(d.dir), fmt.Sprint(creators))
+		d.crowd = d.guest.Host.Start("python3", testcluster.ClientPath(t, "crowd.py"), c.Path(d.dir), fmt.Sprint(creators))
 		for i := range creators {
 			require.NoError(t, d.crowd.WaitOutput(fmt.Sprintln("creates", i)))
 		}
@@ -127,7 +127,7 @@ func makeDeadlock(t testing.TB, c *suite.Cluster, on []*deadlocked, name string)
 }
 
 // untangle lets everybody go on, and ends those who create.
-func untangle(t testing.TB, c *suite.Cluster, on []*deadlocked) {
+func untangle(t testing.TB, c *testcluster.Cluster, on []*deadlocked) {
 	t.Helper()
 	for _, n := range c.Nodes {
 		n.Server.Thaw()
@@ -180,7 +180,7 @@ func (d *deadlocked) requireEnd(t testing.TB, how string) {
 }
 
 // awaitGuard waits for a guard of the daemon, other than one.
-func awaitGuard(t testing.TB, g *suite.Guest, other int) (pid int) {
+func awaitGuard(t testing.TB, g *testcluster.Guest, other int) (pid int) {
 	t.Helper()
 	hosts.Eventually(t, "the daemon has a guard", func() (string, bool) {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", g.Daemon.Pid()))

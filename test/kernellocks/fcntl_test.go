@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestRecordLockAnswers compares what fcntl(2) answers, for locks of processes and of open file descriptions.
 func TestRecordLockAnswers(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3, never...)
+	c := testcluster.StartCluster(t, 3, never...)
 	playEverywhere(t, c, map[string]string{
 		"split and merge": `
 			A lock("f", "w", 0, 30)       => ok
@@ -141,19 +141,19 @@ func TestRecordLockAnswers(t *testing.T) {
 	t.Run("at random", func(t *testing.T) {
 		c.Nodes[0].Host.MustRun(t, "mkdir", c.Path("random"))
 		disk := t.TempDir()
-		var here, everywhere []suite.Actor
+		var here, everywhere []testcluster.Actor
 		for _, n := range c.Nodes {
-			here = append(here, suite.StartActor(t, n.Host, disk))
-			everywhere = append(everywhere, suite.StartActor(t, n.Host, c.Path("random")))
+			here = append(here, testcluster.StartActor(t, n.Host, disk))
+			everywhere = append(everywhere, testcluster.StartActor(t, n.Host, c.Path("random")))
 		}
 		for i := range here {
-			for _, a := range []suite.Actor{here[i], everywhere[i]} {
+			for _, a := range []testcluster.Actor{here[i], everywhere[i]} {
 				a.Must(`opened("f", "lock"); opened("g", "lock")`)
 			}
 		}
 		seed := rand.Uint64()
 		random := rand.New(rand.NewPCG(seed, 0))
-		for range suite.Faults(150) {
+		for range testcluster.Faults(150) {
 			i := random.IntN(len(here))
 			step := randomStep(random)
 			want := here[i].Says(step)
@@ -190,15 +190,15 @@ func randomStep(random *rand.Rand) string {
 // TestDeadlock has processes wait for each other in a circle, and in what is none.
 func TestDeadlock(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3, never...)
+	c := testcluster.StartCluster(t, 3, never...)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	n := c.Nodes[0]
 	on := append(c.Hosts(), g.Host)
-	start := func(t *testing.T, lock string) []suite.Actor {
-		var actors []suite.Actor
+	start := func(t *testing.T, lock string) []testcluster.Actor {
+		var actors []testcluster.Actor
 		for _, h := range on {
-			a := suite.StartActor(t, h, c.Mount)
+			a := testcluster.StartActor(t, h, c.Mount)
 			a.Must(fmt.Sprintf(`opened("f", %q); opened("g", %[1]q)`, lock))
 			actors = append(actors, a)
 		}
@@ -291,17 +291,17 @@ func TestDeadlock(t *testing.T) {
 // TestReopenedFilesKeepTheirLocks has the release of one open file description come while the next one locks.
 func TestReopenedFilesKeepTheirLocks(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
-	suite.StartActor(t, c.Nodes[0].Host, c.Mount).Require(`say(reopened, "lock", 60)`, "0")
+	c := testcluster.StartCluster(t, 1)
+	testcluster.StartActor(t, c.Nodes[0].Host, c.Mount).Require(`say(reopened, "lock", 60)`, "0")
 }
 
 // TestAWaitOutlastsAClose has a thread close a descriptor of the file for which another one waits: that releases what their
 // process has, and ends no wait.
 func TestAWaitOutlastsAClose(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1, never...)
+	c := testcluster.StartCluster(t, 1, never...)
 	n := c.Nodes[0]
-	holder, waiter := suite.StartActor(t, n.Host, c.Mount), suite.StartActor(t, n.Host, c.Mount)
+	holder, waiter := testcluster.StartActor(t, n.Host, c.Mount), testcluster.StartActor(t, n.Host, c.Mount)
 	holder.Must(`opened("f", "lock")`)
 	holder.Require(`lock("f", "w")`, "ok")
 	const closes = `

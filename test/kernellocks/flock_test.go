@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // never is a lock delay that no test waits for: a lock that is had all the same was not delayed.
@@ -18,7 +18,7 @@ var never = []string{"--lock-delay", "1h"}
 // TestFlockAnswers compares what flock(2) answers.
 func TestFlockAnswers(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3, never...)
+	c := testcluster.StartCluster(t, 3, never...)
 	playEverywhere(t, c, map[string]string{
 		"shared and exclusive": `
 			A flock("f", "un")   => ok
@@ -106,7 +106,7 @@ func TestFlockAnswers(t *testing.T) {
 }
 
 // startFlock starts flock(1) with a command that says so in a log when it has the lock.
-func startFlock(c *suite.Cluster, h *hosts.Host, lock, log, name string, flags ...string) *hosts.Process {
+func startFlock(c *testcluster.Cluster, h *hosts.Host, lock, log, name string, flags ...string) *hosts.Process {
 	args := append(flags, c.Path(lock), "sh", "-c", `echo "enter $2" >> "$1"; echo "leave $2" >> "$1"`, "sh", log, name)
 	return h.Start("flock", args...)
 }
@@ -114,11 +114,11 @@ func startFlock(c *suite.Cluster, h *hosts.Host, lock, log, name string, flags .
 // TestFlockQueue has programs wait for a lock in an order.
 func TestFlockQueue(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3, never...)
+	c := testcluster.StartCluster(t, 3, never...)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	n := c.Nodes[0]
-	holder := suite.StartActor(t, c.Nodes[0].Host, c.Mount)
+	holder := testcluster.StartActor(t, c.Nodes[0].Host, c.Mount)
 	holder.Must(`opened("f", "lock")`)
 
 	t.Run("first come, first served", func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestFlockQueue(t *testing.T) {
 
 	// Two that hold a lock and both want it for themselves do not wait for each other.
 	t.Run("conversion of two", func(t *testing.T) {
-		other := suite.StartActor(t, g.Host, c.Mount)
+		other := testcluster.StartActor(t, g.Host, c.Mount)
 		other.Must(`opened("f", "lock")`)
 		holder.Require(`flock("f", "sh")`, "ok")
 		other.Require(`flock("f", "sh")`, "ok")
@@ -199,8 +199,8 @@ func awaitLog(t testing.TB, log, content string) {
 // TestFlockCommand uses flock(1) as its manual page does.
 func TestFlockCommand(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3, never...)
-	here, there := suite.StartShell(t, c.Nodes[0].Host, c.Mount), suite.StartShell(t, c.Nodes[1].Host, c.Mount)
+	c := testcluster.StartCluster(t, 3, never...)
+	here, there := testcluster.StartShell(t, c.Nodes[0].Host, c.Mount), testcluster.StartShell(t, c.Nodes[1].Host, c.Mount)
 
 	here.Must(`exec 9> lock && flock -n 9`)
 	for _, refused := range []string{"flock -n lock true", "flock -sn lock true", "flock -w 0.1 lock true", "flock -n lock -c true"} {
@@ -232,7 +232,7 @@ func TestFlockCommand(t *testing.T) {
 	// RELEASE comes after close has returned, and yet the next on the same host has the lock.
 	here.Must(`for i in $(seq 20); do exec 9> lock && flock -n 9 && exec 9>&- && flock -n lock true || { echo "round $i"; false; break; }; done`)
 	for _, h := range []*hosts.Host{c.Nodes[0].Host, c.Nodes[1].Host} {
-		suite.StartActor(t, h, c.Mount).Require(`say(close_and_flock, "at-once", 60)`, "ok")
+		testcluster.StartActor(t, h, c.Mount).Require(`say(close_and_flock, "at-once", 60)`, "ok")
 	}
 	c.RequireSameState(t)
 }

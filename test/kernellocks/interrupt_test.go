@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestLockInterrupts sends signals to programs that wait for locks.
 func TestLockInterrupts(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3, never...)
+	c := testcluster.StartCluster(t, 3, never...)
 	n := c.Nodes[0]
 	g := c.AddGuest(t, "m", "--op-timeout", "5s")
 	g.Start(t)
@@ -27,9 +27,9 @@ func TestLockInterrupts(t *testing.T) {
 		{"ofd", `lock("f", "w", ofd=True)`, `lock("f", "u", ofd=True)`, `say(raw_lock, "f", "w", 0, 0, True)`},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
-			holder := suite.StartActor(t, c.Nodes[0].Host, c.Mount)
-			first, second := suite.StartActor(t, g.Host, c.Mount), suite.StartActor(t, c.Nodes[2].Host, c.Mount)
-			for _, a := range []suite.Actor{holder, first, second} {
+			holder := testcluster.StartActor(t, c.Nodes[0].Host, c.Mount)
+			first, second := testcluster.StartActor(t, g.Host, c.Mount), testcluster.StartActor(t, c.Nodes[2].Host, c.Mount)
+			for _, a := range []testcluster.Actor{holder, first, second} {
 				a.Must(fmt.Sprintf("opened('f', '%s.lock')", kind.name))
 			}
 			awaitWaiting := func(of ...string) { n.AwaitAdvisory(t, kind.name+".lock", "waiting", of...) }
@@ -77,7 +77,7 @@ func TestLockInterrupts(t *testing.T) {
 	t.Run("all the time", func(t *testing.T) {
 		var says []func() string
 		for _, h := range []*hosts.Host{g.Host, c.Nodes[1].Host, g.Host} {
-			a := suite.StartActor(t, h, c.Mount)
+			a := testcluster.StartActor(t, h, c.Mount)
 			a.Must(`opened("f", "storm")`)
 			says = append(says, a.Starts(`say(flock_under_signals, "f", 15)`))
 		}
@@ -90,8 +90,8 @@ func TestLockInterrupts(t *testing.T) {
 
 	// The cluster cannot be told that nobody waits any more. It may make a lock of the request before it is.
 	t.Run("while cut off", func(t *testing.T) {
-		holder, waiter := suite.StartActor(t, c.Nodes[0].Host, c.Mount), suite.StartActor(t, g.Host, c.Mount)
-		for _, a := range []suite.Actor{holder, waiter} {
+		holder, waiter := testcluster.StartActor(t, c.Nodes[0].Host, c.Mount), testcluster.StartActor(t, g.Host, c.Mount)
+		for _, a := range []testcluster.Actor{holder, waiter} {
 			a.Must(`opened("f", "cut"); signals(restart=False)`)
 		}
 		holder.Require(`lock("f", "w", 0, 10)`, "ok")
@@ -110,7 +110,7 @@ func TestLockInterrupts(t *testing.T) {
 }
 
 // awaitLocking waits until a process is in a system call for a lock, and no signal is on its way to it.
-func awaitLocking(t testing.TB, a suite.Actor) {
+func awaitLocking(t testing.TB, a testcluster.Actor) {
 	t.Helper()
 	hosts.Eventually(t, "flock(2) or fcntl(2)", func() (string, bool) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", a.Process.Pid()))

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestKernelLockIsTheLock has programs that lock a file, write a pid into it and leave it there when they end. Whoever
 // waits, waits for that very file; what it says is nobody's lock.
 func TestKernelLockIsTheLock(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	everywhere := c.Hosts()
 	for _, name := range []string{"birch", "cedar"} {
 		g := c.AddGuest(t, name)
@@ -25,11 +25,11 @@ func TestKernelLockIsTheLock(t *testing.T) {
 			t.Parallel()
 			k := &kernelLock{c: c, hosts: everywhere, kind: kind}
 			for _, h := range everywhere {
-				a := suite.StartActor(t, h, c.Mount)
+				a := testcluster.StartActor(t, h, c.Mount)
 				a.Must("from pidlock import *")
 				k.actors = append(k.actors, a)
 			}
-			for n := range suite.Rounds(2, 100) {
+			for n := range testcluster.Rounds(2, 100) {
 				k.number = n
 				k.requireKept(t, "own", "")
 				k.requireKept(t, "checked", ", checks=True")
@@ -42,10 +42,10 @@ func TestKernelLockIsTheLock(t *testing.T) {
 
 // kernelLock is programs with kernel locks of a kind, on several hosts, which change their parts with each round.
 type kernelLock struct {
-	c      *suite.Cluster
+	c      *testcluster.Cluster
 	hosts  []*hosts.Host
 	kind   string
-	actors []suite.Actor
+	actors []testcluster.Actor
 	number int
 }
 
@@ -57,12 +57,12 @@ func (k *kernelLock) path(what string) string {
 	return fmt.Sprintf("%s-%s-%d", k.kind, what, k.number)
 }
 
-func (k *kernelLock) actor(part int) (suite.Actor, *hosts.Host) {
+func (k *kernelLock) actor(part int) (testcluster.Actor, *hosts.Host) {
 	part = (part + k.number) % len(k.actors)
 	return k.actors[part], k.hosts[part]
 }
 
-func (k *kernelLock) begin(a suite.Actor, name, path, more string) {
+func (k *kernelLock) begin(a testcluster.Actor, name, path, more string) {
 	a.Must(fmt.Sprintf("begin(%q, %q, %q%s)", name, k.kind, path, more))
 }
 

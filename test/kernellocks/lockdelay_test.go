@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestLockDelay has mounts end in ways of which a program that has a lock learns only when it uses its
@@ -19,29 +19,29 @@ func TestLockDelay(t *testing.T) {
 	const delay = 5 * time.Second
 	// EIO is answered to what comes between the farewell and the end of the mount.
 	dead, stopped := []string{"ENOTCONN", "ECONNABORTED"}, []string{"ENOTCONN", "ECONNABORTED", "EIO"}
-	stop := func(t testing.TB, g *suite.Guest) { require.NoError(t, g.Daemon.Stop()); g.Daemon = nil }
+	stop := func(t testing.TB, g *testcluster.Guest) { require.NoError(t, g.Daemon.Stop()); g.Daemon = nil }
 	ends := []struct {
 		name   string
-		end    func(t testing.TB, g *suite.Guest)
+		end    func(t testing.TB, g *testcluster.Guest)
 		errors []string // what the program may learn
 	}{
-		{"killed and started again", func(t testing.TB, g *suite.Guest) { g.Kill(); g.Start(t) }, dead},
-		{"killed", func(_ testing.TB, g *suite.Guest) { g.Kill() }, dead},
+		{"killed and started again", func(t testing.TB, g *testcluster.Guest) { g.Kill(); g.Start(t) }, dead},
+		{"killed", func(_ testing.TB, g *testcluster.Guest) { g.Kill() }, dead},
 		{"stopped", stop, stopped},
-		{"stopped and started again", func(t testing.TB, g *suite.Guest) { stop(t, g); g.Start(t) }, stopped},
-		{"unmounted lazily and stopped", func(t testing.TB, g *suite.Guest) {
+		{"stopped and started again", func(t testing.TB, g *testcluster.Guest) { stop(t, g); g.Start(t) }, stopped},
+		{"unmounted lazily and stopped", func(t testing.TB, g *testcluster.Guest) {
 			g.Host.MustRun(t, "umount", "-l", g.Cluster.Mount)
 			stop(t, g)
 		}, stopped},
-		{"unmounted by force", func(t testing.TB, g *suite.Guest) {
+		{"unmounted by force", func(t testing.TB, g *testcluster.Guest) {
 			g.Host.MustRun(t, "umount", "-fl", g.Cluster.Mount)
 			require.NoError(t, g.Daemon.Wait())
 			g.Daemon = nil
 		}, dead},
-		{"cut off", func(_ testing.TB, g *suite.Guest) { g.Host.Cut() }, []string{"ETIMEDOUT"}},
+		{"cut off", func(_ testing.TB, g *testcluster.Guest) { g.Host.Cut() }, []string{"ETIMEDOUT"}},
 	}
 	for _, flag := range []time.Duration{0, delay} {
-		c := suite.StartCluster(t, 1, "--session-term", "2s", "--lock-delay", flag.String())
+		c := testcluster.StartCluster(t, 1, "--session-term", "2s", "--lock-delay", flag.String())
 		g := c.AddGuest(t, "m", "--op-timeout", "2s")
 		for i, end := range ends {
 			t.Run(fmt.Sprintf("%s, lock delay %v", end.name, flag), func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestLockDelay(t *testing.T) {
 				lock, log := fmt.Sprint("lock", i), filepath.Join(c.Net.Dir(), fmt.Sprint("log", flag, i))
 				require.NoError(t, os.WriteFile(log, nil, 0o644))
 				write := func(line string) string { return fmt.Sprintf(`print(%q, file=open(%q, "a"))`, line, log) }
-				holder := suite.StartActor(t, g.Host, c.Mount)
+				holder := testcluster.StartActor(t, g.Host, c.Mount)
 				holder.Must(fmt.Sprintf(`opened("f", %q)`, lock))
 				holder.Require(`flock("f", "ex")`, "ok")
 				holder.Must(write("enter holder"))
@@ -73,7 +73,7 @@ func TestLockDelay(t *testing.T) {
 				}
 				text, err := os.ReadFile(log)
 				require.NoError(t, err)
-				faults, _ := suite.Overlaps(string(text))
+				faults, _ := testcluster.Overlaps(string(text))
 				require.Equal(t, flag == 0, len(faults) > 0, "overlaps: %v", faults)
 			})
 		}
@@ -84,7 +84,7 @@ func TestLockDelay(t *testing.T) {
 // is well through a descriptor that had a lock.
 func TestLostSession(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1, "--session-term", "2s", "--lock-delay", "0")
+	c := testcluster.StartCluster(t, 1, "--session-term", "2s", "--lock-delay", "0")
 	n := c.Nodes[0]
 	g := c.AddGuest(t, "m", "--op-timeout", "2s")
 	g.Start(t)
@@ -92,8 +92,8 @@ func TestLostSession(t *testing.T) {
 		{`flock("f", "ex")`, `flock("f", "un")`, `flock("f", "ex", wait=True)`},
 		{`lock("f", "w")`, `lock("f", "u")`, `lock("f", "w", wait=True)`},
 	} {
-		holder, waiter, fresh, former := suite.StartActor(t, g.Host, c.Mount), suite.StartActor(t, g.Host, c.Mount), suite.StartActor(t, g.Host, c.Mount), suite.StartActor(t, g.Host, c.Mount)
-		for _, a := range []suite.Actor{holder, waiter, fresh, former} {
+		holder, waiter, fresh, former := testcluster.StartActor(t, g.Host, c.Mount), testcluster.StartActor(t, g.Host, c.Mount), testcluster.StartActor(t, g.Host, c.Mount), testcluster.StartActor(t, g.Host, c.Mount)
+		for _, a := range []testcluster.Actor{holder, waiter, fresh, former} {
 			a.Must(`opened("f", "lock"); opened("unlocked", "lock")`)
 		}
 		former.Require(kind.take, "ok")
@@ -114,7 +114,7 @@ func TestLostSession(t *testing.T) {
 			holder.Require(step, "EIO")
 		}
 		former.Require(`say(len, os.pread(files["f"], 1, 0))`, "0")
-		for _, a := range []suite.Actor{holder, waiter, fresh, former} {
+		for _, a := range []testcluster.Actor{holder, waiter, fresh, former} {
 			a.Require(`say(len, os.pread(files["unlocked"], 1, 0))`, "0")
 			a.Require(`close("f")`, "ok")
 		}

@@ -6,15 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestLockEnds has holders end, and mounts that nobody uses any more: nothing is delayed.
 func TestLockEnds(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1, never...)
+	c := testcluster.StartCluster(t, 1, never...)
 	n := c.Nodes[0]
-	next := suite.StartActor(t, n.Host, c.Mount)
+	next := testcluster.StartActor(t, n.Host, c.Mount)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	next.Must(`opened("f", "lock")`)
@@ -23,7 +23,7 @@ func TestLockEnds(t *testing.T) {
 		{`lock("f", "w")`, `lock("f", "u")`, `lock("f", "w", wait=True)`},
 		{`lock("f", "w", ofd=True)`, `lock("f", "u", ofd=True)`, `lock("f", "w", wait=True, ofd=True)`},
 	} {
-		holder := suite.StartActor(t, g.Host, c.Mount)
+		holder := testcluster.StartActor(t, g.Host, c.Mount)
 		holder.Must(`opened("f", "lock")`)
 		holder.Require(kind.take, "ok")
 		holder.Process.Kill()
@@ -40,7 +40,7 @@ func TestLockEnds(t *testing.T) {
 		} {
 			end()
 			require.NoError(t, g.Daemon.Wait())
-			require.Zero(t, suite.CountMounts(t, g.Host, c.Mount))
+			require.Zero(t, testcluster.CountMounts(t, g.Host, c.Mount))
 			next.Require(`flock("f", "ex", wait=True)`, "ok")
 			next.Require(`flock("f", "un")`, "ok")
 			g.Start(t)
@@ -52,15 +52,15 @@ func TestLockEnds(t *testing.T) {
 // until the lock delay is over, nobody has what they had.
 func TestMountThatEndsWhileInUse(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1, never...)
+	c := testcluster.StartCluster(t, 1, never...)
 	n := c.Nodes[0]
 	g := c.AddGuest(t, "m")
-	next := suite.StartActor(t, n.Host, c.Mount)
-	for round := range suite.Rounds(1, 100) {
+	next := testcluster.StartActor(t, n.Host, c.Mount)
+	for round := range testcluster.Rounds(1, 100) {
 		lock := fmt.Sprint("lock", round)
 		g.Start(t)
-		holder, waiter := suite.StartActor(t, g.Host, c.Mount), suite.StartActor(t, g.Host, c.Mount)
-		for _, a := range []suite.Actor{holder, waiter, next} {
+		holder, waiter := testcluster.StartActor(t, g.Host, c.Mount), testcluster.StartActor(t, g.Host, c.Mount)
+		for _, a := range []testcluster.Actor{holder, waiter, next} {
 			a.Must(fmt.Sprintf(`opened("f", %q)`, lock))
 		}
 		holder.Require(`flock("f", "ex")`, "ok")
@@ -68,11 +68,11 @@ func TestMountThatEndsWhileInUse(t *testing.T) {
 		n.AwaitAdvisory(t, lock, "waiting", "m")
 		require.NoError(t, g.Daemon.Stop())
 		require.Contains(t, []string{"EIO", "ENOTCONN", "ECONNABORTED"}, waits())
-		n.AwaitSession(t, "m", "the session ends with the mount", suite.NoSession)
+		n.AwaitSession(t, "m", "the session ends with the mount", testcluster.NoSession)
 		n.AwaitAdvisory(t, lock, "waiting")
 		next.Require(`flock("f", "sh")`, "EAGAIN")
 		next.Require(`close("f")`, "ok")
-		for _, a := range []suite.Actor{holder, waiter} {
+		for _, a := range []testcluster.Actor{holder, waiter} {
 			a.Process.Kill()
 		}
 	}
@@ -81,7 +81,7 @@ func TestMountThatEndsWhileInUse(t *testing.T) {
 // TestServerThatStopsWhileInUse has the disk of a server fail while a program on its mount has a lock.
 func TestServerThatStopsWhileInUse(t *testing.T) {
 	t.Parallel()
-	c := suite.NewCluster(t, never...)
+	c := testcluster.NewCluster(t, never...)
 	for range 3 {
 		n := c.Add(t)
 		if n.Name == "b" {
@@ -90,8 +90,8 @@ func TestServerThatStopsWhileInUse(t *testing.T) {
 		n.Start(t)
 	}
 	a, b := c.Nodes[0], c.Nodes[1]
-	holder, next := suite.StartActor(t, b.Host, c.Mount), suite.StartActor(t, a.Host, c.Mount)
-	for _, actor := range []suite.Actor{holder, next} {
+	holder, next := testcluster.StartActor(t, b.Host, c.Mount), testcluster.StartActor(t, a.Host, c.Mount)
+	for _, actor := range []testcluster.Actor{holder, next} {
 		actor.Must(`opened("f", "lock")`)
 	}
 	holder.Require(`flock("f", "ex")`, "ok")
@@ -99,6 +99,6 @@ func TestServerThatStopsWhileInUse(t *testing.T) {
 	next.Must(`open("content", "wb").write(b"x")`)
 	require.Error(t, b.Server.Wait(), "it cannot go on")
 	b.Server = nil
-	a.AwaitSession(t, "b", "the session ends with the mount", suite.NoSession)
+	a.AwaitSession(t, "b", "the session ends with the mount", testcluster.NoSession)
 	next.Require(`flock("f", "sh")`, "EAGAIN")
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // lockers are clients that wait for a lock on a file.
-var lockers = []suite.Client{
+var lockers = []testcluster.Client{
 	{Name: "flock(1)", Command: []string{"dash", "flock.sh"}},
 	{Name: "flock", Command: []string{"python3", "locker.py"}},
 	{Name: "lockf", Command: []string{"python3", "locker.py"}},
@@ -26,10 +26,10 @@ var lockers = []suite.Client{
 const lockerRounds = 6
 
 // startLockers starts two workers with a kind of lock on each host.
-func startLockers(t testing.TB, kind suite.Client, dir, witness string, on []*hosts.Host) *suite.Job {
+func startLockers(t testing.TB, kind testcluster.Client, dir, witness string, on []*hosts.Host) *testcluster.Job {
 	t.Helper()
 	on[0].MustRun(t, "mkdir", "-p", dir)
-	return suite.StartJob(t, kind, dir, suite.NewWitness(t, witness), lockerRounds, slices.Concat(on, on)...)
+	return testcluster.StartJob(t, kind, dir, testcluster.NewWitness(t, witness), lockerRounds, slices.Concat(on, on)...)
 }
 
 // turn is when a worker asked for the lock, and when it had it.
@@ -38,7 +38,7 @@ type turn struct {
 	asked, given int64
 }
 
-func turnsOf(t testing.TB, j *suite.Job) (all []turn) {
+func turnsOf(t testing.TB, j *testcluster.Job) (all []turn) {
 	t.Helper()
 	for i, name := range j.Names {
 		text, err := os.ReadFile(j.Witness.Path("times." + name))
@@ -75,7 +75,7 @@ func TestPassed(t *testing.T) {
 // TestLockers has programs on four hosts take turns, and the same on the local disk, with a lock and without.
 func TestLockers(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3, never...)
+	c := testcluster.StartCluster(t, 3, never...)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	on := append(c.Hosts(), g.Host)
@@ -99,7 +99,7 @@ func TestLockers(t *testing.T) {
 		})
 	}
 	t.Run("none, on the local disk", func(t *testing.T) {
-		j := startLockers(t, suite.Client{Name: "none", Command: lockers[1].Command}, filepath.Join(t.TempDir(), "none"), t.TempDir(), on)
+		j := startLockers(t, testcluster.Client{Name: "none", Command: lockers[1].Command}, filepath.Join(t.TempDir(), "none"), t.TempDir(), on)
 		j.Witness.Stop(t)
 		j.Wait(t)
 		require.NotEmpty(t, j.Witness.Verdict(t))
@@ -111,15 +111,15 @@ func TestLockers(t *testing.T) {
 // turns and are killed themselves.
 func TestLockersWhileHostsFail(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3, "--session-term", "2s", "--op-timeout", "2s", "--lock-delay", "500ms")
+	c := testcluster.StartCluster(t, 3, "--session-term", "2s", "--op-timeout", "2s", "--lock-delay", "500ms")
 	g := c.AddGuest(t, "m", "--op-timeout", "2s")
 	g.Start(t)
 	on := append(c.Hosts(), g.Host)
-	var js suite.Jobs
+	var js testcluster.Jobs
 	for _, kind := range lockers[1:] {
 		js = append(js, startLockers(t, kind, c.Path(kind.Name), filepath.Join(c.Net.Dir(), kind.Name), on))
 	}
-	for range suite.Faults(1) {
+	for range testcluster.Faults(1) {
 		for _, fail := range []func(){
 			func() { leader := c.Leader(); leader.Kill(); leader.Start(t) },
 			func() { g.Host.Cut(); js.AwaitProgress(t, c.Nodes[0]); g.Host.Heal() },

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // play has actors, named by the first word of each line, do steps, each with what it has to answer after
 // "=>". A and B in an answer are their pids.
-func play(t testing.TB, scene string, actors map[string]suite.Actor, pids map[string]string) {
+func play(t testing.TB, scene string, actors map[string]testcluster.Actor, pids map[string]string) {
 	t.Helper()
 	for line := range strings.Lines(scene) {
 		who, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -32,7 +32,7 @@ func play(t testing.TB, scene string, actors map[string]suite.Actor, pids map[st
 
 // playEverywhere plays scenes on the local disk, which shows that they are what the kernel does, then on one
 // host of a cluster, then on two.
-func playEverywhere(t *testing.T, c *suite.Cluster, scenes map[string]string) {
+func playEverywhere(t *testing.T, c *testcluster.Cluster, scenes map[string]string) {
 	t.Helper()
 	a, b := c.Leader().Host, c.Others(c.Leader())[0].Host
 	for _, place := range []struct {
@@ -44,9 +44,9 @@ func playEverywhere(t *testing.T, c *suite.Cluster, scenes map[string]string) {
 		{"two hosts", c.Path("two"), a, b},
 	} {
 		place.a.MustRun(t, "mkdir", "-p", filepath.Join(place.dir, "0"))
-		actors := make(map[string]suite.Actor)
+		actors := make(map[string]testcluster.Actor)
 		for name, h := range map[string]*hosts.Host{"A": place.a, "B": place.b} {
-			actors[name] = suite.StartActor(t, h, filepath.Join(place.dir, "0"))
+			actors[name] = testcluster.StartActor(t, h, filepath.Join(place.dir, "0"))
 		}
 		pids := make(map[string]string)
 		for name, actor := range actors {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // inPython makes one line of a program.
@@ -20,10 +20,10 @@ func inPython(program string) string { return fmt.Sprintf("exec(%q, globals())",
 // releases the lock before it returns.
 func TestCloseThenLockElsewhere(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
-	shells := make([]*suite.Shell, len(c.Nodes))
+	c := testcluster.StartCluster(t, 3)
+	shells := make([]*testcluster.Shell, len(c.Nodes))
 	for i, n := range c.Nodes {
-		shells[i] = suite.StartPython(t, n.Host, c.Mount)
+		shells[i] = testcluster.StartPython(t, n.Host, c.Mount)
 		shells[i].Must("import fcntl, os, time; ex, nb = fcntl.LOCK_EX, fcntl.LOCK_NB")
 	}
 	for kind, lock := range map[string]string{
@@ -62,7 +62,7 @@ print(int(sum(all) * 1000))`))
 	t.Run("a mount that does not answer", func(t *testing.T) {
 		g := c.AddGuest(t, "m")
 		g.Start(t)
-		sh := suite.StartPython(t, g.Host, c.Mount)
+		sh := testcluster.StartPython(t, g.Host, c.Mount)
 		sh.Must("import fcntl; f = open('other', 'a'); fcntl.flock(f, fcntl.LOCK_EX)")
 		g.Host.Cut()
 		began := time.Now()
@@ -86,7 +86,7 @@ func lastSteps(trace string) string {
 // program on another host has the lock is reported.
 func TestRemovedLockFile(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	alone := filepath.Join(c.Net.Dir(), "alone")
 	const loop = `while :; do exec 9>>job.lock; flock 9; [ job.lock -ef /proc/self/fd/9 ] && break; done
 		mkdir %[1]s || echo overlap; rmdir %[1]s; rm -f job.lock; exec 9>&-`
@@ -111,7 +111,7 @@ func TestRemovedLockFile(t *testing.T) {
 	}
 	require.Equal(t, "<nil><nil><nil>", inRounds(loop))
 
-	holder := suite.StartPython(t, c.Nodes[0].Host, c.Mount)
+	holder := testcluster.StartPython(t, c.Nodes[0].Host, c.Mount)
 	holder.Must("import fcntl; f = open('kept', 'w'); fcntl.flock(f, fcntl.LOCK_EX)")
 	c.Nodes[1].Host.MustRun(t, "rm", filepath.Join(c.Mount, "kept"))
 	events, err := c.Nodes[2].Lockfs("events", "--json")

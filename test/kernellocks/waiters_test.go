@@ -14,13 +14,13 @@ import (
 
 	"lockfs/test/hostileuser"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // opTimeout is how long a call may take without a quorum (the default of --op-timeout). No call of a witness may take as long.
 const opTimeout = 15 * time.Second
 
-func awaitWaiters(t testing.TB, c *suite.Cluster, count int) {
+func awaitWaiters(t testing.TB, c *testcluster.Cluster, count int) {
 	t.Helper()
 	hosts.Eventually(t, fmt.Sprint(count, " requests wait"), func() (string, bool) {
 		metrics, err := c.Leader().Get("/metrics")
@@ -41,7 +41,7 @@ type waitingRequest struct {
 }
 
 // waitingRequests are the requests that wait for the lock, in the order in which they will get it.
-func waitingRequests(t testing.TB, c *suite.Cluster) []waitingRequest {
+func waitingRequests(t testing.TB, c *testcluster.Cluster) []waitingRequest {
 	t.Helper()
 	text, err := c.Nodes[0].Lockfs("locks", "--json", "lock")
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func waitingRequests(t testing.TB, c *suite.Cluster) []waitingRequest {
 
 // crowdedMount is a mount on which an ordinary user has thousands of waits, while others work there and on a server.
 type crowdedMount struct {
-	*suite.Guest
+	*testcluster.Guest
 	t         *testing.T
 	dir       string // in which all users may create names
 	witnesses *hostileuser.Witnesses
@@ -68,8 +68,8 @@ type crowdedMount struct {
 const guestHTTP = "127.0.0.1:7423"
 
 func newCrowdedMount(t *testing.T) *crowdedMount {
-	c := suite.StartCluster(t, 3)
-	m := &crowdedMount{Guest: c.AddGuest(t, "m", "--http-addr", guestHTTP), t: t, calls: suite.Rounds(300, 1000)}
+	c := testcluster.StartCluster(t, 3)
+	m := &crowdedMount{Guest: c.AddGuest(t, "m", "--http-addr", guestHTTP), t: t, calls: testcluster.Rounds(300, 1000)}
 	m.Environment = []string{"LOCKFS_UNATTENDED=1"}
 	m.Start(t)
 	m.dir = hostileuser.Dir(t, c, m.Host, "users")
@@ -77,7 +77,7 @@ func newCrowdedMount(t *testing.T) *crowdedMount {
 	m.alone = m.witnesses.Observe(m.calls)
 	dirs := m.Host.MustRun(t, "sh", "-c", "chmod -v 700 "+m.dir+"/witness-*") // the crowd is told of no events below these
 	require.Equal(t, 2, strings.Count(dirs, "\n"), dirs)
-	if suite.Long() {
+	if testcluster.Long() {
 		m.idle = m.load()
 	}
 	return m
@@ -87,7 +87,7 @@ func newCrowdedMount(t *testing.T) *crowdedMount {
 func (m *crowdedMount) load() float64 {
 	m.witnesses.Pause()
 	defer m.witnesses.Resume()
-	return suite.Load(m.t, m.Cluster.Leader().Server)
+	return testcluster.Load(m.t, m.Cluster.Leader().Server)
 }
 
 // crowd starts the waits of the ordinary user.
@@ -103,14 +103,14 @@ func (m *crowdedMount) requireCheap() {
 	beside := m.witnesses.Observe(m.calls)
 	m.t.Logf("beside them: %v", beside)
 	judge := hostileuser.Judge{Longest: opTimeout}
-	if suite.Long() { // speed is no matter of a test beside others
+	if testcluster.Long() { // speed is no matter of a test beside others
 		judge.SameCost = m.alone
 	}
 	judge.Require(m.t, beside)
-	memory := suite.Resident(m.t, m.Daemon)
+	memory := testcluster.Resident(m.t, m.Daemon)
 	m.t.Logf("the mount has %d MiB", memory)
 	require.Less(m.t, memory, 200)
-	if suite.Long() {
+	if testcluster.Long() {
 		busy := m.load()
 		m.t.Logf("the leader uses %.1f %% of a processor without them, and %.1f %% beside", 100*m.idle, 100*busy)
 		require.Less(m.t, busy-m.idle, 0.02)
@@ -132,7 +132,7 @@ func (m *crowdedMount) upgrade() {
 // awaitWaits waits until the mount counts so many waits of users.
 func (m *crowdedMount) awaitWaits(count int) {
 	hosts.Eventually(m.t, fmt.Sprint(count, " wait"), func() (string, bool) {
-		metrics, err := suite.Get(m.Host, "http://"+guestHTTP+"/metrics")
+		metrics, err := testcluster.Get(m.Host, "http://"+guestHTTP+"/metrics")
 		_, rest, _ := strings.Cut(metrics, "\nlockfs_budget_used{budget=\"waits\"} ")
 		waiting, _, _ := strings.Cut(rest, "\n")
 		n, _ := strconv.ParseFloat(waiting, 64)
@@ -143,7 +143,7 @@ func (m *crowdedMount) awaitWaits(count int) {
 // TestWaitersCostNothing has an ordinary user wait for one lock with thousands of threads, and others work on the same mount and on a server.
 // The mount is upgraded and killed meanwhile: all go on waiting, and each gets the lock in the end.
 func TestWaitersCostNothing(t *testing.T) {
-	waiters := suite.Rounds(1000, 10_000)
+	waiters := testcluster.Rounds(1000, 10_000)
 	m := newCrowdedMount(t)
 	c := m.Cluster
 	m.Host.MustRun(t, "sh", "-c", fmt.Sprintf("touch %s; chmod 666 %[1]s", c.Path("lock")))
@@ -180,7 +180,7 @@ func TestWaitersCostNothing(t *testing.T) {
 // meanwhile, and then the leader is killed: all go on waiting, and all return in the end.
 func TestReadersThatWaitCostNothing(t *testing.T) {
 	const locks = 100
-	readers := suite.Rounds(1000, 10_000)
+	readers := testcluster.Rounds(1000, 10_000)
 	for kind, test := range map[string]struct {
 		files func(path func(...string) string) []string
 		ends  string

@@ -25,7 +25,7 @@ type change struct {
 
 // Sets of patches.
 const (
-	Faults = "faults" // each is found by a test (test/mistakes)
+	Faults = "faults" // each is found by a test (test/mutants/check)
 	Hooks  = "hooks"  // moments and settings for tests
 	Next   = "next"   // a next version of clusters, which tests go to
 )

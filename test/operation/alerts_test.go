@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestAlertsFire has Prometheus's own tool read the alert rules, and judge by them what servers and mounts could say: that all is well,
 // or that something is not. What a server really serves is compared with the rules' names elsewhere.
 func TestAlertsFire(t *testing.T) {
 	dir := t.TempDir()
-	rules, err := exec.Command(suite.Program(t), "docs", "alerts").Output()
+	rules, err := exec.Command(testcluster.Program(t), "docs", "alerts").Output()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "lockfs.yml"), rules, 0o600))
 	situations, err := os.ReadFile("situations.yml")

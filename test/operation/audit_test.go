@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // verifyAudit has the program check logs, and returns what it found.
-func verifyAudit(t *testing.T, c *suite.Cluster, args ...string) (found audited) {
+func verifyAudit(t *testing.T, c *testcluster.Cluster, args ...string) (found audited) {
 	t.Helper()
 	text, _ := c.Nodes[0].Host.Run(c.Program, append([]string{"audit", "verify", "--json"}, args...)...)
 	require.NoError(t, json.Unmarshal([]byte(text), &found), text)
@@ -53,7 +53,7 @@ type audited struct {
 // finds it all in the events.
 func TestAuditTellsTheStory(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	var on []*hosts.Host
 	for _, name := range []string{"m1", "m2"} {
 		g := c.AddGuest(t, name)
@@ -62,9 +62,9 @@ func TestAuditTellsTheStory(t *testing.T) {
 	}
 	on[0].MustRun(t, "mkdir", c.Path("semaphore"), c.Path("pid"))
 	c.Nodes[0].SetRule(t, "semaphore/*", "--stale-after", "1s")
-	var all []*suite.Breakers
+	var all []*testcluster.Breakers
 	for _, format := range []string{"semaphore", "pid"} {
-		all = append(all, suite.StartBreakers(t, nil, format, c.Path(format), filepath.Join(c.Net.Dir(), format), on...))
+		all = append(all, testcluster.StartBreakers(t, nil, format, c.Path(format), filepath.Join(c.Net.Dir(), format), on...))
 	}
 	awaitMore := func() {
 		t.Helper()
@@ -99,7 +99,7 @@ func TestAuditTellsTheStory(t *testing.T) {
 		hosts.Eventually(t, "all events are in the file on "+n.Name, func() (string, bool) {
 			text, err := os.ReadFile(filepath.Join(n.Data, "audit.jsonl"))
 			require.NoError(t, err)
-			written := suite.ParseEvents(t, string(text[:strings.LastIndex("\n"+string(text), "\n")]))
+			written := testcluster.ParseEvents(t, string(text[:strings.LastIndex("\n"+string(text), "\n")]))
 			if len(written) < len(events) {
 				return fmt.Sprintf("%d events", len(written)), false
 			}
@@ -126,7 +126,7 @@ func TestAuditTellsTheStory(t *testing.T) {
 }
 
 // requireTampering requires that the logs of all servers fit together, and that each change of a log is found.
-func requireTampering(t *testing.T, c *suite.Cluster, events int) {
+func requireTampering(t *testing.T, c *testcluster.Cluster, events int) {
 	t.Helper()
 	var logs []string
 	for _, n := range c.Nodes {
@@ -181,7 +181,7 @@ func requireTampering(t *testing.T, c *suite.Cluster, events int) {
 
 // awaitEnd answers all events once nothing more can come of the locks that nobody has left in some directories: of each it is
 // told that it is stale.
-func awaitEnd(t *testing.T, c *suite.Cluster, dirs ...string) (events []suite.Event) {
+func awaitEnd(t *testing.T, c *testcluster.Cluster, dirs ...string) (events []testcluster.Event) {
 	t.Helper()
 	hosts.Eventually(t, "the events of all locks that are left", func() (string, bool) {
 		events = c.Nodes[0].Events(t)
@@ -204,7 +204,7 @@ func awaitEnd(t *testing.T, c *suite.Cluster, dirs ...string) (events []suite.Ev
 // TestEvents looks at the story of one lock in all ways that there are.
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0], c.Nodes[1]
 	follower := b.Host.Start(c.Program, append([]string{"events", "--follow", "--json"}, b.Asked()...)...)
 	reader := b.Host.Start("cat", c.Path(".lockfs/events"))
@@ -216,12 +216,12 @@ func TestEvents(t *testing.T) {
 			}
 		}
 	}
-	s, other := suite.StartShell(t, a.Host, c.Mount), suite.StartShell(t, b.Host, c.Mount)
+	s, other := testcluster.StartShell(t, a.Host, c.Mount), testcluster.StartShell(t, b.Host, c.Mount)
 	hosts.Eventually(t, "the reader reads", func() (string, bool) {
 		c.RequireService(t, a)
 		return reader.Log(), reader.Stdout() != ""
 	})
-	s.Must("set -C; " + suite.SemaphoreContent + " > lock.short; set +C")
+	s.Must("set -C; " + testcluster.SemaphoreContent + " > lock.short; set +C")
 	told("lock.short")
 	content := s.Must("cat lock.short")
 	pid := strings.TrimSpace(s.Must("echo $$"))
@@ -243,9 +243,9 @@ func TestEvents(t *testing.T) {
 		"lock_acquired", "removal_refused", "lock_stale", "lock_stolen", "lock_acquired", "lock_released", "lock_acquired",
 		"lock_released",
 	}
-	require.Equal(t, want, suite.Story(events, "lock.short"))
-	require.Equal(t, []string{"lock_acquired", "lock_released"}, suite.Story(events, "moved.short"))
-	refused := suite.LastEvent(t, events, "removal_refused", "lock.short")
+	require.Equal(t, want, testcluster.Story(events, "lock.short"))
+	require.Equal(t, []string{"lock_acquired", "lock_released"}, testcluster.Story(events, "moved.short"))
+	refused := testcluster.LastEvent(t, events, "removal_refused", "lock.short")
 	assert.Equal(t, "lock.short", refused.Name)
 	assert.Equal(t, token, refused.Token)
 	assert.Equal(t, "semaphore", refused.Format)
@@ -255,17 +255,17 @@ func TestEvents(t *testing.T) {
 	assert.NotEmpty(t, refused.Reason)
 	require.NotNil(t, refused.By)
 	assert.Equal(t, "b", refused.By.Host)
-	steal := suite.LastEvent(t, events, "lock_stolen", "lock.short")
+	steal := testcluster.LastEvent(t, events, "lock_stolen", "lock.short")
 	assert.Equal(t, stolen, steal.Token)
 	require.NotNil(t, steal.Previous)
-	assert.Equal(t, suite.Event{Token: token, Format: "semaphore", Holder: pid, Host: "a", PID: refused.PID}, *steal.Previous)
-	assert.Equal(t, suite.SHA256Of(content), steal.PreviousHash)
-	assert.NotEmpty(t, suite.LastEvent(t, events, "lock_stale", "lock.short").Reason)
+	assert.Equal(t, testcluster.Event{Token: token, Format: "semaphore", Holder: pid, Host: "a", PID: refused.PID}, *steal.Previous)
+	assert.Equal(t, testcluster.SHA256Of(content), steal.PreviousHash)
+	assert.NotEmpty(t, testcluster.LastEvent(t, events, "lock_stale", "lock.short").Reason)
 
 	last := events[len(events)-1]
 	told(fmt.Sprintf(`"number":%d,`, last.Number))
-	require.Equal(t, events, suite.ParseEvents(t, follower.Stdout()))
-	require.Subset(t, events, suite.ParseEvents(t, reader.Stdout()))
+	require.Equal(t, events, testcluster.ParseEvents(t, follower.Stdout()))
+	require.Subset(t, events, testcluster.ParseEvents(t, reader.Stdout()))
 	middle := events[len(events)/2]
 	require.Equal(t, events[len(events)/2:], b.Events(t, "--since", fmt.Sprint(middle.Number)))
 	require.Equal(t, events, b.Events(t, "--since", events[0].Timestamp.Add(-time.Hour).Format(time.RFC3339)))

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // verified is what `lockfs backup verify --json` says. Only what tests use is here.
@@ -22,7 +22,7 @@ type verified struct {
 	StateHash string `json:"state_hash"`
 }
 
-func verify(t testing.TB, n *suite.Node, c *suite.Cluster, path string) (v verified) {
+func verify(t testing.TB, n *testcluster.Node, c *testcluster.Cluster, path string) (v verified) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(n.Host.MustRun(t, c.Program, "backup", "verify", "--json", path)), &v))
 	return v
@@ -38,14 +38,14 @@ func tokenOf(t testing.TB, h *hosts.Host, path string) (token uint64) {
 }
 
 // contenders are jobs of two clients on some hosts.
-func contenders(t testing.TB, c *suite.Cluster, on ...*hosts.Host) suite.Jobs {
+func contenders(t testing.TB, c *testcluster.Cluster, on ...*hosts.Host) testcluster.Jobs {
 	t.Helper()
-	var jobs suite.Jobs
-	for _, kind := range suite.Clients[:2] {
+	var jobs testcluster.Jobs
+	for _, kind := range testcluster.Clients[:2] {
 		dir := c.Path(kind.Name)
 		on[0].MustRun(t, "mkdir", dir)
-		w := suite.NewWitness(t, filepath.Join(c.Net.Dir(), kind.Name+".witness"))
-		jobs = append(jobs, suite.StartJob(t, kind, dir, w, suite.Rounds(12, 50), slices.Concat(on, on)...))
+		w := testcluster.NewWitness(t, filepath.Join(c.Net.Dir(), kind.Name+".witness"))
+		jobs = append(jobs, testcluster.StartJob(t, kind, dir, w, testcluster.Rounds(12, 50), slices.Concat(on, on)...))
 	}
 	return jobs
 }
@@ -55,11 +55,11 @@ func contenders(t testing.TB, c *suite.Cluster, on ...*hosts.Host) suite.Jobs {
 func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 	t.Parallel()
 	own := filepath.Join(t.TempDir(), "own")
-	c := suite.StartInsecureCluster(t, 3, "--backup-dir", own, "--backup-every", "2s", "--backup-keep", "2")
+	c := testcluster.StartInsecureCluster(t, 3, "--backup-dir", own, "--backup-every", "2s", "--backup-keep", "2")
 	a := c.Nodes[0]
 	jobs := contenders(t, c, c.Hosts()...)
 	var acknowledged []string
-	for round := range suite.Rounds(4, 20) {
+	for round := range testcluster.Rounds(4, 20) {
 		n := c.Nodes[round%3]
 		jobs.AwaitProgress(t, a)
 		acknowledged = append(acknowledged, fmt.Sprint("acknowledged", round))
@@ -122,7 +122,7 @@ func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 	}
 	other.Start(t)
 	awaitMembers(t, other.Lockfs, other.Name)
-	present := suite.ListDir(t, other, c.Mount)
+	present := testcluster.ListDir(t, other, c.Mount)
 	for _, name := range acknowledged {
 		require.Contains(t, present, name)
 	}
@@ -135,7 +135,7 @@ func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 	require.Greater(t, tokenOf(t, other.Host, c.Path("lost")), lost)
 	other.Stop(t)
 	other.Start(t)
-	require.Contains(t, suite.ListDir(t, other, c.Mount), "lost")
+	require.Contains(t, testcluster.ListDir(t, other, c.Mount), "lost")
 }
 
 // TestALostMajorityIsRecovered kills all servers while contenders are at work on a mount and on the server that survives, one of them
@@ -143,7 +143,7 @@ func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 // their old data, to which no mount goes back.
 func TestALostMajorityIsRecovered(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	a, b, early := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 	client := c.AddClient(t, "m")
 	c.MountOn(t, client, c.Servers(), "--op-timeout", "10s")
@@ -166,7 +166,7 @@ func TestALostMajorityIsRecovered(t *testing.T) {
 	require.ErrorContains(t, err, "in use by another process")
 	a.Kill()
 
-	inspect := func(n *suite.Node) string {
+	inspect := func(n *testcluster.Node) string {
 		path := filepath.Join(c.Net.Dir(), n.Name+".json")
 		text := n.Host.MustRun(t, c.Program, "server", "inspect", "--data", n.Data, "--json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -177,7 +177,7 @@ func TestALostMajorityIsRecovered(t *testing.T) {
 		Uncompared int      `json:"uncompared"`
 		GoesOn     uint64   `json:"goes_on"`
 	}
-	recovery := func(n *suite.Node, flags ...string) (r report) {
+	recovery := func(n *testcluster.Node, flags ...string) (r report) {
 		args := append([]string{"server", "recover", "--data", n.Data, "--json"}, flags...)
 		require.NoError(t, json.Unmarshal([]byte(n.Host.MustRun(t, c.Program, args...)), &r))
 		return r
@@ -204,10 +204,10 @@ func TestALostMajorityIsRecovered(t *testing.T) {
 	c.AwaitDeadMount(t, late)
 	c.MountOn(t, late, b.Addr()+","+early.Addr()+","+a.Addr(), "--op-timeout", "10s")
 	late.MustRun(t, "mkdir", c.Path("remounted"))
-	require.Contains(t, suite.ListDir(t, a, c.Mount), "remounted")
-	require.NotContains(t, suite.ListDir(t, b, c.Mount), "found")
+	require.Contains(t, testcluster.ListDir(t, a, c.Mount), "remounted")
+	require.NotContains(t, testcluster.ListDir(t, b, c.Mount), "found")
 	jobs.AwaitProgress(t, a)
-	for _, n := range []*suite.Node{b, early} {
+	for _, n := range []*testcluster.Node{b, early} {
 		n.Kill()
 		require.NoError(t, os.RemoveAll(n.Data))
 		n.Start(t)
@@ -216,7 +216,7 @@ func TestALostMajorityIsRecovered(t *testing.T) {
 	require.NoError(t, writer.Wait())
 	acknowledged, err := os.ReadFile(told)
 	require.NoError(t, err)
-	present := suite.ListDir(t, a, c.Path("acknowledged"))
+	present := testcluster.ListDir(t, a, c.Path("acknowledged"))
 	for number := range strings.FieldsSeq(string(acknowledged)) {
 		require.Contains(t, present, number)
 	}
@@ -230,7 +230,7 @@ func TestALostMajorityIsRecovered(t *testing.T) {
 // restore makes all of it.
 func TestRestoreThatWasKilledIsRepeated(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 1)
+	c := testcluster.StartSecureCluster(t, 1)
 	a := c.Nodes[0]
 	a.Host.MustRun(t, "sh", "-c", "set -C; > "+c.Path("held"))
 	held, file := tokenOf(t, a.Host, c.Path("held")), filepath.Join(c.Net.Dir(), "killed.backup")

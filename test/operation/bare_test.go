@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // newBareHost has its mount point on a file system of its own, so that only lockfs keeps programs from creating files there.
@@ -26,7 +26,7 @@ func newBareHost(t testing.TB, net *hosts.Net, name string) *upHost {
 // requireBare checks that not even root creates anything in the mount point, where lockfs is not mounted.
 func (h *upHost) requireBare(t testing.TB, why string) {
 	t.Helper()
-	require.Zero(t, suite.CountMounts(t, h.Host, h.mount))
+	require.Zero(t, testcluster.CountMounts(t, h.Host, h.mount))
 	_, err := h.Run("sh", "-c", "set -C; echo held > "+filepath.Join(h.mount, "x.lock"))
 	require.ErrorContains(t, err, why)
 	_, err = h.Run("mkdir", filepath.Join(h.mount, "dir"))
@@ -56,9 +56,9 @@ func TestNothingLocksBelowTheMount(t *testing.T) {
 			}
 		}
 	})
-	w := suite.NewWitness(t, filepath.Join(net.Dir(), "witness"))
-	job := suite.StartJob(t, suite.Client{Name: "bare", Command: []string{"sh", "bare.sh"}}, all[0].mount, w, 5, on...)
-	for i := range suite.Rounds(3, 12) {
+	w := testcluster.NewWitness(t, filepath.Join(net.Dir(), "witness"))
+	job := testcluster.StartJob(t, testcluster.Client{Name: "bare", Command: []string{"sh", "bare.sh"}}, all[0].mount, w, 5, on...)
+	for i := range testcluster.Rounds(3, 12) {
 		rounds := w.Rounds(t, "")
 		hosts.Eventually(t, "that the workers get on", func() (string, bool) {
 			now := w.Rounds(t, "")
@@ -76,7 +76,7 @@ func TestNothingLocksBelowTheMount(t *testing.T) {
 		require.Contains(t, h.mustLockfs(t, "up"), h.mount+" works")
 		missing.Kill()
 		require.Equal(t, "watches\n", missing.Stdout(), "the directory below the mount never showed")
-		require.Equal(t, 1, suite.CountMounts(t, h.Host, h.mount))
+		require.Equal(t, 1, testcluster.CountMounts(t, h.Host, h.mount))
 
 		at = (at + 1) % 3
 		h = all[at]
@@ -175,7 +175,7 @@ func TestMountPointIsCovered(t *testing.T) {
 // TestMountHelperProtects a mount point of /etc/fstab.
 func TestMountHelperProtects(t *testing.T) {
 	t.Parallel()
-	c := suite.StartInsecureCluster(t, 1)
+	c := testcluster.StartInsecureCluster(t, 1)
 	h := &upHost{c.AddClient(t, "m"), c.Program, "/mnt/locks"}
 	h.MustRun(t, "sh", "-ec", `
 		mount -t tmpfs tmpfs /mnt
@@ -268,7 +268,7 @@ func (h *upHost) asOther(t testing.TB, command ...string) string {
 func leaderOf(t testing.TB, h *upHost) (leader string) {
 	t.Helper()
 	hosts.Eventually(t, "a leader", func() (string, bool) {
-		var status suite.Status
+		var status testcluster.Status
 		text, err := h.lockfs("status", "--json")
 		if err == nil {
 			err = json.Unmarshal([]byte(text), &status)

@@ -8,18 +8,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/figures"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/stats"
+	"lockfs/test/testcluster"
 )
 
 // TestBenchMeasuresAMount, and leaves nothing there.
 func TestBenchMeasuresAMount(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.Nodes[0].Host
 	text := h.MustRun(t, "sh", "-c", fmt.Sprintf("exec %s bench --json --duration 100ms --workers 3 %s 2> /dev/null", c.Program, c.Mount))
-	var report figures.Report
+	var report stats.Report
 	require.NoError(t, json.Unmarshal([]byte(text), &report), text)
 	require.Len(t, report.Results, 8)
 	for _, r := range report.Results {
@@ -33,7 +33,7 @@ func TestBenchMeasuresAMount(t *testing.T) {
 // TestBenchCleansUpWhenItIsInterrupted at work.
 func TestBenchCleansUpWhenItIsInterrupted(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.Nodes[0].Host
 	p := h.Start(c.Program, "bench", "--duration", "1m", "--only", "handover-flock,stat", c.Mount)
 	hosts.Eventually(t, "it is at work", func() (string, bool) {

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // startCopy starts a server on a copy of another one's data directory, on a host of its own.
-func startCopy(t testing.TB, c *suite.Cluster, of *suite.Node) *hosts.Process {
+func startCopy(t testing.TB, c *testcluster.Cluster, of *testcluster.Node) *hosts.Process {
 	t.Helper()
 	data := filepath.Join(c.Net.Dir(), "copy.data")
 	h := c.AddClient(t, "copy")
@@ -27,12 +27,12 @@ func startCopy(t testing.TB, c *suite.Cluster, of *suite.Node) *hosts.Process {
 }
 
 // follower is a server that does not lead.
-func follower(c *suite.Cluster) *suite.Node { return c.Others(c.Leader())[0] }
+func follower(c *testcluster.Cluster) *testcluster.Node { return c.Others(c.Leader())[0] }
 
 // TestCopyOfARunningServerIsRefused starts one with an address of its own. It ends, and an alarm names both hosts.
 func TestCopyOfARunningServerIsRefused(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	n := follower(c)
 	n.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
 	server := startCopy(t, c, n)
@@ -59,7 +59,7 @@ func TestCopyOfARunningServerIsRefused(t *testing.T) {
 // TestResumedServerWhoseCopyIsFollowedEnds pauses a whole machine, as a hypervisor does, and starts a copy of its server elsewhere.
 func TestResumedServerWhoseCopyIsFollowedEnds(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	n := follower(c)
 	n.Host.MustRun(t, "sh", "-c", "echo first > "+c.Path("lock"))
 	n.Host.Freeze()

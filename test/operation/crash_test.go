@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // unattended is how a mount is started whose guard starts another process should it be killed.
-func unattended(t testing.TB, c *suite.Cluster, h *hosts.Host) *hosts.Process {
+func unattended(t testing.TB, c *testcluster.Cluster, h *hosts.Host) *hosts.Process {
 	t.Helper()
 	args := append([]string{"LOCKFS_UNATTENDED=1", c.Program, "mount", c.Mount}, c.MountFlags(t, h.Name(), c.Servers())...)
 	p := h.Start("env", args...)
@@ -48,13 +48,13 @@ func killMount(t testing.TB, h *hosts.Host) {
 // who waits for a lock gets it.
 func TestMountIsKilled(t *testing.T) {
 	t.Parallel()
-	kills := suite.Rounds(4, 100)
-	c := suite.StartCluster(t, 1)
+	kills := testcluster.Rounds(4, 100)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	p := unattended(t, c, h)
-	before := c.Nodes[0].AwaitSession(t, "m", "a session", suite.OneSession)
+	before := c.Nodes[0].AwaitSession(t, "m", "a session", testcluster.OneSession)
 	h.MustRun(t, "mkdir", c.Path("below"))
-	client := suite.ClientPath(t, "unnoticed.py")
+	client := testcluster.ClientPath(t, "unnoticed.py")
 	outside := startUser(t, h, "python3", client, c.Mount, "killed")
 	inside := startUser(t, h, "unshare", "--mount", "sh", "-ec", `mount --bind "$1" /mnt; exec python3 "$2" /mnt killed`, "sh", c.Path("below"), client)
 	h.MustRun(t, "sh", "-c", "set -C; echo held > "+c.Path("mine"))
@@ -74,8 +74,8 @@ func TestMountIsKilled(t *testing.T) {
 	for _, u := range []user{outside, inside} {
 		u.requireUnnoticed(t)
 	}
-	require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
-	after := c.Nodes[0].AwaitSession(t, "m", "one session", suite.OneSession)
+	require.Equal(t, 1, testcluster.CountMounts(t, h, c.Mount))
+	after := c.Nodes[0].AwaitSession(t, "m", "one session", testcluster.OneSession)
 	require.Equal(t, before[0].ID, after[0].ID, "it was never lost")
 	for _, name := range []string{"held", "below/held", "contended", "below/contended", "record", "below/record"} {
 		c.Nodes[0].Host.MustRun(t, "flock", "--nonblock", c.Path(name), "true")
@@ -85,8 +85,8 @@ func TestMountIsKilled(t *testing.T) {
 	found := processes(h, mountProcess)
 	require.Len(t, found, 1)
 	h.MustRun(t, "kill", found[0])
-	c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", suite.NoSession)
-	require.Zero(t, suite.CountMounts(t, h, c.Mount))
+	c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", testcluster.NoSession)
+	require.Zero(t, testcluster.CountMounts(t, h, c.Mount))
 	hosts.Eventually(t, "nothing is started any more", func() (string, bool) {
 		left := append(processes(h, mountProcess), processes(h, guardProcess)...)
 		return fmt.Sprint(left), len(left) == 0
@@ -95,13 +95,13 @@ func TestMountIsKilled(t *testing.T) {
 
 // pauseAfterKill keeps kills so far apart that nobody takes them for a mount that cannot be served, if there are many.
 func pauseAfterKill(began time.Time) {
-	if suite.Long() {
+	if testcluster.Long() {
 		time.Sleep(time.Until(began.Add(3200 * time.Millisecond)))
 	}
 }
 
 // supervised starts a mount as a supervisor such as systemd does, which starts another process after a kill. It does not wait for the mount.
-func supervised(t testing.TB, c *suite.Cluster, h *hosts.Host) *hosts.Process {
+func supervised(t testing.TB, c *testcluster.Cluster, h *hosts.Host) *hosts.Process {
 	t.Helper()
 	args := append([]string{"LOCKFS_SUPERVISED=1", c.Program, "mount", c.Mount}, c.MountFlags(t, h.Name(), c.Servers())...)
 	return h.Start("env", args...)
@@ -110,13 +110,13 @@ func supervised(t testing.TB, c *suite.Cluster, h *hosts.Host) *hosts.Process {
 // TestSupervisedMountIsKilled has another process started by somebody else, as supervisors do, which goes on with what the guard keeps.
 func TestSupervisedMountIsKilled(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	start := func() *hosts.Process { return supervised(t, c, h) }
 	p := start()
 	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
-	u := startUser(t, h, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
-	for range suite.Rounds(2, 30) {
+	u := startUser(t, h, "python3", testcluster.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	for range testcluster.Rounds(2, 30) {
 		began := time.Now()
 		p.Kill()
 		p = start()
@@ -158,7 +158,7 @@ for path in paths:
 // TestNoOtherUserReachesTheGuard of a mount, or takes the name of its socket. A socket that is left of a killed guard is replaced.
 func TestNoOtherUserReachesTheGuard(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	start := func() *hosts.Process { return supervised(t, c, h) }
 	p := start()
@@ -192,7 +192,7 @@ func TestNoOtherUserReachesTheGuard(t *testing.T) {
 // TestTheGuardOfAUsersMountIsInTheUsersDirectory for sockets, which no other user can enter. The user's next process takes over the mount.
 func TestTheGuardOfAUsersMountIsInTheUsersDirectory(t *testing.T) {
 	t.Parallel()
-	c := suite.StartInsecureCluster(t, 1)
+	c := testcluster.StartInsecureCluster(t, 1)
 	h := c.AddClient(t, "m")
 	program := installFor(t, h, "nobody")
 	h.MustRun(t, "sh", "-ec", "mkdir -m 700 /mnt/run; chown nobody: /mnt/run")
@@ -216,8 +216,8 @@ func TestTheGuardOfAUsersMountIsInTheUsersDirectory(t *testing.T) {
 func TestServerIsKilled(t *testing.T) {
 	t.Parallel()
 	c, n := supervisedServer(t)
-	u := startUser(t, n.Host, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
-	for range suite.Rounds(2, 30) {
+	u := startUser(t, n.Host, "python3", testcluster.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	for range testcluster.Rounds(2, 30) {
 		began := time.Now()
 		n.Kill()
 		n.Launch()
@@ -236,9 +236,9 @@ func TestServerIsKilled(t *testing.T) {
 }
 
 // supervisedServer is one of three, which is started as systemd does.
-func supervisedServer(t testing.TB) (*suite.Cluster, *suite.Node) {
+func supervisedServer(t testing.TB) (*testcluster.Cluster, *testcluster.Node) {
 	t.Helper()
-	c := suite.NewCluster(t)
+	c := testcluster.NewCluster(t)
 	for range 3 {
 		n := c.Add(t)
 		n.Environment = []string{"NOTIFY_SOCKET=/run/no-such-socket"}
@@ -248,7 +248,7 @@ func supervisedServer(t testing.TB) (*suite.Cluster, *suite.Node) {
 }
 
 // awaitLettingGo asks a server to execute its program anew, and waits until it has let go of its mount.
-func awaitLettingGo(t testing.TB, n *suite.Node) {
+func awaitLettingGo(t testing.TB, n *testcluster.Node) {
 	t.Helper()
 	const letGo = "the mount is handed over"
 	before := strings.Count(n.Server.Log(), letGo)
@@ -263,8 +263,8 @@ func awaitLettingGo(t testing.TB, n *suite.Node) {
 func TestServerIsKilledInAnUpgrade(t *testing.T) {
 	t.Parallel()
 	c, n := supervisedServer(t)
-	u := startUser(t, n.Host, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
-	for round := range suite.Rounds(3, 30) {
+	u := startUser(t, n.Host, "python3", testcluster.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	for round := range testcluster.Rounds(3, 30) {
 		began := time.Now()
 		awaitLettingGo(t, n)
 		time.Sleep(time.Duration(round%8) * 50 * time.Millisecond)
@@ -280,7 +280,7 @@ func TestServerIsKilledInAnUpgrade(t *testing.T) {
 }
 
 // awaitOtherServers waits until a server of three has written down where its mount finds the others.
-func awaitOtherServers(t testing.TB, n *suite.Node) {
+func awaitOtherServers(t testing.TB, n *testcluster.Node) {
 	t.Helper()
 	hosts.Eventually(t, "the other servers are written down", func() (string, bool) {
 		content, err := os.ReadFile(filepath.Join(n.Data, "mount.servers"))
@@ -294,7 +294,7 @@ func awaitOtherServers(t testing.TB, n *suite.Node) {
 func TestServerThatCannotStartServesItsMount(t *testing.T) {
 	t.Parallel()
 	c, n := supervisedServer(t)
-	u := startUser(t, n.Host, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	u := startUser(t, n.Host, "python3", testcluster.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
 	awaitOtherServers(t, n)
 	const broken = "this server does not start; its mount runs through other servers"
 	identity := filepath.Join(n.Data, "node.json")
@@ -335,13 +335,13 @@ func TestServerThatCannotStartServesItsMount(t *testing.T) {
 	n.Host.MustRun(t, "touch", c.Path("through its own again"))
 	u.requireUnnoticed(t)
 	n.Stop(t)
-	c.Nodes[0].AwaitSession(t, n.Name, "the session ends with the mount", suite.NoSession)
+	c.Nodes[0].AwaitSession(t, n.Name, "the session ends with the mount", testcluster.NoSession)
 }
 
 // TestServerThatIsCutOffIsToldToEnd while it goes on with its mount and nobody answers: it does not wait for that.
 func TestServerThatIsCutOffIsToldToEnd(t *testing.T) {
 	t.Parallel()
-	c := suite.NewCluster(t, "--op-timeout", "10m")
+	c := testcluster.NewCluster(t, "--op-timeout", "10m")
 	for range 3 {
 		n := c.Add(t)
 		n.Environment = []string{"NOTIFY_SOCKET=/run/no-such-socket"}
@@ -362,7 +362,7 @@ func TestServerThatIsCutOffIsToldToEnd(t *testing.T) {
 	require.NoError(t, n.Server.WaitOutput("entering follower state"))
 	n.Stop(t)
 	hosts.Eventually(t, "the mount has ended", func() (string, bool) {
-		mounts := suite.CountMounts(t, n.Host, c.Mount)
+		mounts := testcluster.CountMounts(t, n.Host, c.Mount)
 		return fmt.Sprint(mounts, " mounts"), mounts == 0
 	})
 }
@@ -372,7 +372,7 @@ func TestServerThatIsCutOffIsToldToEnd(t *testing.T) {
 func TestServerIsToldToEndInAnUpgrade(t *testing.T) {
 	t.Parallel()
 	c, n := supervisedServer(t)
-	for round := range suite.Rounds(4, 20) {
+	for round := range testcluster.Rounds(4, 20) {
 		awaitLettingGo(t, n)
 		time.Sleep(time.Duration(round%10) * 30 * time.Millisecond)
 		n.Server.Signal(syscall.SIGTERM)
@@ -380,10 +380,10 @@ func TestServerIsToldToEndInAnUpgrade(t *testing.T) {
 			require.ErrorContains(t, err, "signal: terminated", "%s", n.Server.Log())
 		}
 		hosts.Eventually(t, "the mount has ended", func() (string, bool) {
-			mounts := suite.CountMounts(t, n.Host, c.Mount)
+			mounts := testcluster.CountMounts(t, n.Host, c.Mount)
 			return fmt.Sprint(mounts, " mounts in round ", round), mounts == 0
 		})
-		c.Nodes[0].AwaitSession(t, n.Name, "the session ends with the mount", suite.NoSession)
+		c.Nodes[0].AwaitSession(t, n.Name, "the session ends with the mount", testcluster.NoSession)
 		n.Start(t)
 	}
 }
@@ -391,7 +391,7 @@ func TestServerIsToldToEndInAnUpgrade(t *testing.T) {
 // TestMountThatCannotGoOn ends once its processes are killed again and again, and can be mounted anew.
 func TestMountThatCannotGoOn(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	unattended(t, c, h)
 	h.MustRun(t, "sh", "-c", `
@@ -408,7 +408,7 @@ func TestMountThatCannotGoOn(t *testing.T) {
 		return fmt.Sprint(left), len(left) == 0
 	})
 	p := unattended(t, c, h)
-	suite.RequireLocking(t, c, h, c.Nodes[0].Host)
+	testcluster.RequireLocking(t, c, h, c.Nodes[0].Host)
 	h.MustRun(t, "kill", processes(h, mountProcess)[0])
 	require.NoError(t, p.Wait())
 }
@@ -416,10 +416,10 @@ func TestMountThatCannotGoOn(t *testing.T) {
 // TestGuardIsKilled has another one started, which is as good.
 func TestGuardIsKilled(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	p := unattended(t, c, h)
-	u := startUser(t, h, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	u := startUser(t, h, "python3", testcluster.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
 	for n := range 2 {
 		var before []string
 		hosts.Eventually(t, "one guard", func() (string, bool) { // the one of the process before ends once there is another
@@ -441,10 +441,10 @@ func TestGuardIsKilled(t *testing.T) {
 // TestUpgradedMountIsKilled upgrades a mount between kills.
 func TestUpgradedMountIsKilled(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	p := unattended(t, c, h)
-	u := startUser(t, h, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	u := startUser(t, h, "python3", testcluster.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
 	for n := range 3 {
 		h.MustRun(t, "kill", "-HUP", processes(h, mountProcess)[0])
 		awaitUpgrade(t, p, 2*n+1)
@@ -458,11 +458,11 @@ func TestUpgradedMountIsKilled(t *testing.T) {
 // TestMountIsKilledInAnUpgrade kills the process of a mount after the old program has let go of it, and before the new one serves it.
 func TestMountIsKilledInAnUpgrade(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	p := unattended(t, c, h)
-	u := startUser(t, h, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
-	for n := range suite.Rounds(2, 40) {
+	u := startUser(t, h, "python3", testcluster.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	for n := range testcluster.Rounds(2, 40) {
 		began, went := time.Now(), strings.Count(p.Log(), goneOn)
 		found := processes(h, mountProcess)
 		require.Len(t, found, 1)
@@ -493,9 +493,9 @@ func TestMountIsKilledInAnUpgrade(t *testing.T) {
 // TestMountIsToldToEndInAnUpgrade ends whichever program is there just then, and the mount with it.
 func TestMountIsToldToEndInAnUpgrade(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
-	for n := range suite.Rounds(3, 30) {
+	for n := range testcluster.Rounds(3, 30) {
 		p := unattended(t, c, h)
 		found := processes(h, mountProcess)
 		require.Len(t, found, 1)
@@ -509,8 +509,8 @@ func TestMountIsToldToEndInAnUpgrade(t *testing.T) {
 			left := append(processes(h, mountProcess), processes(h, guardProcess)...)
 			return fmt.Sprint(left, p.Log()), len(left) == 0
 		})
-		require.Zero(t, suite.CountMounts(t, h, c.Mount), "%d", n)
-		c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", suite.NoSession)
+		require.Zero(t, testcluster.CountMounts(t, h, c.Mount), "%d", n)
+		c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", testcluster.NoSession)
 	}
 }
 
@@ -521,10 +521,10 @@ func TestMountIsToldToEndAsAProgramBegins(t *testing.T) {
 	for signal, goesOn := range map[string]bool{"TERM": false, "INT": false, "KILL": true} {
 		t.Run(signal, func(t *testing.T) {
 			t.Parallel()
-			c := suite.StartCluster(t, 1)
+			c := testcluster.StartCluster(t, 1)
 			h := c.AddClient(t, "m")
 			c.Program = c.Path("..", "lockfs")
-			h.MustRun(t, "cp", suite.Program(t), c.Program)
+			h.MustRun(t, "cp", testcluster.Program(t), c.Program)
 			p := unattended(t, c, h)
 			h.MustRun(t, "rm", c.Program)
 			script := "#!/bin/sh\n[ \"$1\" = takes-over ] || kill -" + signal + " $$\n"
@@ -532,14 +532,14 @@ func TestMountIsToldToEndAsAProgramBegins(t *testing.T) {
 			h.MustRun(t, "kill", "-HUP", processes(h, mountProcess)[0])
 			if goesOn {
 				require.NoError(t, p.WaitOutput(goneOn))
-				suite.RequireLocking(t, c, h, c.Nodes[0].Host)
+				testcluster.RequireLocking(t, c, h, c.Nodes[0].Host)
 				h.MustRun(t, "kill", processes(h, mountProcess)[0])
 			}
 			hosts.Eventually(t, "the mount ends", func() (string, bool) {
 				left := append(processes(h, mountProcess), processes(h, guardProcess)...)
 				return fmt.Sprint(left, p.Log()), len(left) == 0
 			})
-			require.Zero(t, suite.CountMounts(t, h, c.Mount))
+			require.Zero(t, testcluster.CountMounts(t, h, c.Mount))
 			require.Equal(t, goesOn, strings.Contains(p.Log(), goneOn), p.Log())
 		})
 	}
@@ -548,10 +548,10 @@ func TestMountIsToldToEndAsAProgramBegins(t *testing.T) {
 // TestWhatWasSeenOutlivesAKill holds a program that has looked at a lock to that, and lets the owner of one remove it.
 func TestWhatWasSeenOutlivesAKill(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	p := unattended(t, c, h)
-	here, there := suite.StartShell(t, h, c.Mount), suite.StartShell(t, c.Nodes[0].Host, c.Mount)
+	here, there := testcluster.StartShell(t, h, c.Mount), testcluster.StartShell(t, c.Nodes[0].Host, c.Mount)
 	there.Must("set -C; date > lock; set +C")
 	here.Must("cat lock > /dev/null")
 	here.Must("(set -C; date > own.lock)")

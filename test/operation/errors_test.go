@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // aCommand is one of lockfs, in an error that begins with "lockfs: ".
@@ -21,7 +21,7 @@ const aCommand = `(^|\n)lockfs: .*\blockfs (--)?[a-z]`
 // command itself has what else goes wrong.
 func TestErrorsNameACommand(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 3, "--op-timeout", "1s")
+	c := testcluster.StartSecureCluster(t, 3, "--op-timeout", "1s")
 	a := c.Nodes[0]
 	require.NoError(t, os.Chmod(filepath.Dir(c.Net.Dir()), 0o755)) // for nobody to get to the mount
 	program := installFor(t, a.Host, "nobody")
@@ -57,7 +57,7 @@ func TestErrorsNameACommand(t *testing.T) {
 // reports nothing else that follows from it, such as the clock.
 func TestWithoutAQuorumEachCommandNamesTheCause(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0], c.Nodes[1]
 	b.Kill()
 	const cause = "NO QUORUM: 1 of 2 voters answers (b: connection refused); calls fail until another server is back"

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // goneOn is what a program says that goes on with a mount.
@@ -77,11 +77,11 @@ var pauseLogged = regexp.MustCompile(goneOn + `.* pause=(\S+)`)
 func TestMountIsUpgraded(t *testing.T) {
 	t.Parallel()
 	const upgrades = 100
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	p := c.MountOn(t, h, c.Servers())
 	h.MustRun(t, "mkdir", c.Path("below"))
-	client := suite.ClientPath(t, "unnoticed.py")
+	client := testcluster.ClientPath(t, "unnoticed.py")
 	outside := startUser(t, h, "python3", client, c.Mount)
 	inside := startUser(t, h, "unshare", "--mount", "sh", "-ec", `mount --bind "$1" /mnt; exec python3 "$2" /mnt`, "sh", c.Path("below"), client)
 	for n := range upgrades {
@@ -99,10 +99,10 @@ func TestMountIsUpgraded(t *testing.T) {
 	paused := pauses(t, p)
 	require.Len(t, paused, upgrades)
 	logPauses(t, "mount", paused)
-	require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
-	c.Nodes[0].AwaitSession(t, "m", "still the same session", suite.OneSession)
+	require.Equal(t, 1, testcluster.CountMounts(t, h, c.Mount))
+	c.Nodes[0].AwaitSession(t, "m", "still the same session", testcluster.OneSession)
 	require.NoError(t, p.Stop())
-	c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", suite.NoSession)
+	c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", testcluster.NoSession)
 }
 
 // TestServerIsUpgraded hands the mounts of three servers over, one after the other, under programs that use each. Whoever leads has another
@@ -110,17 +110,17 @@ func TestMountIsUpgraded(t *testing.T) {
 func TestServerIsUpgraded(t *testing.T) {
 	t.Parallel()
 	const upgrades = 4
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	var users []user
 	for _, n := range c.Nodes {
 		n.Host.MustRun(t, "mkdir", c.Path(n.Name))
-		users = append(users, startUser(t, n.Host, "python3", suite.ClientPath(t, "unnoticed.py"), c.Path(n.Name)))
+		users = append(users, startUser(t, n.Host, "python3", testcluster.ClientPath(t, "unnoticed.py"), c.Path(n.Name)))
 	}
 	paused := make(map[string][]time.Duration)
 	done := make(map[string]int)
 	for range upgrades {
 		leader := c.Leader()
-		for _, n := range append([]*suite.Node{leader}, c.Others(leader)...) {
+		for _, n := range append([]*testcluster.Node{leader}, c.Others(leader)...) {
 			role := "follower"
 			if c.Leader() == n {
 				role = "leader"
@@ -146,9 +146,9 @@ func TestServerIsUpgraded(t *testing.T) {
 func TestTheOnlyServerIsUpgraded(t *testing.T) {
 	t.Parallel()
 	const upgrades = 5
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	n := c.Nodes[0]
-	u := startUser(t, n.Host, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount)
+	u := startUser(t, n.Host, "python3", testcluster.ClientPath(t, "unnoticed.py"), c.Mount)
 	var paused []time.Duration
 	for upgrade := range upgrades {
 		paused = append(paused, upgradeServer(t, n, upgrade))
@@ -158,18 +158,18 @@ func TestTheOnlyServerIsUpgraded(t *testing.T) {
 	}
 	u.requireUnnoticed(t)
 	logPauses(t, "only server", paused)
-	n.AwaitSession(t, n.Name, "still the same session", suite.OneSession)
+	n.AwaitSession(t, n.Name, "still the same session", testcluster.OneSession)
 }
 
 // upgradeServer hands the mount of a server over that was handed over some times already, waits until the server is there again, and answers
 // the pause.
-func upgradeServer(t testing.TB, n *suite.Node, before int) time.Duration {
+func upgradeServer(t testing.TB, n *testcluster.Node, before int) time.Duration {
 	t.Helper()
 	n.Server.Signal(syscall.SIGHUP)
 	awaitUpgrade(t, n.Server, before+1)
 	hosts.Eventually(t, n.Name+" shows its mount again", func() (string, bool) { // which it does last
 		status, err := n.Status()
-		return fmt.Sprintf("%+v %v", status, err), slices.ContainsFunc(status.Nodes, func(s suite.NodeStatus) bool {
+		return fmt.Sprintf("%+v %v", status, err), slices.ContainsFunc(status.Nodes, func(s testcluster.NodeStatus) bool {
 			return s.Name == n.Name && s.Mount != ""
 		})
 	})
@@ -186,7 +186,7 @@ func logPauses(t testing.TB, kind string, paused []time.Duration) {
 // TestUpgradeToAProgramThatDoesNotFit leaves the mount to the one that serves it.
 func TestUpgradeToAProgramThatDoesNotFit(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	program := c.Path("..", "lockfs-of-m")
 	h.MustRun(t, "cp", c.Program, program)
@@ -196,7 +196,7 @@ func TestUpgradeToAProgramThatDoesNotFit(t *testing.T) {
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho I am another\nexit 1\n"), 0o755))
 	p.Signal(syscall.SIGHUP)
 	require.NoError(t, p.WaitOutput("I am another"))
-	suite.RequireLocking(t, c, h, c.Nodes[0].Host)
+	testcluster.RequireLocking(t, c, h, c.Nodes[0].Host)
 	require.NotContains(t, p.Log(), goneOn)
 	require.NoError(t, p.Stop())
 }
@@ -209,7 +209,7 @@ func TestUpUpgrades(t *testing.T) {
 	h.install(t, built)
 	h.mustLockfs(t, "up", "--bootstrap")
 	daemon := h.daemon(t)
-	u := startUser(t, h.Host, "python3", suite.ClientPath(t, "unnoticed.py"), h.mount)
+	u := startUser(t, h.Host, "python3", testcluster.ClientPath(t, "unnoticed.py"), h.mount)
 	h.install(t, built)
 	require.Contains(t, h.mustLockfs(t, "up"), "now runs the newest program")
 	require.Equal(t, daemon, h.daemon(t))

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // A hostile lock is one that somebody might fall for who reads it or prints it.
@@ -87,7 +87,7 @@ func hostileLocks() []hostile {
 // everything that is said about them is well formed.
 func TestHostileLocks(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0], c.Nodes[1]
 	disk := filepath.Join(c.Net.Dir(), "hostile")
 	require.NoError(t, os.Mkdir(disk, 0o755))
@@ -100,8 +100,8 @@ func TestHostileLocks(t *testing.T) {
 		"sh", c.Path("hostile"))
 	// A rule for semaphores does nothing to what is none.
 	a.SetRule(t, "governed.locks/*", "--format", "semaphore", "--stale-after", "1s", "--on-stale", "remove")
-	s := suite.StartShell(t, a.Host, c.Mount)
-	s.Must("set -C; " + suite.SemaphoreContent + " > governed.locks/lock")
+	s := testcluster.StartShell(t, a.Host, c.Mount)
+	s.Must("set -C; " + testcluster.SemaphoreContent + " > governed.locks/lock")
 	c.AwaitGone(t, "governed.locks/lock", b.Host)
 	for _, dir := range []string{"hostile", "governed.locks"} {
 		b.Host.MustRun(t, "diff", "-r", disk, c.Path(dir))

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestDev runs the program as the README says, for root and for an ordinary user.
@@ -46,7 +46,7 @@ func TestDev(t *testing.T) {
 
 				dev.Signal(signal)
 				require.NoError(t, dev.Wait(), "after %v", signal)
-				require.Zero(t, suite.CountMounts(t, host, "/mnt/locks"))
+				require.Zero(t, testcluster.CountMounts(t, host, "/mnt/locks"))
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func installFor(t testing.TB, host *hosts.Host, user string) string {
 		mknod -m 666 /mnt/fuse c 10 229
 		mount --bind /mnt/fuse /dev/fuse
 		cp "$1" /mnt/lockfs
-		chown "$2": /mnt`, "sh", suite.Program(t), user)
+		chown "$2": /mnt`, "sh", testcluster.Program(t), user)
 	return "/mnt/lockfs"
 }
 
@@ -125,13 +125,13 @@ func asUser(t testing.TB, user string) []string {
 
 func TestServerStopsCleanly(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	leader := c.Leader()
 	leader.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
 	for _, n := range append(c.Others(leader), leader) {
-		require.Equal(t, 1, suite.CountMounts(t, n.Host, c.Mount))
+		require.Equal(t, 1, testcluster.CountMounts(t, n.Host, c.Mount))
 		n.Stop(t)
-		require.Zero(t, suite.CountMounts(t, n.Host, c.Mount), "on %s", n.Name)
+		require.Zero(t, testcluster.CountMounts(t, n.Host, c.Mount), "on %s", n.Name)
 	}
 	for _, n := range c.Nodes {
 		n.Launch()
@@ -145,13 +145,13 @@ func TestServerStopsCleanly(t *testing.T) {
 	user := n.Host.Start("sh", "-c", "cd "+c.Mount+" && echo inside && exec sleep 1000")
 	require.NoError(t, user.WaitOutput("inside"))
 	n.Stop(t)
-	require.Zero(t, suite.CountMounts(t, n.Host, c.Mount), "after a stop while in use")
+	require.Zero(t, testcluster.CountMounts(t, n.Host, c.Mount), "after a stop while in use")
 }
 
 // TestEveryNodeServes does on each node what is then seen on all.
 func TestEveryNodeServes(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	for _, n := range c.Nodes {
 		lock := c.Path("taken-on-" + n.Name)
 		n.Host.MustRun(t, "sh", "-c", "set -C; echo "+n.Name+" > "+lock)
@@ -178,7 +178,7 @@ func TestEveryNodeServes(t *testing.T) {
 }
 
 // healthOf is "ok", or what is wrong with the node.
-func healthOf(t testing.TB, n *suite.Node) string {
+func healthOf(t testing.TB, n *testcluster.Node) string {
 	t.Helper()
 	answer, err := n.Get("/healthz")
 	require.NoError(t, err)
@@ -195,7 +195,7 @@ func healthOf(t testing.TB, n *suite.Node) string {
 // of them remains, and the mount is usable again when it is not alone any more.
 func TestNoQuorum(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3, "--op-timeout", "5s")
+	c := testcluster.StartCluster(t, 3, "--op-timeout", "5s")
 	alone := c.Leader()
 	others := c.Others(alone)
 	alone.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
@@ -221,7 +221,7 @@ func TestNoQuorum(t *testing.T) {
 		_, err := alone.Host.Run("mkdir", c.Path("again"))
 		return fmt.Sprint(err), err == nil
 	})
-	present := suite.ListDir(t, alone, c.Mount)
+	present := testcluster.ListDir(t, alone, c.Mount)
 	require.NotContains(t, present, "no-quorum", "a creation that failed leaves nothing behind")
 	require.Contains(t, present, "again")
 	others[1].Start(t)
@@ -233,7 +233,7 @@ func TestNoQuorum(t *testing.T) {
 // from before.
 func TestFrozenLeader(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	frozen := c.Leader()
 	survivor := c.Others(frozen)[0]
 	survivor.Host.MustRun(t, "sh", "-c", "echo before > "+c.Path("lock"))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // users work in a directory that everybody may write to, as a local program does. be makes somebody of the process; fill makes
@@ -70,22 +70,22 @@ def renew():
 // nothing of it depends on whether the server has been started anew.
 func TestUsersHaveAShare(t *testing.T) {
 	t.Parallel()
-	c, _ := suite.StartInMemory(t, "--max-bytes", "3M", "--max-bytes-per-user", "2M")
+	c, _ := testcluster.StartInMemory(t, "--max-bytes", "3M", "--max-bytes-per-user", "2M")
 	n := c.Nodes[0]
-	user := func(uid int, name string) suite.Actor {
-		a := suite.StartActor(t, n.Host, c.Mount)
+	user := func(uid int, name string) testcluster.Actor {
+		a := testcluster.StartActor(t, n.Host, c.Mount)
 		a.Must(fmt.Sprintf("exec(%q); be(%d, %q)", users, uid, name))
 		return a
 	}
 	const available = "print(os.statvfs('.').f_bavail)"
-	requireFull := func(anne suite.Actor, why string) {
+	requireFull := func(anne testcluster.Actor, why string) {
 		t.Helper()
 		anne.Require("say(write, me + '.more', 1)", why)
 		anne.Require("say(small)", why)
 		anne.Require("say(renew)", "ok")
 	}
 	anne, bert, root := user(1001, "anne"), user(1002, "bert"), user(0, "root")
-	for _, a := range []suite.Actor{anne, bert, root} {
+	for _, a := range []testcluster.Actor{anne, bert, root} {
 		a.Require("say(write, me + '.lock', 10)", "ok")
 	}
 	anne.Require("say(fill)", "EDQUOT")
@@ -100,7 +100,7 @@ func TestUsersHaveAShare(t *testing.T) {
 	root.Require("say(write, 'roots.lock', 1000)", "ok")
 	root.Require("say(renew)", "ok")
 
-	for _, a := range []suite.Actor{anne, bert, root} {
+	for _, a := range []testcluster.Actor{anne, bert, root} {
 		a.Must("os.chdir('/')")
 	}
 	n.Stop(t)

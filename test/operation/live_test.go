@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // terminal is a command on a terminal of 24 lines and 120 columns.
@@ -20,7 +20,7 @@ type terminal struct {
 	keys *os.File
 }
 
-func openTerminal(t testing.TB, c *suite.Cluster, n *suite.Node, name string, args ...string) *terminal {
+func openTerminal(t testing.TB, c *testcluster.Cluster, n *testcluster.Node, name string, args ...string) *terminal {
 	t.Helper()
 	fifo := filepath.Join(c.Net.Dir(), "keys-of-"+name)
 	require.NoError(t, unix.Mkfifo(fifo, 0o600))
@@ -42,7 +42,7 @@ func (tt *terminal) press(t testing.TB, keys string) {
 // TestLocksAreShownLive on terminals on which they are looked at before they are taken.
 func TestLocksAreShownLive(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	a := c.Nodes[0]
 	watch := openTerminal(t, c, a, "watch", "locks", "--watch")
 	require.NoError(t, watch.WaitOutput(", 0 locks"))

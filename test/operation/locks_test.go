@@ -13,17 +13,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestLocksAreListed has a lock file with a flock that another host waits for.
 func TestLocksAreListed(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	a := c.Nodes[0]
 	g := c.AddGuest(t, "m")
 	g.Start(t)
-	holder, waiter := suite.StartShell(t, a.Host, c.Mount), suite.StartShell(t, g.Host, c.Mount)
+	holder, waiter := testcluster.StartShell(t, a.Host, c.Mount), testcluster.StartShell(t, g.Host, c.Mount)
 	holder.Must("mkdir jobs; (set -C; echo $$ > jobs/lock); echo x > data; (set -C; date > other.lock); exec 9<> jobs/lock; flock 9")
 	waiter.Must("flock -s jobs/lock true 2> /dev/null & echo begun")
 
@@ -74,10 +74,10 @@ func TestLocksAreListed(t *testing.T) {
 }
 
 // eachSeesHisOwn has the commands ask the mount for users other than root.
-func eachSeesHisOwn(t *testing.T, a *suite.Node, c *suite.Cluster) {
+func eachSeesHisOwn(t *testing.T, a *testcluster.Node, c *testcluster.Cluster) {
 	require.NoError(t, os.Chmod(filepath.Dir(c.Net.Dir()), 0o755)) // for others to get to the mount
 	program := installFor(t, a.Host, "nobody")
-	s := suite.StartShell(t, a.Host, c.Mount)
+	s := testcluster.StartShell(t, a.Host, c.Mount)
 	s.Must("mkdir seen; cd seen; mkdir -m 700 closed; mkdir -m 710 group; chgrp 77 group")
 	for _, lock := range []string{"closed/lock", "group/lock", "public", "private"} {
 		s.Must(fmt.Sprintf("echo '%s' > .new; chmod %s .new; mv -n .new %s",

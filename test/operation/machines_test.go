@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // A machine has an id for good, and another one for each time that it is started. Here it is a host of any name.
 type machine struct {
-	guest *suite.Guest
+	guest *testcluster.Guest
 }
 
 // addMachine makes a host that mounts under the name of a machine. An empty id is none.
-func addMachine(t testing.TB, c *suite.Cluster, host, name, id, boot string) *machine {
+func addMachine(t testing.TB, c *testcluster.Cluster, host, name, id, boot string) *machine {
 	t.Helper()
 	m := &machine{c.AddGuest(t, host, "--name", name)}
 	m.host().MustRun(t, "sh", "-ec", `
@@ -57,7 +57,7 @@ func TestMachinesOfOneName(t *testing.T) {
 }
 
 func testMachinesOfOneName(t *testing.T, idOfFirst, idOfSecond string) {
-	c := suite.StartCluster(t, 1, suite.ShortTerm...)
+	c := testcluster.StartCluster(t, 1, testcluster.ShortTerm...)
 	a := c.Nodes[0]
 	a.SetRule(t, "*.lock", "--holder", "creator", "--any-file")
 	first := addMachine(t, c, "first", "debian", idOfFirst, bootA1)
@@ -65,8 +65,8 @@ func testMachinesOfOneName(t *testing.T, idOfFirst, idOfSecond string) {
 	first.guest.Start(t)
 
 	held := []string{"pid", "beads", "created.lock", "touched.lock", "semaphore"}
-	holder := c.StartHolder(t, first.host(), "pid", suite.PidContent)
-	holder.Must("set -C; " + suite.BeadsContent + " > beads; > created.lock; touch touched.lock; " + suite.SemaphoreContent + " > semaphore; set +C")
+	holder := c.StartHolder(t, first.host(), "pid", testcluster.PidContent)
+	holder.Must("set -C; " + testcluster.BeadsContent + " > beads; > created.lock; touch touched.lock; " + testcluster.SemaphoreContent + " > semaphore; set +C")
 
 	// While both are there, the other one is refused.
 	require.ErrorContains(t, second.tryMount(t, "10s"), "give one of them another --name")
@@ -74,7 +74,7 @@ func testMachinesOfOneName(t *testing.T, idOfFirst, idOfSecond string) {
 	first.host().Cut()
 	c.AwaitState(t, a.Host, "pid", "unreachable")
 	second.guest.Start(t)
-	other := suite.StartShell(t, second.host(), c.Mount)
+	other := testcluster.StartShell(t, second.host(), c.Mount)
 	for _, lock := range held {
 		if lock != "semaphore" {
 			c.AwaitState(t, second.host(), lock, "unreachable")
@@ -87,9 +87,9 @@ func testMachinesOfOneName(t *testing.T, idOfFirst, idOfSecond string) {
 		require.NotContains(t, other.Must("cat .lockfs/why/"+lock), "may be removed by: anyone", lock)
 	}
 	// Its own locks are its own.
-	mine := c.StartHolder(t, second.host(), "mine", suite.PidContent)
-	mine.Must("touch mine.lock; rm mine.lock; rm mine; set -C; " + suite.SemaphoreContent + " > mine; rm mine")
-	dead := c.StartHolder(t, second.host(), "dead", suite.PidContent)
+	mine := c.StartHolder(t, second.host(), "mine", testcluster.PidContent)
+	mine.Must("touch mine.lock; rm mine.lock; rm mine; set -C; " + testcluster.SemaphoreContent + " > mine; rm mine")
+	dead := c.StartHolder(t, second.host(), "dead", testcluster.PidContent)
 	dead.Process.Kill()
 	c.AwaitGone(t, "dead", a.Host)
 	require.NoError(t, second.guest.Daemon.Stop())
@@ -109,7 +109,7 @@ func testMachinesOfOneName(t *testing.T, idOfFirst, idOfSecond string) {
 // for the other.
 func TestMachineBootsAgain(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1, suite.ShortTerm...)
+	c := testcluster.StartCluster(t, 1, testcluster.ShortTerm...)
 	a := c.Nodes[0]
 	a.SetRule(t, "*.lock", "--holder", "creator", "--any-file")
 	for name, id := range map[string]string{"known": machineA, "unknown": ""} {
@@ -118,8 +118,8 @@ func TestMachineBootsAgain(t *testing.T) {
 			m.guest.Start(t)
 			dir := path.Join(c.Mount, name)
 			m.host().MustRun(t, "mkdir", dir)
-			holder := suite.StartShell(t, m.host(), dir)
-			holder.Must("set -C; echo $$ > pid; " + suite.BeadsContent + " > beads; touch a.lock; " + suite.SemaphoreContent + " > semaphore; set +C")
+			holder := testcluster.StartShell(t, m.host(), dir)
+			holder.Must("set -C; echo $$ > pid; " + testcluster.BeadsContent + " > beads; touch a.lock; " + testcluster.SemaphoreContent + " > semaphore; set +C")
 			m.guest.Kill()
 			m.guest.Start(t) // of the same boot: nothing has changed
 			c.RequireHeld(t, name+"/pid", a.Host, m.host())
@@ -139,12 +139,12 @@ func TestMachineBootsAgain(t *testing.T) {
 // TestCloneOfAMachine has another boot of a machine come that runs on: a clone has its machine id.
 func TestCloneOfAMachine(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1, suite.ShortTerm...)
+	c := testcluster.StartCluster(t, 1, testcluster.ShortTerm...)
 	a := c.Nodes[0]
 	original := addMachine(t, c, "original", "debian", machineA, bootA1)
 	clone := addMachine(t, c, "clone", "debian", machineA, bootA2)
 	original.guest.Start(t)
-	holder := suite.StartShell(t, original.host(), "/")
+	holder := testcluster.StartShell(t, original.host(), "/")
 	holder.Must("set -C; echo $$ > " + c.Path("pid") + "; set +C")
 
 	require.ErrorContains(t, clone.tryMount(t, "6s"), "give one of them another --name")

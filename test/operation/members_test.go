@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // awaitMembers waits until `lockfs member list --json` names these, sorted, and no others. A server tells what it has heard of.
@@ -36,7 +36,7 @@ func awaitMembers(t testing.TB, lockfs func(...string) (string, error), want ...
 // and lets it come back with an empty data directory.
 func TestMembersComeAndGo(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0], c.Nodes[1]
 	a.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
 	awaitMembers(t, b.Lockfs, "a", "b")
@@ -80,9 +80,9 @@ func TestMembersComeAndGo(t *testing.T) {
 // without, also when it is started again. Neither line lets a second server in, or one of another name.
 func TestServersComeInAsMemberAddSays(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 1)
+	c := testcluster.StartSecureCluster(t, 1)
 	a := c.Nodes[0]
-	come := func(line string, n *suite.Node) *hosts.Process {
+	come := func(line string, n *testcluster.Node) *hosts.Process {
 		t.Helper()
 		line = strings.NewReplacer("/var/lib/lockfs", n.Data, "/locks", c.Mount, "HOST:7420", n.Addr(), "lockfs server", "server").
 			Replace(strings.TrimSpace(line))
@@ -90,7 +90,7 @@ func TestServersComeInAsMemberAddSays(t *testing.T) {
 		c.Started = append(c.Started, p)
 		return p
 	}
-	added := func(n *suite.Node, flags ...string) string {
+	added := func(n *testcluster.Node, flags ...string) string {
 		t.Helper()
 		line, err := a.Lockfs(append([]string{"member", "add"}, flags...)...)
 		require.NoError(t, err)
@@ -123,7 +123,7 @@ func TestServersComeInAsMemberAddSays(t *testing.T) {
 	added(reader, "--nonvoter", "--host", reader.Name)
 	want := []string{"a voter", "b voter", "c non-voter"}
 	require.Equal(t, want, states())
-	suite.RequireLocking(t, c, reader.Host, a.Host)
+	testcluster.RequireLocking(t, c, reader.Host, a.Host)
 	backup := filepath.Join(c.Net.Dir(), "of-the-reader")
 	_, err := reader.Lockfs("backup", backup)
 	require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestServersComeInAsMemberAddSays(t *testing.T) {
 // nothing has changed for the first one, and once its address is right it may join.
 func TestAStrayServerLeavesTheClusterAlone(t *testing.T) {
 	t.Parallel()
-	c := suite.StartInsecureCluster(t, 1)
+	c := testcluster.StartInsecureCluster(t, 1)
 	a := c.Nodes[0]
 	a.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
 	b := c.Add(t)
@@ -182,7 +182,7 @@ func TestAStrayServerLeavesTheClusterAlone(t *testing.T) {
 // TestStatusForPeople looks at the status without --json.
 func TestStatusForPeople(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	leader := c.Leader()
 	for _, n := range c.Nodes {
 		text, err := n.Lockfs("status")

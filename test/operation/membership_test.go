@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestServersMoveAndChangeTheirVotesUnderLoad starts each of three servers with another address, takes and gives votes, while a
 // host makes files one after the other. All that it was told are made are there at the end.
 func TestServersMoveAndChangeTheirVotesUnderLoad(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 3)
+	c := testcluster.StartSecureCluster(t, 3)
 	for i, n := range c.Nodes {
 		worker := c.Others(n)[0]
 		told := c.Net.Dir() + fmt.Sprintf("/made%d", i)
@@ -44,7 +44,7 @@ func TestServersMoveAndChangeTheirVotesUnderLoad(t *testing.T) {
 		require.NoError(t, work.Wait(), "%s", work.Log())
 		made := strings.Fields(worker.Host.MustRun(t, "cat", told))
 		require.NotEmpty(t, made)
-		present := suite.ListDir(t, n, c.Path())
+		present := testcluster.ListDir(t, n, c.Path())
 		for _, name := range made {
 			require.Contains(t, present, name)
 		}
@@ -57,8 +57,8 @@ func TestServersMoveAndChangeTheirVotesUnderLoad(t *testing.T) {
 // their mounts. One that was told that it failed has done nothing.
 func TestARemovedServerSettlesWhatItsMountWasAskedFor(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 5)
-	for _, n := range []*suite.Node{c.Others(c.Leader())[3], c.Leader()} {
+	c := testcluster.StartSecureCluster(t, 5)
+	for _, n := range []*testcluster.Node{c.Others(c.Leader())[3], c.Leader()} {
 		admin := c.Others(n)[0]
 		dir := c.Path("of-" + n.Name)
 		busy := n.Host.Start("sh", "-c", `mkdir "$1"; for worker in 0 1 2 3 4 5 6 7; do
@@ -87,7 +87,7 @@ func TestARemovedServerSettlesWhatItsMountWasAskedFor(t *testing.T) {
 // that is dead by itself. Two mounts that were there before outlive them all, with contenders for the same locks on both.
 func TestEachServerIsReplacedUnderLoad(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3, "--remove-dead", "10s")
+	c := testcluster.StartCluster(t, 3, "--remove-dead", "10s")
 	first, second := c.AddGuest(t, "m"), c.AddGuest(t, "n")
 	first.Start(t)
 	second.Start(t)
@@ -110,7 +110,7 @@ func TestEachServerIsReplacedUnderLoad(t *testing.T) {
 	}
 	last := c.Nodes[5]
 	awaitMembers(t, last.Lockfs, "d", "e", "f")
-	present := suite.ListDir(t, last, c.Path())
+	present := testcluster.ListDir(t, last, c.Path())
 	made := strings.Fields(last.Host.MustRun(t, "cat", told))
 	require.NotEmpty(t, made)
 	for _, name := range made {

@@ -7,44 +7,44 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 func TestMountWithoutAVoter(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	h := c.AddClient(t, "m")
 	// It is told of one server and finds the others.
 	p := c.MountOn(t, h, c.Nodes[0].Addr())
-	suite.RequireLocking(t, c, h, c.Nodes[1].Host)
-	suite.RequireLocking(t, c, c.Nodes[2].Host, h)
+	testcluster.RequireLocking(t, c, h, c.Nodes[1].Host)
+	testcluster.RequireLocking(t, c, c.Nodes[2].Host, h)
 	for _, n := range c.Nodes {
-		c.Nodes[0].AwaitSession(t, "m", "a session of the client", suite.OneSession)
+		c.Nodes[0].AwaitSession(t, "m", "a session of the client", testcluster.OneSession)
 		n.Kill()
-		suite.RequireLocking(t, c, h, c.Others(n)[0].Host)
+		testcluster.RequireLocking(t, c, h, c.Others(n)[0].Host)
 		n.Start(t)
 	}
 	require.NoError(t, p.Stop(), "SIGTERM")
-	require.Zero(t, suite.CountMounts(t, h, c.Mount))
-	c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", suite.NoSession)
+	require.Zero(t, testcluster.CountMounts(t, h, c.Mount))
+	c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", testcluster.NoSession)
 }
 
 // TestMountWithoutSpaceForItsSession has a full /run: that is an error, and no signal later.
 func TestMountWithoutSpaceForItsSession(t *testing.T) {
 	t.Parallel()
-	c := suite.StartInsecureCluster(t, 1)
+	c := testcluster.StartInsecureCluster(t, 1)
 	h := c.AddClient(t, "m")
 	h.MustRun(t, "mount", "-t", "tmpfs", "-o", "size=256k", "full", "/run")
 	_, err := h.Run(c.Program, "mount", c.Mount, "--servers", c.Nodes[0].Host.Addr(), "--insecure")
 	require.ErrorContains(t, err, "session file: fallocate /run/lockfs/")
 	require.ErrorContains(t, err, "no space left on device")
-	require.Zero(t, suite.CountMounts(t, h, c.Mount))
+	require.Zero(t, testcluster.CountMounts(t, h, c.Mount))
 }
 
 // TestMountThroughMount8 uses mount(8), which wants its helper in /sbin.
 func TestMountThroughMount8(t *testing.T) {
 	t.Parallel()
-	c := suite.StartInsecureCluster(t, 1)
+	c := testcluster.StartInsecureCluster(t, 1)
 	h := c.AddClient(t, "m")
 	h.MustRun(t, "sh", "-ec", `
 		mount -t tmpfs tmpfs /mnt
@@ -57,14 +57,14 @@ func TestMountThroughMount8(t *testing.T) {
 
 	_, err := h.Run("mount", "-t", "lockfs", source, c.Mount, "-o", "bogus=1")
 	require.ErrorContains(t, err, "bogus=1")
-	require.Zero(t, suite.CountMounts(t, h, c.Mount))
+	require.Zero(t, testcluster.CountMounts(t, h, c.Mount))
 
 	h.MustRun(t, "mount", "-t", "lockfs", source, c.Mount, "-o", "insecure,name=build-7,op-timeout=5s,_netdev,noexec")
 	require.Contains(t, h.MustRun(t, "grep", " fuse.lockfs ", "/proc/mounts"), "noexec")
-	suite.RequireLocking(t, c, h, c.Nodes[0].Host)
-	c.Nodes[0].AwaitSession(t, "build-7", "a session under the name that was given", suite.OneSession)
+	testcluster.RequireLocking(t, c, h, c.Nodes[0].Host)
+	c.Nodes[0].AwaitSession(t, "build-7", "a session under the name that was given", testcluster.OneSession)
 	h.MustRun(t, "umount", c.Mount)
-	c.Nodes[0].AwaitSession(t, "build-7", "the session ends with umount", suite.NoSession)
+	c.Nodes[0].AwaitSession(t, "build-7", "the session ends with umount", testcluster.NoSession)
 	hosts.Eventually(t, "the process ends with umount", func() (string, bool) {
 		running, err := h.Run("pgrep", "--ns", "1", "--nslist", "pid", "-a", "lockfs")
 		return running, err != nil && running == ""
@@ -74,7 +74,7 @@ func TestMountThroughMount8(t *testing.T) {
 // TestFstab mounts what /etc/fstab says, again, and with other options.
 func TestFstab(t *testing.T) {
 	t.Parallel()
-	c := suite.StartInsecureCluster(t, 1)
+	c := testcluster.StartInsecureCluster(t, 1)
 	h := c.AddClient(t, "m")
 	source := c.Nodes[0].Host.Addr() + ",10.77.0.99"
 	h.MustRun(t, "sh", "-ec", `
@@ -92,12 +92,12 @@ func TestFstab(t *testing.T) {
 
 	for range 2 {
 		h.MustRun(t, "mount", "-a")
-		require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
-		c.Nodes[0].AwaitSession(t, "m", "one session", suite.OneSession)
+		require.Equal(t, 1, testcluster.CountMounts(t, h, c.Mount))
+		c.Nodes[0].AwaitSession(t, "m", "one session", testcluster.OneSession)
 	}
 	h.MustRun(t, "mount", c.Mount)
 	h.MustRun(t, "mount", "-t", "lockfs", source, c.Mount)
-	require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
+	require.Equal(t, 1, testcluster.CountMounts(t, h, c.Mount))
 	_, err := h.Run("mount", "-t", "lockfs", c.Nodes[0].Host.Addr(), c.Mount, "-o", "insecure")
 	require.ErrorContains(t, err, "mounted there already")
 	require.Contains(t, options(), source+" rw,nosuid,nodev,")
@@ -109,19 +109,19 @@ func TestFstab(t *testing.T) {
 		require.ErrorContains(t, err, "Read-only file system")
 		h.MustRun(t, "mount", append([]string{"-o", "remount,rw,exec"}, remount...)...)
 		require.Contains(t, options(), source+" rw,nosuid,nodev,relatime,")
-		suite.RequireLocking(t, c, h, c.Nodes[0].Host)
+		testcluster.RequireLocking(t, c, h, c.Nodes[0].Host)
 	}
 	said := h.Start("mount", "-o", "remount,op-timeout=1s", c.Mount)
 	require.NoError(t, said.Wait())
 	require.Contains(t, said.Log(), "op-timeout cannot change while mounted")
 	h.MustRun(t, "umount", c.Mount)
-	c.Nodes[0].AwaitSession(t, "m", "the session ends with umount", suite.NoSession)
+	c.Nodes[0].AwaitSession(t, "m", "the session ends with umount", testcluster.NoSession)
 }
 
 // TestMountAgainWhileOneLingers unmounts what is still in use, in two ways, and mounts again in its place.
 func TestMountAgainWhileOneLingers(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	for _, use := range []struct {
 		what, unmount string
@@ -140,12 +140,12 @@ func TestMountAgainWhileOneLingers(t *testing.T) {
 			require.NoError(t, user.WaitOutput("begun"))
 			h.MustRun(t, "sh", "-c", use.unmount+" "+c.Mount)
 			after := c.MountOn(t, h, c.Servers())
-			require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
-			c.Nodes[0].AwaitSession(t, "m", "two sessions", func(s []suite.Session) bool { return len(s) == 2 })
-			suite.RequireLocking(t, c, h, c.Nodes[0].Host)
+			require.Equal(t, 1, testcluster.CountMounts(t, h, c.Mount))
+			c.Nodes[0].AwaitSession(t, "m", "two sessions", func(s []testcluster.Session) bool { return len(s) == 2 })
+			testcluster.RequireLocking(t, c, h, c.Nodes[0].Host)
 			require.NoError(t, before.Stop())
-			require.Equal(t, 1, suite.CountMounts(t, h, c.Mount), "it has unmounted the other one")
-			suite.RequireLocking(t, c, h, c.Nodes[0].Host)
+			require.Equal(t, 1, testcluster.CountMounts(t, h, c.Mount), "it has unmounted the other one")
+			testcluster.RequireLocking(t, c, h, c.Nodes[0].Host)
 			user.Kill()
 			require.NoError(t, after.Stop())
 			require.Empty(t, h.MustRun(t, "sh", "-c", "ls /run/lockfs"), "session files")
@@ -156,20 +156,20 @@ func TestMountAgainWhileOneLingers(t *testing.T) {
 // TestMountInTheBackground returns once it is mounted, or says why it is not.
 func TestMountInTheBackground(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	h.MustRun(t, c.Program, append([]string{"mount", "--daemon", c.Mount}, c.MountFlags(t, "m", c.Servers())...)...)
-	require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
-	suite.RequireLocking(t, c, h, c.Nodes[0].Host)
+	require.Equal(t, 1, testcluster.CountMounts(t, h, c.Mount))
+	testcluster.RequireLocking(t, c, h, c.Nodes[0].Host)
 	_, err := h.Run(c.Program, append([]string{"mount", "--daemon", c.Mount}, c.MountFlags(t, "m", c.Servers())...)...)
 	require.Error(t, err, "mounted twice")
 	h.MustRun(t, "umount", c.Mount)
-	c.Nodes[0].AwaitSession(t, "m", "the session ends with umount", suite.NoSession)
+	c.Nodes[0].AwaitSession(t, "m", "the session ends with umount", testcluster.NoSession)
 }
 
 func TestMountGivesUpWithoutACluster(t *testing.T) {
 	t.Parallel()
-	c := suite.NewCluster(t)
+	c := testcluster.NewCluster(t)
 	h := c.AddClient(t, "m")
 	_, err := h.Run(c.Program, "mount", "--insecure", "--servers", "127.0.0.1:1", "--wait", "300ms", c.Mount)
 	require.ErrorContains(t, err, "127.0.0.1:1")
@@ -178,19 +178,19 @@ func TestMountGivesUpWithoutACluster(t *testing.T) {
 // TestDeadDaemon leaves "Transport endpoint is not connected" behind, for its successor to clean up.
 func TestDeadDaemon(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	p := c.MountOn(t, h, c.Servers())
-	before := c.Nodes[0].AwaitSession(t, "m", "a session", suite.OneSession)
+	before := c.Nodes[0].AwaitSession(t, "m", "a session", testcluster.OneSession)
 	h.MustRun(t, "sh", "-c", "set -C; echo held > "+c.Path("mine"))
 	p.Kill()
 	c.AwaitDeadMount(t, h)
 
 	p = c.MountOn(t, h, c.Servers())
-	require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
+	require.Equal(t, 1, testcluster.CountMounts(t, h, c.Mount))
 	require.Equal(t, "held\n", h.MustRun(t, "cat", c.Path("mine")))
-	suite.RequireLocking(t, c, h, c.Nodes[0].Host)
-	after := c.Nodes[0].AwaitSession(t, "m", "the same session", suite.OneSession)
+	testcluster.RequireLocking(t, c, h, c.Nodes[0].Host)
+	after := c.Nodes[0].AwaitSession(t, "m", "the same session", testcluster.OneSession)
 	require.Equal(t, before[0].ID, after[0].ID, "taken over")
 	require.NoError(t, p.Stop())
 }
@@ -198,7 +198,7 @@ func TestDeadDaemon(t *testing.T) {
 // TestSilentMount loses its session, and goes on with another.
 func TestSilentMount(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1, suite.ShortTerm...)
+	c := testcluster.StartCluster(t, 1, testcluster.ShortTerm...)
 	h := c.AddClient(t, "m")
 	p := c.MountOn(t, h, c.Servers())
 	for _, silence := range []struct {
@@ -208,12 +208,12 @@ func TestSilentMount(t *testing.T) {
 		{"cut off", h.Cut, h.Heal},
 		{"frozen", p.Freeze, p.Thaw},
 	} {
-		before := c.Nodes[0].AwaitSession(t, "m", "a session", suite.OneSession)
+		before := c.Nodes[0].AwaitSession(t, "m", "a session", testcluster.OneSession)
 		silence.begin()
-		c.Nodes[0].AwaitSession(t, "m", "the session ends: "+silence.what, suite.NoSession)
+		c.Nodes[0].AwaitSession(t, "m", "the session ends: "+silence.what, testcluster.NoSession)
 		silence.end()
-		suite.RequireLocking(t, c, h, c.Nodes[0].Host)
-		after := c.Nodes[0].AwaitSession(t, "m", "another session", suite.OneSession)
+		testcluster.RequireLocking(t, c, h, c.Nodes[0].Host)
+		after := c.Nodes[0].AwaitSession(t, "m", "another session", testcluster.OneSession)
 		require.NotEqual(t, before[0].ID, after[0].ID, silence.what)
 	}
 	require.NoError(t, p.Stop())
@@ -222,8 +222,8 @@ func TestSilentMount(t *testing.T) {
 // TestSignals interrupt nothing.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
-	itimer := suite.ClientPath(t, "itimer.py")
+	c := testcluster.StartCluster(t, 1)
+	itimer := testcluster.ClientPath(t, "itimer.py")
 	out := c.Nodes[0].Host.MustRun(t, "python3", itimer, c.Mount, "300")
 	var signals int
 	_, err := fmt.Sscanf(out, "signals: %d", &signals)
@@ -233,7 +233,7 @@ func TestSignals(t *testing.T) {
 
 func TestMountLimit(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1, "--max-sessions", "1") // that of the server's own mount
+	c := testcluster.StartCluster(t, 1, "--max-sessions", "1") // that of the server's own mount
 	args := append([]string{"mount", c.Mount}, c.MountFlags(t, "m", c.Servers())...)
 	_, err := c.AddClient(t, "m").Run(c.Program, args...)
 	require.ErrorContains(t, err, "--max-sessions")

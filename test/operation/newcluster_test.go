@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // loseDisk kills a server, and leaves its host as it is after a boot with an empty disk.
-func loseDisk(t testing.TB, c *suite.Cluster, n *suite.Node) {
+func loseDisk(t testing.TB, c *testcluster.Cluster, n *testcluster.Node) {
 	t.Helper()
 	n.Kill()
 	c.AwaitDeadMount(t, n.Host)
@@ -31,7 +31,7 @@ func TestAServerThatLostItsDiskMakesNoCluster(t *testing.T) {
 	for kind, secure := range map[string]bool{"insecure": false, "secure": true} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			c := suite.NewCluster(t)
+			c := testcluster.NewCluster(t)
 			c.Secure = secure
 			for range 3 {
 				n := c.Add(t)
@@ -67,7 +67,7 @@ func TestAServerThatLostItsDiskMakesNoCluster(t *testing.T) {
 // TestAMountOfTwoClustersIsRefused: it is given servers of both, and the error names which server belongs to which. status and doctor say so too.
 func TestAMountOfTwoClustersIsRefused(t *testing.T) {
 	t.Parallel()
-	c := suite.StartInsecureCluster(t, 3)
+	c := testcluster.StartInsecureCluster(t, 3)
 	wrong := c.Nodes[2]
 	loseDisk(t, c, wrong)
 	wrong.Init(t)
@@ -82,7 +82,7 @@ func TestAMountOfTwoClustersIsRefused(t *testing.T) {
 		require.Contains(t, p.Log(), "the servers belong to 2 clusters")
 		require.Contains(t, p.Log(), wrong.Addr()+" to cluster ")
 		require.Regexp(t, c.Nodes[0].Addr()+`(, [^ ]*)? to cluster `, p.Log())
-		require.Zero(t, suite.CountMounts(t, client, c.Mount))
+		require.Zero(t, testcluster.CountMounts(t, client, c.Mount))
 	}
 	asked := []string{"--servers", c.Servers(), "--insecure"}
 	require.Contains(t, client.MustRun(t, c.Program, append([]string{"status"}, asked...)...), "the servers belong to 2 clusters")
@@ -98,7 +98,7 @@ func TestAMountOfTwoClustersIsRefused(t *testing.T) {
 	own := c.Nodes[0].Host.MustRun(t, c.Program, "status")
 	require.Contains(t, own, "the servers belong to 2 clusters")
 	one := c.MountOn(t, client, c.Nodes[0].Addr()+","+c.Nodes[1].Addr())
-	suite.RequireLocking(t, c, client, c.Nodes[0].Host)
+	testcluster.RequireLocking(t, c, client, c.Nodes[0].Host)
 	require.NoError(t, one.Stop())
 }
 
@@ -108,7 +108,7 @@ func TestAMountOfTwoClustersIsRefused(t *testing.T) {
 func TestServerInitIsRepeatedWhereItWasKilled(t *testing.T) {
 	t.Parallel()
 	net := hosts.New(t)
-	h, program := net.Host("a"), suite.Program(t)
+	h, program := net.Host("a"), testcluster.Program(t)
 	const ready = "lockfs: a ready\n"
 	refused := 0
 	for n, killed := 1, true; killed; n++ {

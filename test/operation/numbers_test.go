@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestNumbersRiseThroughEveryRestoreOnMounts restores backups of one history out of order, as an administrator does who first takes the wrong
 // one. Token and inode of a lock that is taken after each restore, and the number of the last event, rise.
 func TestNumbersRiseThroughEveryRestoreOnMounts(t *testing.T) {
 	t.Parallel()
-	c := suite.StartInsecureCluster(t, 1)
+	c := testcluster.StartInsecureCluster(t, 1)
 	n := c.Nodes[0]
 	dir := n.Data
 	backups := map[string]string{}

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestAnOperatorSeesLocksAndMounts in the metrics of a server and of a mount, and what lockfs doctor says of a mount whose
 // processes were killed.
 func TestAnOperatorSeesLocksAndMounts(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	client := c.AddClient(t, "client")
 	const address = "127.0.0.1:7424"
 	mount := c.MountOn(t, client, c.Servers(), "--http-addr", address)
@@ -35,19 +35,19 @@ func TestAnOperatorSeesLocksAndMounts(t *testing.T) {
 		}
 		return metrics, has
 	})
-	metrics, err := suite.Get(client, "http://"+address+"/metrics")
+	metrics, err := testcluster.Get(client, "http://"+address+"/metrics")
 	require.NoError(t, err)
 	for _, line := range []string{"\nlockfs_mounts 1\n", `lockfs_mount_operations_seconds_count{operation="create",result="OK"} `, "\nlockfs_build_info{"} {
 		require.Contains(t, metrics, line)
 	}
 	require.NotContains(t, metrics, "lockfs_mount_session_remaining_seconds 0\n")
-	health, err := suite.Get(client, "http://"+address+"/healthz")
+	health, err := testcluster.Get(client, "http://"+address+"/healthz")
 	require.NoError(t, err)
 	require.Contains(t, health, "200 ok")
 
 	client.Cut()
 	hosts.Eventually(t, "the mount says that it is cut off", func() (string, bool) {
-		health, err := suite.Get(client, "http://"+address+"/healthz")
+		health, err := testcluster.Get(client, "http://"+address+"/healthz")
 		require.NoError(t, err)
 		return health, strings.HasPrefix(health, "503 unavailable: ")
 	})

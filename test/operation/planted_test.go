@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // nobody is the command line of another user, who has no rights.
@@ -21,7 +21,7 @@ func nobody(args ...string) []string {
 // that is open to all.
 func TestABackupFollowsNothingThatAnotherUserHasPlanted(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 1)
+	c := testcluster.StartSecureCluster(t, 1)
 	a := c.Nodes[0]
 	dir, victim := filepath.Join(c.Net.Dir(), "shared"), filepath.Join(c.Net.Dir(), "victim")
 	require.NoError(t, os.Chmod(filepath.Dir(c.Net.Dir()), 0o755))

@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestQuotas of a directory and of a user, on a mount: EDQUOT, df, renames, and that they outlive the server.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
-	c, _ := suite.StartInMemory(t)
+	c, _ := testcluster.StartInMemory(t)
 	n := c.Nodes[0]
 	lockfs := func(args ...string) string {
 		t.Helper()
@@ -20,8 +20,8 @@ func TestQuotas(t *testing.T) {
 		require.NoError(t, err)
 		return out
 	}
-	user := func(uid string) suite.Actor {
-		a := suite.StartActor(t, n.Host, c.Mount)
+	user := func(uid string) testcluster.Actor {
+		a := testcluster.StartActor(t, n.Host, c.Mount)
 		a.Must("exec(" + strconv.Quote(users) + "); be(" + uid + ", 'user" + uid + "')")
 		return a
 	}
@@ -51,7 +51,7 @@ func TestQuotas(t *testing.T) {
 		anne.Require("say(write, "+strconv.Quote(name)+", 0)", "ok")
 	}
 	anne.Require("say(write, '5', 0)", "EDQUOT")
-	for _, a := range []suite.Actor{anne, root} {
+	for _, a := range []testcluster.Actor{anne, root} {
 		a.Must("os.chdir('/')")
 	}
 	n.Stop(t)

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestARemovedServerGetsNoHost runs the program with the data of a server that were saved before it was removed: as they were, and as a cluster of
 // their own. Hosts reach no other server then.
 func TestARemovedServerGetsNoHost(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 3)
+	c := testcluster.StartSecureCluster(t, 3)
 	mounting, joining := c.AddClient(t, "d"), c.AddClient(t, "e")
 	mounted := c.MountOn(t, mounting, c.Servers())
 	before := c.NewJoinToken(t, "--role", "client", "--uses", "9")
@@ -77,14 +77,14 @@ func TestARemovedServerGetsNoHost(t *testing.T) {
 	routes("del")
 	c.MountOn(t, mounting, c.Servers()) // although the removed server answers, too
 	c.MountOn(t, joining, "", "--token", before)
-	suite.RequireLocking(t, c, mounting, stay[0].Host)
-	suite.RequireLocking(t, c, joining, stay[1].Host)
+	testcluster.RequireLocking(t, c, mounting, stay[0].Host)
+	testcluster.RequireLocking(t, c, joining, stay[1].Host)
 }
 
 // TestARotationReplacesTheSealKey has an attacker with the ca.key of a removed server and a later backup.
 func TestARotationReplacesTheSealKey(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 2)
+	c := testcluster.StartSecureCluster(t, 2)
 	stay, removed := c.Nodes[0], c.Nodes[1]
 	stolen := filepath.Join(c.Net.Dir(), "ca.key")
 	content, err := os.ReadFile(filepath.Join(removed.Data, "ca.key"))

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestASecureClusterIsRestoredElsewhere loses all servers. A mount comes back with its identity when there is the seal key, and else with
 // a new token; the old servers, started again on what they have, change nothing of either.
 func TestASecureClusterIsRestoredElsewhere(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 3)
+	c := testcluster.StartSecureCluster(t, 3)
 	a, b, old := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 	client := c.AddClient(t, "m")
 	mounted := c.MountOn(t, client, c.Servers())
@@ -51,7 +51,7 @@ func TestASecureClusterIsRestoredElsewhere(t *testing.T) {
 	restore := []string{"restore", file, "--data", a.Data + ".new", "--name", a.Name, "--addr", a.Addr()}
 	require.Contains(t, a.Host.MustRun(t, c.Program, append(restore, "--ca-key", seal)...), "return with their certificates")
 	a.Data += ".new"
-	for _, n := range []*suite.Node{b, old} {
+	for _, n := range []*testcluster.Node{b, old} {
 		n.Launch()
 	}
 	a.Start(t)
@@ -63,7 +63,7 @@ func TestASecureClusterIsRestoredElsewhere(t *testing.T) {
 	})
 	b.Kill()
 	old.Kill()
-	present := suite.ListDir(t, a, c.Mount)
+	present := testcluster.ListDir(t, a, c.Mount)
 	require.Contains(t, present, "before")
 	require.Contains(t, present, "after")
 	require.NotContains(t, present, "lost")
@@ -77,6 +77,6 @@ func TestASecureClusterIsRestoredElsewhere(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(c.Net.Dir(), "m.identity")))
 	mounted = c.MountOn(t, client, a.Addr(), "--token", c.NewJoinToken(t, "--role", "client"))
 	client.MustRun(t, "ls", c.Path("before"))
-	suite.RequireLocking(t, c, client, a.Host)
+	testcluster.RequireLocking(t, c, client, a.Host)
 	require.NoError(t, mounted.Stop())
 }

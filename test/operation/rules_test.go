@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestRuleCommands sets, lists and deletes rules.
 func TestRuleCommands(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0], c.Nodes[1]
 	rules := func() (patterns []string) {
 		text, err := b.Lockfs("rule", "list", "--json")
@@ -73,16 +73,16 @@ func TestRuleCommands(t *testing.T) {
 // TestRulesGovernLocks has rules decide when a lock is stale, what becomes of it and who may remove it.
 func TestRulesGovernLocks(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0], c.Nodes[1]
-	s := suite.StartShell(t, a.Host, c.Mount)
+	s := testcluster.StartShell(t, a.Host, c.Mount)
 
 	t.Run("a script without stale logic", func(t *testing.T) {
 		a.SetRule(t, "*.lock", "--stale-after", "1s", "--on-stale", "remove", "--any-file")
 		s.Must("set -C; echo > touched.lock; touch -d '+1 hour' touched.lock; echo > crashed.lock; set +C")
 		b.Host.MustRun(t, "sh", "-c", `set -C; cd "$1"; until echo mine > crashed.lock; do sleep 0.1; done`, "sh", c.Mount)
 		hosts.Eventually(t, "the events tell", func() (string, bool) {
-			told := suite.Story(a.Events(t), "crashed.lock")
+			told := testcluster.Story(a.Events(t), "crashed.lock")
 			return fmt.Sprint(told), slices.Equal(told[:min(len(told), 4)], []string{"lock_acquired", "lock_stale", "lock_removed", "lock_acquired"})
 		})
 		c.RequireHeld(t, "touched.lock", b.Host)
@@ -112,10 +112,10 @@ func TestRulesGovernLocks(t *testing.T) {
 // TestForcedRemoval removes live locks from the wrong host.
 func TestForcedRemoval(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0], c.Nodes[1]
 	require.NoError(t, os.Chmod(filepath.Dir(c.Net.Dir()), 0o755)) // for nobody to get to the mount
-	holder := suite.StartShell(t, a.Host, c.Mount)
+	holder := testcluster.StartShell(t, a.Host, c.Mount)
 	program := installFor(t, b.Host, "nobody")
 	remove := func(user string, args ...string) error {
 		command := append(asUser(t, user), append([]string{"env", "--chdir=" + c.Mount, program, "rm"}, args...)...)
@@ -141,7 +141,7 @@ func TestForcedRemoval(t *testing.T) {
 	c.AwaitGone(t, "other", a.Host)
 	require.Error(t, remove("root", "--force", "dir/lock"), "it is gone")
 
-	event := suite.LastEvent(t, a.Events(t), "lock_removed", "dir/lock")
+	event := testcluster.LastEvent(t, a.Events(t), "lock_removed", "dir/lock")
 	assert.Equal(t, token, event.Token)
 	assert.Equal(t, "a", event.Host)
 	assert.Contains(t, event.Reason, "force")

@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestServersAndAMountWithCertificates has hosts come in with tokens, and makes and takes locks on all of them.
 func TestServersAndAMountWithCertificates(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 3)
+	c := testcluster.StartSecureCluster(t, 3)
 	client := c.AddClient(t, "d")
 	mounted := c.MountOn(t, client, c.Servers())
 	hosts := append(c.Hosts(), client)
@@ -35,7 +35,7 @@ func TestServersAndAMountWithCertificates(t *testing.T) {
 	mounted = c.MountOn(t, client, "")
 	c.Nodes[2].Kill()
 	c.Nodes[2].Start(t)
-	suite.RequireLocking(t, c, client, c.Nodes[2].Host)
+	testcluster.RequireLocking(t, c, client, c.Nodes[2].Host)
 
 	c.Nodes[0].Host.MustRun(t, c.Program, "host", "revoke", "d")
 	_, err = client.Run("mkdir", c.Path("lock"))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // A booted host is one on which systemd runs: the real one, with processes and a file system of its own.
@@ -22,9 +22,9 @@ type booted struct {
 
 func boot(t testing.TB, h *hosts.Host, dir string) *booted {
 	t.Helper()
-	script := suite.SourcePath(t, "test/operation/systemd.sh")
+	script := testcluster.SourcePath(t, "test/operation/systemd.sh")
 	h.MustRun(t, "mkdir", dir)
-	h.Start("unshare", "--mount", "--pid", "--fork", "--kill-child", "--cgroup", "--ipc", "sh", script, dir, suite.Program(t))
+	h.Start("unshare", "--mount", "--pid", "--fork", "--kill-child", "--cgroup", "--ipc", "sh", script, dir, testcluster.Program(t))
 	b := &booted{Host: h}
 	hosts.Eventually(t, "systemd runs", func() (string, bool) {
 		found, err := h.Run("pgrep", "--full", "^/lib/systemd/systemd --unit")
@@ -189,7 +189,7 @@ func TestUnderSystemd(t *testing.T) {
 	}
 	s.must(t, "systemctl", "is-enabled", "lockfs-server")
 	s.requireConfined(t)
-	u := startUser(t, s.Host, append([]string{"nsenter"}, s.within("python3", suite.ClientPath(t, "unnoticed.py"), "/locks", "killed")...)...)
+	u := startUser(t, s.Host, append([]string{"nsenter"}, s.within("python3", testcluster.ClientPath(t, "unnoticed.py"), "/locks", "killed")...)...)
 	held := func() {
 		t.Helper()
 		_, err := others[0].Run("flock", "--nonblock", filepath.Join(others[0].mount, "held"), "true")
@@ -197,7 +197,7 @@ func TestUnderSystemd(t *testing.T) {
 	}
 	kill := func() { s.must(t, "kill", "-9", s.property(t, "MainPID")) }
 
-	for n := range suite.Rounds(1, 5) {
+	for n := range testcluster.Rounds(1, 5) {
 		kill()
 		s.awaitSaid(t, goneOn, n+1)
 		held()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // An upHost is a host that lockfs was never on: what lockfs up writes there is its own, and systemd does not run.
@@ -24,7 +24,7 @@ type upHost struct {
 
 func newUpHost(t testing.TB, net *hosts.Net, name string) *upHost {
 	t.Helper()
-	h := &upHost{net.Host(name), suite.Program(t), filepath.Join(net.Dir(), "locks")}
+	h := &upHost{net.Host(name), testcluster.Program(t), filepath.Join(net.Dir(), "locks")}
 	freeMountPoint(t, h.mount)
 	h.MustRun(t, "sh", "-ec", `
 		findmnt --raw --noheadings --output TARGET --types fuse.lockfs | xargs --no-run-if-empty umount --lazy
@@ -112,7 +112,7 @@ func TestFiveCommands(t *testing.T) {
 		for _, ask := range []func(testing.TB, ...string) string{h.mustLockfs, h.asNobody} {
 			hosts.Eventually(t, "all three answer", func() (string, bool) {
 				text := ask(t, "status", "--json")
-				var status suite.Status
+				var status testcluster.Status
 				require.NoError(t, json.Unmarshal([]byte(text), &status), text)
 				answer := 0
 				for _, n := range status.Nodes {
@@ -159,12 +159,12 @@ func TestFiveCommands(t *testing.T) {
 	t.Run("LocksExclude", func(t *testing.T) {
 		dir := filepath.Join(a.mount, "job")
 		a.MustRun(t, "mkdir", dir)
-		w := suite.NewWitness(t, filepath.Join(net.Dir(), "witness"))
+		w := testcluster.NewWitness(t, filepath.Join(net.Dir(), "witness"))
 		var on []*hosts.Host
 		for _, h := range all {
 			on = append(on, h.Host)
 		}
-		job := suite.StartJob(t, suite.Clients[0], dir, w, 10, on...)
+		job := testcluster.StartJob(t, testcluster.Clients[0], dir, w, 10, on...)
 		w.Stop(t) // once each has had it ten times
 		job.Wait(t)
 		require.Empty(t, w.Verdict(t))
@@ -315,7 +315,7 @@ func TestDownDuringAnUpgrade(t *testing.T) {
 				return fmt.Sprint(left), len(left) == 0
 			})
 			require.Contains(t, h.mustLockfs(t, "down"), "it is stopped already", moment)
-			require.Zero(t, suite.CountMounts(t, h.Host, h.mount), moment)
+			require.Zero(t, testcluster.CountMounts(t, h.Host, h.mount), moment)
 			h.mustLockfs(t, "up")
 			said = during(moment, "down")
 			require.Contains(t, said, "daemon    stopped", moment)
@@ -403,8 +403,8 @@ func TestUpWithSystemd(t *testing.T) {
 	require.Contains(t, must("up"), "everything is as it should be")
 
 	daemon := a.daemon(t)
-	u := startUser(t, a.Host, "python3", suite.ClientPath(t, "unnoticed.py"), a.mount)
-	a.install(t, suite.NextProgram(t))
+	u := startUser(t, a.Host, "python3", testcluster.ClientPath(t, "unnoticed.py"), a.mount)
+	a.install(t, testcluster.NextProgram(t))
 	require.Contains(t, must("up"), "daemon    lockfs-server.service, enabled; it now runs the newest program")
 	require.Equal(t, daemon, a.daemon(t))
 	require.Equal(t, a.MustRun(t, "sha256sum", a.program)[:64], a.MustRun(t, "sha256sum", "/proc/"+daemon+"/exe")[:64])
@@ -415,7 +415,7 @@ func TestUpWithSystemd(t *testing.T) {
 	_, err := a.Run("flock", "--nonblock", filepath.Join(a.mount, "held"), "true")
 	require.Error(t, err, "the program has it")
 	u.requireUnnoticed(t)
-	require.Equal(t, 1, suite.CountMounts(t, a.Host, a.mount))
+	require.Equal(t, 1, testcluster.CountMounts(t, a.Host, a.mount))
 	require.Contains(t, must("up"), "everything is as it should be", "once")
 
 	a.MustRun(t, "rm", "/etc/systemd/system/lockfs-server.service")

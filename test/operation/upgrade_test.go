@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // requireVersion waits until a node says that the cluster runs at a version.
-func requireVersion(t testing.TB, n *suite.Node, want uint32) {
+func requireVersion(t testing.TB, n *testcluster.Node, want uint32) {
 	t.Helper()
 	hosts.Eventually(t, fmt.Sprintf("%s says that the cluster runs at version %d", n.Name, want), func() (string, bool) {
 		s, err := n.Status()
@@ -24,7 +24,7 @@ func requireVersion(t testing.TB, n *suite.Node, want uint32) {
 }
 
 // requireKnown waits until the nodes know that the newest version that the program of one knows is this.
-func requireKnown(t testing.TB, n *suite.Node, newest uint32) {
+func requireKnown(t testing.TB, n *testcluster.Node, newest uint32) {
 	t.Helper()
 	hosts.Eventually(t, fmt.Sprintf("%s knows version %d", n.Name, newest), func() (string, bool) {
 		s, err := n.Status()
@@ -49,8 +49,8 @@ func sums(t testing.TB, h *hosts.Host, dir string) string {
 // succeeded by the other program.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
-	next := suite.NextProgram(t)
-	c := suite.StartCluster(t, 3)
+	next := testcluster.NextProgram(t)
+	c := testcluster.StartCluster(t, 3)
 	a, b := c.Nodes[0], c.Nodes[1]
 	first, second := c.AddGuest(t, "m"), c.AddGuest(t, "n")
 	first.Start(t)
@@ -60,7 +60,7 @@ func TestRollingUpgrade(t *testing.T) {
 	for _, h := range []*hosts.Host{first.Host, b.Host} {
 		writers = append(writers, startWriter(t, c, h))
 	}
-	note := func(n *suite.Node, text ...string) (string, error) {
+	note := func(n *testcluster.Node, text ...string) (string, error) {
 		return n.Host.Run(next, append(append([]string{"note"}, text...), n.Asked()...)...)
 	}
 	requireNoNote := func() {
@@ -70,7 +70,7 @@ func TestRollingUpgrade(t *testing.T) {
 			require.ErrorContains(t, err, "not all servers and mounts of the cluster know it yet")
 		}
 	}
-	run := func(n *suite.Node, program string, newest uint32) {
+	run := func(n *testcluster.Node, program string, newest uint32) {
 		t.Helper()
 		n.Kill()
 		n.Other = program
@@ -86,7 +86,7 @@ func TestRollingUpgrade(t *testing.T) {
 	for _, n := range c.Nodes {
 		run(n, next, 2)
 	}
-	for _, g := range []*suite.Guest{first, second} {
+	for _, g := range []*testcluster.Guest{first, second} {
 		hosts.Eventually(t, "the leader waits for a mount", func() (string, bool) {
 			log := c.Leader().Server.Log()
 			return log, strings.Contains(log, "the mount on "+second.Host.Name()+" knows version 1") ||
@@ -119,7 +119,7 @@ func TestRollingUpgrade(t *testing.T) {
 }
 
 // requireOldIsRefused starts servers and a mount of a cluster at the second version with the program before.
-func requireOldIsRefused(t testing.TB, c *suite.Cluster, guest *suite.Guest) {
+func requireOldIsRefused(t testing.TB, c *testcluster.Cluster, guest *testcluster.Guest) {
 	t.Helper()
 	old := c.Nodes[2]
 	next := old.Other
@@ -155,7 +155,7 @@ func requireOldIsRefused(t testing.TB, c *suite.Cluster, guest *suite.Guest) {
 // do, and what it says is enough: with the newer program installed and a SIGHUP it is as it was, and was there all the time.
 func TestAMountThatWasAwayIsUpgradedInPlace(t *testing.T) {
 	t.Parallel()
-	c := suite.NewCluster(t, "--session-term=2s", "--op-timeout=2s")
+	c := testcluster.NewCluster(t, "--session-term=2s", "--op-timeout=2s")
 	n := c.Add(t)
 	n.Start(t)
 	away := c.AddGuest(t, "away", "--op-timeout=2s")
@@ -171,7 +171,7 @@ func TestAMountThatWasAwayIsUpgradedInPlace(t *testing.T) {
 
 	away.Host.Cut()
 	n.Kill()
-	n.Other = suite.NextProgram(t)
+	n.Other = testcluster.NextProgram(t)
 	n.Start(t)
 	requireVersion(t, n, 2)
 	away.Host.Heal()
@@ -184,11 +184,11 @@ func TestAMountThatWasAwayIsUpgradedInPlace(t *testing.T) {
 	default:
 	}
 
-	install(suite.NextProgram(t))
+	install(testcluster.NextProgram(t))
 	away.Daemon.Signal(syscall.SIGHUP)
 	require.NoError(t, away.Daemon.WaitOutput("went on with the mount"))
 	away.Host.MustRun(t, "mkdir", c.Path("again"))
-	there := suite.ListDir(t, n, c.Mount)
+	there := testcluster.ListDir(t, n, c.Mount)
 	require.Contains(t, there, "again")
 	require.Contains(t, there, "made")
 	require.Len(t, there, 2)
@@ -198,9 +198,9 @@ func TestAMountThatWasAwayIsUpgradedInPlace(t *testing.T) {
 // of its server, with what only that version has in the log, and a backup. Each command says which versions fit, and changes nothing.
 func TestAnOlderProgramLeavesNewerDataAlone(t *testing.T) {
 	t.Parallel()
-	c := suite.NewCluster(t)
+	c := testcluster.NewCluster(t)
 	n := c.Add(t)
-	n.Other = suite.NextProgram(t)
+	n.Other = testcluster.NextProgram(t)
 	n.Start(t)
 	requireVersion(t, n, 2)
 	n.Host.MustRun(t, n.Other, append([]string{"note", "rack 2 is next"}, n.Asked()...)...)
@@ -222,7 +222,7 @@ func TestAnOlderProgramLeavesNewerDataAlone(t *testing.T) {
 	}
 	require.NoDirExists(t, restored)
 	n.Start(t)
-	require.Contains(t, suite.ListDir(t, n, c.Mount), "made")
+	require.Contains(t, testcluster.ListDir(t, n, c.Mount), "made")
 }
 
 // writer makes directories, and writes those down that were acknowledged.
@@ -231,7 +231,7 @@ type writer struct {
 	dir, told string
 }
 
-func startWriter(t testing.TB, c *suite.Cluster, h *hosts.Host) *writer {
+func startWriter(t testing.TB, c *testcluster.Cluster, h *hosts.Host) *writer {
 	t.Helper()
 	w := &writer{dir: c.Path("writer-" + h.Name()), told: filepath.Join(c.Net.Dir(), h.Name()+".told")}
 	h.MustRun(t, "mkdir", w.dir)
@@ -240,13 +240,13 @@ func startWriter(t testing.TB, c *suite.Cluster, h *hosts.Host) *writer {
 }
 
 // requireAllThere ends the writer, and requires that nothing of what it was told is missing.
-func (w *writer) requireAllThere(t testing.TB, c *suite.Cluster) {
+func (w *writer) requireAllThere(t testing.TB, c *testcluster.Cluster) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(w.told+".stop", nil, 0o600))
 	require.NoError(t, w.process.Wait())
 	acknowledged, err := os.ReadFile(w.told)
 	require.NoError(t, err)
-	present := suite.ListDir(t, c.Nodes[0], w.dir)
+	present := testcluster.ListDir(t, c.Nodes[0], w.dir)
 	require.Greater(t, len(present), 10)
 	for number := range strings.FieldsSeq(string(acknowledged)) {
 		require.Contains(t, present, number)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // engine runs containers of the released image on one host, below a directory that is a mount of its own there, as hostPath and -v
@@ -130,7 +130,7 @@ func (e *engine) container(t testing.TB, name, propagation string, command ...st
 
 // lockfs is a command of the host, whose daemon is asked by no other.
 func (e *engine) lockfs(t testing.TB, args ...string) []string {
-	return append([]string{"env", "LOCKFS_SOCKET_DIR=" + e.mnt + ".run", suite.Program(t)}, args...)
+	return append([]string{"env", "LOCKFS_SOCKET_DIR=" + e.mnt + ".run", testcluster.Program(t)}, args...)
 }
 
 // serve starts lockfs on the host, with the locks at DIR/locks.

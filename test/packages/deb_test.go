@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 const settingsFile = "/etc/lockfs/lockfs.env"
@@ -31,7 +31,7 @@ func TestDebianPackage(t *testing.T) {
 
 	r.mustRun(t, "lockfs", "up", "--bootstrap", "--addr", r.Addr()+":7420")
 	r.sh(t, `echo LOCKFS_MAX_BYTES=300M >> `+settingsFile+`; set -C; echo held > /locks/deploy.lock`)
-	held := r.Start("chroot", suite.RootDir, "sh", "-c", `cd /locks; exec 9> flock; flock 9; echo begun; exec sleep 1000`)
+	held := r.Start("chroot", testcluster.RootDir, "sh", "-c", `cd /locks; exec 9> flock; flock 9; echo begun; exec sleep 1000`)
 	require.NoError(t, held.WaitOutput("begun"))
 	daemon := r.daemons()
 	require.NotEmpty(t, daemon)

@@ -6,11 +6,11 @@ import (
 	"os"
 	"testing"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 func TestMain(m *testing.M) {
-	status := suite.Main(m)
+	status := testcluster.Main(m)
 	if releaserDir != "" {
 		_ = os.RemoveAll(releaserDir)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // Versions of the releases that tests make, of one program.
@@ -59,7 +59,7 @@ func release(t testing.TB, args ...string) string {
 // released is a release of the program under test.
 func released(t testing.TB, version string) string {
 	t.Helper()
-	return release(t, "--built", suite.Program(t), "--version", version)
+	return release(t, "--built", testcluster.Program(t), "--version", version)
 }
 
 // the is the one file in a directory whose name matches.

@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestReleasesAreEqual makes two, byte by byte the same, from other directories for what is temporary. In a long run the programs are
 // built for it, for both architectures, by compilers that remember nothing of each other.
 func TestReleasesAreEqual(t *testing.T) {
-	if !suite.Long() {
+	if !testcluster.Long() {
 		compare(t, released(t, newer), released(t, newer))
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // rootVariable names a directory with another system than this machine's, as debootstrap makes it, to install packages on.
@@ -18,7 +18,7 @@ const rootVariable = "LOCKFS_TEST_ROOT"
 
 // root is a system that packages are installed on.
 type root struct {
-	*suite.Root
+	*testcluster.Root
 	below  string // the system as it was
 	shared string // a directory that is seen there too
 }
@@ -29,7 +29,7 @@ func newRoot(t testing.TB, net *hosts.Net, name string) *root {
 	if below == "" {
 		below = "/"
 	}
-	return &root{suite.NewRoot(t, net.Host(name), below, net.Dir()), below, net.Dir()}
+	return &root{testcluster.NewRoot(t, net.Host(name), below, net.Dir()), below, net.Dir()}
 }
 
 // run runs a command of that system.
@@ -88,7 +88,7 @@ var managers = []string{"/var/lib/dpkg", "/var/log", "/var/cache", "/var/lib/sys
 func (r *root) left(t testing.TB) []string {
 	t.Helper()
 	var left []string
-	changed := suite.RootChanges
+	changed := testcluster.RootChanges
 	for line := range strings.Lines(r.MustRun(t, "find", changed, "!", "-type", "c", "-printf", "%y %P\n")) {
 		kind, path, _ := strings.Cut(strings.TrimSpace(line), " ")
 		path = "/" + path

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestRPM is the same life with rpm, in short: what differs are the arguments of the scripts.
@@ -30,7 +30,7 @@ func TestRPM(t *testing.T) {
 	require.Equal(t, "1777\n", r.mustRun(t, "stat", "-c", "%a", "/locks"), "it is everybody's")
 	require.Contains(t, r.mustRun(t, "cat", settingsFile), "LOCKFS_MAX_BYTES=300M")
 
-	user := r.Start("chroot", suite.RootDir, "sh", "-c", `cd /locks; echo begun; exec sleep 1000`)
+	user := r.Start("chroot", testcluster.RootDir, "sh", "-c", `cd /locks; echo begun; exec sleep 1000`)
 	require.NoError(t, user.WaitOutput("begun"))
 	_, err = rpm("-e", "lockfs")
 	require.ErrorContains(t, err, "/locks is in use")

@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/figures"
-	"lockfs/test/suite"
+	"lockfs/test/stats"
+	"lockfs/test/testcluster"
 )
 
 // manyLocks takes ten thousand locks in ten directories, all of its own process, says so, and goes on: again and again it gives one of
@@ -48,7 +48,7 @@ requestAnimationFrame(function next(now) {
 //
 // The package comment has the command, and what came of it.
 func BenchmarkBrowserWithManyLocks(b *testing.B) {
-	c := suite.StartCluster(b, 3)
+	c := testcluster.StartCluster(b, 3)
 	leader := c.Leader()
 	near, far := c.Others(leader)[0], c.Others(leader)[1]
 	began := time.Now()
@@ -80,12 +80,12 @@ func BenchmarkBrowserWithManyLocks(b *testing.B) {
 	page.open("http://" + at + "/members")
 	page.pictures("busy-members")
 	b.Logf("%d frames; a lock was seen after %.0f ms, and was gone after %.0f ms", len(frames), came, went)
-	b.ReportMetric(figures.Quantile(frames, 0.5), "ms/frame-median")
-	b.ReportMetric(figures.Quantile(frames, 0.99), "ms/frame-p99")
+	b.ReportMetric(stats.Quantile(frames, 0.5), "ms/frame-median")
+	b.ReportMetric(stats.Quantile(frames, 0.99), "ms/frame-p99")
 	b.ReportMetric(slices.Max(frames), "ms/frame-longest")
-	b.ReportMetric(figures.Quantile(came, 0.5), "ms-seen-median")
+	b.ReportMetric(stats.Quantile(came, 0.5), "ms-seen-median")
 	b.ReportMetric(slices.Max(came), "ms-seen-worst")
-	b.ReportMetric(figures.Quantile(went, 0.5), "ms-gone-median")
+	b.ReportMetric(stats.Quantile(went, 0.5), "ms-gone-median")
 	b.ReportMetric(slices.Max(went), "ms-gone-worst")
 	b.ReportMetric(0, "ns/op")
 }

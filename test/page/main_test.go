@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
-func TestMain(m *testing.M) { os.Exit(suite.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(testcluster.Main(m)) }

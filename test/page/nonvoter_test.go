@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // reader is a program that has logged in to the page of a host.
@@ -23,7 +23,7 @@ type reader struct {
 	at   string
 }
 
-func newReader(t testing.TB, c *suite.Cluster, h *hosts.Host) *reader {
+func newReader(t testing.TB, c *testcluster.Cluster, h *hosts.Host) *reader {
 	t.Helper()
 	at, login := startUI(t, c, h)
 	jar, err := cookiejar.New(nil)
@@ -73,7 +73,7 @@ func (r *reader) awaitMembers(what string, want map[string]string) {
 
 // TestANonvoterHasThePageAndBackups: a server that stays without a vote shows the whole cluster, and makes backups.
 func TestANonvoterHasThePageAndBackups(t *testing.T) {
-	c := suite.StartSecureCluster(t, 1)
+	c := testcluster.StartSecureCluster(t, 1)
 	a, b := c.Nodes[0], c.Add(t)
 	b.Flags = []string{"--nonvoter"}
 	b.Start(t)

@@ -11,16 +11,16 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestAWebPageCannotCallTheForrstEndpoint of the host on which its browser runs: neither with a request that needs no leave of the server, nor
 // by a name of its own that leads to loopback. A program can.
 func TestAWebPageCannotCallTheForrstEndpoint(t *testing.T) {
-	c := suite.NewCluster(t, "--forrst-addr", "127.0.0.1:7423", "--forrst-upstream", "http://127.0.0.1:7500/rpc")
+	c := testcluster.NewCluster(t, "--forrst-addr", "127.0.0.1:7423", "--forrst-upstream", "http://127.0.0.1:7500/rpc")
 	n := c.Add(t)
 	n.Start(t)
-	upstream := n.Host.Start("python3", suite.ClientPath(t, "upstream.py"), "127.0.0.1", "7500")
+	upstream := n.Host.Start("python3", testcluster.ClientPath(t, "upstream.py"), "127.0.0.1", "7500")
 	require.NoError(t, upstream.WaitOutput("ready\n"))
 	url := "http://" + forward(t, n.Host, "127.0.0.1:7423") + "/forrst"
 	call := func(id string) string {

@@ -11,13 +11,13 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/figures"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/stats"
+	"lockfs/test/testcluster"
 )
 
 // startUI runs lockfs ui on a host, and answers where a browser on the test's own finds it, and the address that works once.
-func startUI(t testing.TB, c *suite.Cluster, h *hosts.Host) (at, login string) {
+func startUI(t testing.TB, c *testcluster.Cluster, h *hosts.Host) (at, login string) {
 	t.Helper()
 	const listen = "127.0.0.1:7430"
 	ui := h.Start(c.Program, "ui", "--print", "--listen", listen)
@@ -34,7 +34,7 @@ func startUI(t testing.TB, c *suite.Cluster, h *hosts.Host) (at, login string) {
 // TestAnOperatorLooksAtACluster in a browser, from a server that does not lead: the page shows locks as they come and go, goes on through
 // a change of the leader, and releases a lock.
 func TestAnOperatorLooksAtACluster(t *testing.T) {
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	leader := c.Leader()
 	near, far := c.Others(leader)[0], c.Others(leader)[1]
 	at, login := startUI(t, c, near.Host)
@@ -98,7 +98,7 @@ func TestAnOperatorLooksAtACluster(t *testing.T) {
 
 // requireSeenWithinASecond takes a lock on a host again and again, and gives it back, and requires of half of those times that the page
 // of locks showed it in less than a second, the start of a program and this test's own looking included.
-func requireSeenWithinASecond(t testing.TB, b *browser, c *suite.Cluster, far *hosts.Host) {
+func requireSeenWithinASecond(t testing.TB, b *browser, c *testcluster.Cluster, far *hosts.Host) {
 	t.Helper()
 	var came, went []time.Duration
 	for i := range 7 {
@@ -113,12 +113,12 @@ func requireSeenWithinASecond(t testing.TB, b *browser, c *suite.Cluster, far *h
 		went = append(went, time.Since(began).Round(time.Millisecond))
 	}
 	t.Logf("locks are seen after %v, and are gone after %v", came, went)
-	require.Less(t, figures.Quantile(came, 0.5), time.Second)
-	require.Less(t, figures.Quantile(went, 0.5), time.Second)
+	require.Less(t, stats.Quantile(came, 0.5), time.Second)
+	require.Less(t, stats.Quantile(went, 0.5), time.Second)
 }
 
 // takeSomeLocks leaves 6 of them: two of processes, one with a history, one that is waited for, and some of no format.
-func takeSomeLocks(t testing.TB, c *suite.Cluster, one, other *hosts.Host) {
+func takeSomeLocks(t testing.TB, c *testcluster.Cluster, one, other *hosts.Host) {
 	t.Helper()
 	one.MustRun(t, "sh", "-c", "cd "+c.Mount+" && mkdir deploy backup && printf 'worker=w1\\n' > notes.txt && mkdir backup/nightly.lock backup/weekly.lock")
 	for _, h := range []*hosts.Host{one, other, one} {
@@ -148,7 +148,7 @@ func takeSomeLocks(t testing.TB, c *suite.Cluster, one, other *hosts.Host) {
 
 // TestAMountsHostHasThePage of the whole cluster, which it is no server of: it shows what servers and it hold, and releases nothing.
 func TestAMountsHostHasThePage(t *testing.T) {
-	c := suite.StartSecureCluster(t, 3)
+	c := testcluster.StartSecureCluster(t, 3)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	at, login := startUI(t, c, g.Host)

@@ -7,17 +7,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestCopiesOfLocks copies locks and data with their extended attributes, onto the mount and away from it. A copy elsewhere may carry
 // attributes of lockfs, from a program that asked for them by name.
 func TestCopiesOfLocks(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	away := filepath.Join(c.Net.Dir(), "away") // on the disk of the tests
 	require.NoError(t, os.Mkdir(away, 0o755))
-	sh := suite.StartShell(t, c.Nodes[0].Host, c.Mount)
+	sh := testcluster.StartShell(t, c.Nodes[0].Host, c.Mount)
 	sh.Must("(set -C; date >made.lock); echo hello >data; setfattr -n user.mine -v yes data; setfattr -n user.mine -v yes made.lock; mkdir dir; cp -a data made.lock dir")
 	require.Equal(t, "held\n", sh.Must("getfattr --only-values -n user.lockfs.state made.lock; echo"))
 	require.NotContains(t, sh.Must("getfattr -d -m - made.lock data dir"), "lockfs")

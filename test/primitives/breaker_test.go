@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // takeoversAtLeast would have about ten errors were all removed that is not what was looked at: every third would end with one, and
 // every sixtieth with two holders.
-var takeoversAtLeast = suite.Rounds(40, 200)
+var takeoversAtLeast = testcluster.Rounds(40, 200)
 
 // inContainer starts a worker with a pid namespace of its own. It has its locks for so long that one is broken, if it can be,
 // which somebody has.
@@ -26,13 +26,13 @@ var inContainer = []string{"env", "STAY=0.1", "unshare", "--pid", "--fork", "--m
 // remove each other's, and have them at the same time.
 func TestBreakerRace(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	on := append(c.Hosts(), g.Host)
 	on = append(on, on...)
 	formats := []string{"semaphore", "pid", "mkdir", "creator"}
-	if suite.Long() {
+	if testcluster.Long() {
 		formats = append(formats, "line")
 	}
 	for _, format := range formats {
@@ -45,7 +45,7 @@ func TestBreakerRace(t *testing.T) {
 // it does not mean to another.
 func TestBreakerRaceOfContainers(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	for _, format := range []string{"pid", "mkdir"} {
@@ -56,11 +56,11 @@ func TestBreakerRaceOfContainers(t *testing.T) {
 }
 
 // breakerRace has workers race on the local disk, until two have a lock at the same time, and then on the mount.
-func breakerRace(t *testing.T, c *suite.Cluster, before []string, format string, takeovers int, on ...*hosts.Host) {
+func breakerRace(t *testing.T, c *testcluster.Cluster, before []string, format string, takeovers int, on ...*hosts.Host) {
 	t.Helper()
 	disk := filepath.Join(c.Net.Dir(), format)
 	require.NoError(t, os.Mkdir(disk, 0o755))
-	b := suite.StartBreakers(t, before, format, disk, disk+".disk-witness", on...)
+	b := testcluster.StartBreakers(t, before, format, disk, disk+".disk-witness", on...)
 	hosts.Eventually(t, "two holders of one lock on the local disk", func() (string, bool) {
 		faults := strings.Join(b.Overlaps(t), "\n")
 		return faults, strings.Contains(faults, "while inside")
@@ -76,8 +76,8 @@ func breakerRace(t *testing.T, c *suite.Cluster, before []string, format string,
 		c.Nodes[0].SetRule(t, format+".locks/*", "--holder", "creator", "--any-file")
 	}
 	refused := c.Nodes[0].Refusals(t)
-	b = suite.StartBreakers(t, before, format, dir, disk+".witness", on...)
-	b.AwaitTakeovers(t, suite.Faults(takeovers))
+	b = testcluster.StartBreakers(t, before, format, dir, disk+".witness", on...)
+	b.AwaitTakeovers(t, testcluster.Faults(takeovers))
 	hosts.Eventually(t, "removals that are refused", func() (string, bool) {
 		now := c.Nodes[0].Refusals(t)
 		return fmt.Sprint(now), now > refused
@@ -90,7 +90,7 @@ func breakerRace(t *testing.T, c *suite.Cluster, before []string, format string,
 // judged, on the host that the container is on, it can be removed.
 func TestContainersDoNotBreakEachOthersLocks(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	container := func(script string) []string {

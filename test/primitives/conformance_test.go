@@ -14,7 +14,7 @@ import (
 
 	"lockfs/test/conformance"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // Of the large directory: where that is quick, in an ordinary run, and with more faults (LOCKFS_TEST_SOAK).
@@ -30,25 +30,25 @@ const conformancePatience = 5 * time.Minute
 // TestConformance does the cases of package conformance on file systems of the kernel, to see that they are
 // right, and then on lockfs. Each difference that lockfs is known to have must be met.
 func TestConformance(t *testing.T) {
-	c, host := suite.StartInMemory(t)
+	c, host := testcluster.StartInMemory(t)
 	plan := conformance.Plan{Outside: filepath.Join(c.Net.Dir(), "outside"), Entries: fewEntries}
 	require.NoError(t, os.Mkdir(plan.Outside, 0o755))
 	t.Run("tmpfs", func(t *testing.T) {
 		plan := plan
-		plan.Root = suite.LocalDir(t, c, "tmpfs", host, `mount -t tmpfs -o noatime,mode=777 local "$1"`)
+		plan.Root = testcluster.LocalDir(t, c, "tmpfs", host, `mount -t tmpfs -o noatime,mode=777 local "$1"`)
 		requireConformance(t, host, plan)
 	})
 	if isExt4(t, c.Net.Dir()) {
 		t.Run("ext4", func(t *testing.T) {
 			plan := plan
-			plan.Root = suite.LocalDir(t, c, "ext4", host, `mount --bind "$1" "$1"; mount -o remount,bind,noatime "$1"; chmod 777 "$1"`)
+			plan.Root = testcluster.LocalDir(t, c, "ext4", host, `mount --bind "$1" "$1"; mount -o remount,bind,noatime "$1"; chmod 777 "$1"`)
 			requireConformance(t, host, plan)
 		})
 	}
 	t.Run("lockfs", func(t *testing.T) {
 		plan := plan
 		plan.Root, plan.Lockfs = c.Mount, true
-		plan.Entries = min(suite.Faults(someEntries), mostEntries)
+		plan.Entries = min(testcluster.Faults(someEntries), mostEntries)
 		requireConformance(t, host, plan)
 	})
 }
@@ -56,11 +56,11 @@ func TestConformance(t *testing.T) {
 // TestConformanceWhenFull does what is done where there are inodes no more.
 func TestConformanceWhenFull(t *testing.T) {
 	t.Parallel()
-	c, host := suite.StartInMemory(t, "--max-inodes", "50")
+	c, host := testcluster.StartInMemory(t, "--max-inodes", "50")
 	plan := conformance.Plan{Set: conformance.Full}
 	t.Run("tmpfs", func(t *testing.T) {
 		plan := plan
-		plan.Root = suite.LocalDir(t, c, "tmpfs", host, `mount -t tmpfs -o mode=777,nr_inodes=50 local "$1"`)
+		plan.Root = testcluster.LocalDir(t, c, "tmpfs", host, `mount -t tmpfs -o mode=777,nr_inodes=50 local "$1"`)
 		requireConformance(t, host, plan)
 	})
 	t.Run("lockfs", func(t *testing.T) {
@@ -73,11 +73,11 @@ func TestConformanceWhenFull(t *testing.T) {
 // TestConformanceReadOnly does what is refused where a mount is read-only.
 func TestConformanceReadOnly(t *testing.T) {
 	t.Parallel()
-	c, host := suite.StartInMemory(t)
+	c, host := testcluster.StartInMemory(t)
 	plan := conformance.Plan{Set: conformance.ReadOnly}
 	t.Run("tmpfs", func(t *testing.T) {
 		plan := plan
-		plan.Root = suite.LocalDir(t, c, "tmpfs", host, `mount -t tmpfs local "$1"; cd "$1"; `+conformance.ReadOnlyScript+`; mount -o remount,ro "$1"`)
+		plan.Root = testcluster.LocalDir(t, c, "tmpfs", host, `mount -t tmpfs local "$1"; cd "$1"; `+conformance.ReadOnlyScript+`; mount -o remount,ro "$1"`)
 		requireConformance(t, host, plan)
 	})
 	t.Run("lockfs", func(t *testing.T) {
@@ -96,18 +96,18 @@ func TestConformanceReadOnly(t *testing.T) {
 // TestConformanceBetween has each file system mounted twice, for what is done elsewhere.
 func TestConformanceBetween(t *testing.T) {
 	t.Parallel()
-	c, host := suite.StartInMemory(t)
+	c, host := testcluster.StartInMemory(t)
 	plan := conformance.Plan{Set: conformance.Between}
 	t.Run("tmpfs", func(t *testing.T) {
 		plan := plan
-		plan.Root = suite.LocalDir(t, c, "tmpfs", host, `mount -t tmpfs -o mode=777 local "$1"`)
-		plan.Other = suite.LocalDir(t, c, "tmpfs2", host, `mount --bind "${1%2}" "$1"`)
+		plan.Root = testcluster.LocalDir(t, c, "tmpfs", host, `mount -t tmpfs -o mode=777 local "$1"`)
+		plan.Other = testcluster.LocalDir(t, c, "tmpfs2", host, `mount --bind "${1%2}" "$1"`)
 		requireConformance(t, host, plan)
 	})
 	t.Run("lockfs", func(t *testing.T) {
 		plan := plan
 		plan.Root, plan.Lockfs = c.Mount, true
-		plan.Other = suite.LocalDir(t, c, "other", host, `mount -t tmpfs session-files /run`)
+		plan.Other = testcluster.LocalDir(t, c, "other", host, `mount -t tmpfs session-files /run`)
 		mount := host.Start(c.Program, append([]string{"mount", plan.Other}, c.MountFlags(t, host.Name(), c.Servers())...)...)
 		require.NoError(t, mount.WaitOutput("lockfs: ready at "))
 		requireConformance(t, host, plan)

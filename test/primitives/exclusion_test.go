@@ -5,15 +5,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestExclusion is what lockfs is for: programs on three hosts that know nothing of
 // it take turns.
 func TestExclusion(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
-	for _, kind := range suite.Clients {
+	c := testcluster.StartCluster(t, 3)
+	for _, kind := range testcluster.Clients {
 		t.Run(kind.Name, func(t *testing.T) {
 			j := c.StartJob(t, kind)
 			j.Witness.Stop(t)
@@ -31,18 +31,18 @@ func TestExclusion(t *testing.T) {
 // mount on its host.
 func TestExclusionWhileLeadersDie(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	jobs := c.StartJobs(t)
-	killed := make(map[*suite.Node]bool)
-	orphans := suite.NewOrphans()
-	for range suite.Faults(5) {
+	killed := make(map[*testcluster.Node]bool)
+	orphans := testcluster.NewOrphans()
+	for range testcluster.Faults(5) {
 		leader := c.Leader()
 		t.Logf("killing %s after %d rounds", leader.Name, jobs.Rounds(t, ""))
 		leader.Kill()
 		killed[leader] = true
 		c.RequireService(t, c.Others(leader)[0])
 		leader.Start(t)
-		jobs.AwaitProgress(t, c.Nodes[0], func(j *suite.Job) { orphans.Remove(t, j, c.Nodes[0].Host) })
+		jobs.AwaitProgress(t, c.Nodes[0], func(j *testcluster.Job) { orphans.Remove(t, j, c.Nodes[0].Host) })
 	}
 	jobs.Finish(t, c)
 	orphans.RequireNone(t)
@@ -63,10 +63,10 @@ func TestExclusionWhileLeadersDie(t *testing.T) {
 func TestExclusionWhileAHostIsCutOff(t *testing.T) {
 	t.Parallel()
 	// Followers may take two seconds to miss their leader, after an attempt to ask it has been given up; and an election may take two rounds.
-	c := suite.StartCluster(t, 3, "--op-timeout", "12s")
+	c := testcluster.StartCluster(t, 3, "--op-timeout", "12s")
 	jobs := c.StartJobs(t)
-	cut := make(map[*suite.Node]bool)
-	for i := range suite.Faults(2) {
+	cut := make(map[*testcluster.Node]bool)
+	for i := range testcluster.Faults(2) {
 		victim := c.Leader()
 		if i%2 == 0 {
 			victim = c.Others(victim)[i/2%2]

@@ -6,17 +6,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestLookThenRemove has a process look at a lock, another host put a new one in its place, and the process
 // do to it what it wanted to do to the old one.
 func TestLookThenRemove(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
-	here, there := g.Host, suite.StartShell(t, c.Nodes[0].Host, c.Mount)
+	here, there := g.Host, testcluster.StartShell(t, c.Nodes[0].Host, c.Mount)
 
 	for i, look := range []struct{ what, bash, python string }{
 		{"read", "cat lock > /dev/null", `open("lock").read()`},
@@ -31,12 +31,12 @@ func TestLookThenRemove(t *testing.T) {
 			{"truncate", "> lock", `open("lock", "w")`, "Stale file handle"},
 		} {
 			t.Run(look.what+" then "+change.what, func(t *testing.T) {
-				steps := make(map[*suite.Shell][2]string)
-				if suite.Long() || (i+j)%2 == 0 { // else each program has half of them, with each look and each change
-					steps[suite.StartShell(t, here, c.Mount)] = [2]string{look.bash, change.bash}
+				steps := make(map[*testcluster.Shell][2]string)
+				if testcluster.Long() || (i+j)%2 == 0 { // else each program has half of them, with each look and each change
+					steps[testcluster.StartShell(t, here, c.Mount)] = [2]string{look.bash, change.bash}
 				}
-				if suite.Long() || (i+j)%2 == 1 {
-					steps[suite.StartPython(t, here, c.Mount)] = [2]string{look.python, change.python}
+				if testcluster.Long() || (i+j)%2 == 1 {
+					steps[testcluster.StartPython(t, here, c.Mount)] = [2]string{look.python, change.python}
 				}
 				for s, step := range steps {
 					there.Must("cat away lock > /dev/null 2>&1; rm -f away lock; echo theirs > tmp")
@@ -63,7 +63,7 @@ func TestLookThenRemove(t *testing.T) {
 
 	t.Run("several", func(t *testing.T) {
 		there.Must("cat lock > /dev/null 2>&1; rm -f lock; set -C; date > lock; date > other; set +C")
-		a, b := suite.StartShell(t, here, c.Mount), suite.StartShell(t, here, c.Mount)
+		a, b := testcluster.StartShell(t, here, c.Mount), testcluster.StartShell(t, here, c.Mount)
 		a.Must("cat lock other")
 		// What a process looked at is not what the next one looked at, nor what it looks at later.
 		there.Must("cat lock > /dev/null; rm lock; set -C; date > lock; set +C")
@@ -78,7 +78,7 @@ func TestLookThenRemove(t *testing.T) {
 // TestLookIntoALockDirectory is the same for a lock that is a directory with a file that tells its holder.
 func TestLookIntoALockDirectory(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	for _, change := range []struct{ what, step string }{
@@ -86,7 +86,7 @@ func TestLookIntoALockDirectory(t *testing.T) {
 		{"another, who has not told yet", "rm -r lock; mkdir lock"},
 	} {
 		for _, h := range []*hosts.Host{c.Nodes[0].Host, g.Host} {
-			holder, next, breaker := suite.StartShell(t, h, c.Mount), suite.StartShell(t, h, c.Mount), suite.StartShell(t, g.Host, c.Mount)
+			holder, next, breaker := testcluster.StartShell(t, h, c.Mount), testcluster.StartShell(t, h, c.Mount), testcluster.StartShell(t, g.Host, c.Mount)
 			holder.Must("mkdir lock && echo $$ > lock/pid")
 			breaker.Must("cat lock/pid")
 			next.Must(change.step)

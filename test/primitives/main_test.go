@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"lockfs/test/conformance"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 func TestMain(m *testing.M) {
 	conformance.Main()
-	os.Exit(suite.Main(m))
+	os.Exit(testcluster.Main(m))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // A scene is what programs on four hosts do, A, B, C and D. A line names one, or some that do it in turn, or * for all at
@@ -206,7 +206,7 @@ var scenes = []scene{
 // have just done on a local disk.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
-	c, host := suite.StartInMemory(t)
+	c, host := testcluster.StartInMemory(t)
 	on := []*hosts.Host{host}
 	for _, name := range []string{"birch", "cedar"} {
 		g := c.AddGuest(t, name)
@@ -229,16 +229,16 @@ func TestPrograms(t *testing.T) {
 }
 
 // act does a scene in a directory, with one on the local disk for each host. It tells whether all went well.
-func act(t *testing.T, c *suite.Cluster, s scene, dir, local string, on []*hosts.Host) bool {
+func act(t *testing.T, c *testcluster.Cluster, s scene, dir, local string, on []*hosts.Host) bool {
 	t.Helper()
-	functions := suite.ClientPath(t, "programs.sh")
-	players := make(map[string]*suite.Shell)
+	functions := testcluster.ClientPath(t, "programs.sh")
+	players := make(map[string]*testcluster.Shell)
 	for i, h := range on {
 		name := string(rune('a' + i))
 		own := filepath.Join(local, name)
 		require.NoError(t, os.MkdirAll(own, 0o755))
-		start := fmt.Sprintf("hostname %s\n%s", name, suite.BashSteps)
-		p := suite.StartSteps(t, h, dir, "unshare", "--uts", "bash", "-c", start, "bash")
+		start := fmt.Sprintf("hostname %s\n%s", name, testcluster.BashSteps)
+		p := testcluster.StartSteps(t, h, dir, "unshare", "--uts", "bash", "-c", start, "bash")
 		p.Must(fmt.Sprintf("me=%s; W=%s; . %s", name, own, functions))
 		players[strings.ToUpper(name)] = p
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // inRounds runs a line of shell on each host at once, in the directory of the mount, so often with a pause of so many milliseconds,
@@ -32,7 +32,7 @@ func inRounds(t *testing.T, on []*hosts.Host, dir string, count, pause int, line
 	return errors
 }
 
-func hostsOf(c *suite.Cluster) (all []*hosts.Host) {
+func hostsOf(c *testcluster.Cluster) (all []*hosts.Host) {
 	for _, n := range c.Nodes {
 		all = append(all, n.Host)
 	}
@@ -42,7 +42,7 @@ func hostsOf(c *suite.Cluster) (all []*hosts.Host) {
 // TestDataRemovedElsewhereIsNeverStale: programs on three hosts write to a file and remove it. On a local disk none of them fails.
 func TestDataRemovedElsewhereIsNeverStale(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	all := hostsOf(c)
 	c.Nodes[0].Host.MustRun(t, "sh", "-c", "mkdir -m 777 "+c.Mount+"/d")
 	dir := c.Mount + "/d"
@@ -67,9 +67,9 @@ func TestDataRemovedElsewhereIsNeverStale(t *testing.T) {
 // TestDataRemovedElsewhereStaysOpen: descriptors keep working on all hosts, and share what is in the file.
 func TestDataRemovedElsewhereStaysOpen(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	path := c.Mount + "/log"
-	here, there := suite.StartPython(t, c.Nodes[0].Host, c.Mount), suite.StartPython(t, c.Nodes[1].Host, c.Mount)
+	here, there := testcluster.StartPython(t, c.Nodes[0].Host, c.Mount), testcluster.StartPython(t, c.Nodes[1].Host, c.Mount)
 	for _, remove := range []string{"os.remove('log')", "open('new', 'w').close(); os.rename('new', 'log')"} {
 		here.Must("import os; f = open('log', 'w+b', buffering=0); _ = f.write(b'one')")
 		there.Must("import os; g = open('log', 'r+b', buffering=0)")
@@ -89,8 +89,8 @@ func TestDataRemovedElsewhereStaysOpen(t *testing.T) {
 // TestLockRemovedElsewhereIsStale: the holder of a lock learns from its next write that another host has removed it.
 func TestLockRemovedElsewhereIsStale(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
-	here, there := suite.StartPython(t, c.Nodes[0].Host, c.Mount), suite.StartPython(t, c.Nodes[1].Host, c.Mount)
+	c := testcluster.StartCluster(t, 2)
+	here, there := testcluster.StartPython(t, c.Nodes[0].Host, c.Mount), testcluster.StartPython(t, c.Nodes[1].Host, c.Mount)
 	here.Must("import os; f = os.open('a.lock', os.O_CREAT | os.O_EXCL | os.O_WRONLY)")
 	there.Must("import os; os.remove('a.lock')")
 	here.Fails("os.write(f, b'heartbeat')", "Stale file handle")
@@ -99,7 +99,7 @@ func TestLockRemovedElsewhereIsStale(t *testing.T) {
 // TestLogrotateOnThreeHosts rotates one log from three hosts, while programs there append to it.
 func TestLogrotateOnThreeHosts(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	dir := c.Mount + "/logs"
 	c.Nodes[0].Host.MustRun(t, "sh", "-c", "mkdir -m 755 "+dir+"; printf '"+dir+"/log {\n rotate 2\n size 1\n create\n missingok\n}\n' >"+dir+"/conf; chmod 644 "+dir+"/conf")
 	errors := inRounds(t, hostsOf(c), dir, 15, 10, "echo line >>log; logrotate -f -s "+c.Net.Dir()+"/state.$$ conf; exec 7>>log; echo more >&7; exec 7>&-")

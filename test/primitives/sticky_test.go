@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // racers are for one name, in a directory where only its owner may remove it. A thief takes it or removes it, whosever it is,
@@ -52,11 +52,11 @@ def owner(times):
 // TestTheStickyBitHoldsAcrossHosts has nobody race with root for one name, on several hosts.
 func TestTheStickyBitHoldsAcrossHosts(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	dir := c.Path("sticky")
 	c.Nodes[0].Host.MustRun(t, "mkdir", "-m", "1777", dir)
-	racer := func(n *suite.Node) suite.Actor {
-		a := suite.StartActor(t, n.Host, dir)
+	racer := func(n *testcluster.Node) testcluster.Actor {
+		a := testcluster.StartActor(t, n.Host, dir)
 		a.Must(fmt.Sprintf("exec(%q)", racers))
 		return a
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // buildDaemon compiles clients/skip.go.
 func buildDaemon(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "daemon")
-	build := exec.Command("go", "build", "-o", path, suite.ClientPath(t, "skip.go"))
+	build := exec.Command("go", "build", "-o", path, testcluster.ClientPath(t, "skip.go"))
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	return path
@@ -27,7 +27,7 @@ func buildDaemon(t testing.TB) string {
 // holder is dead.
 func TestBeadsBetweenHosts(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
 	daemon, dir := buildDaemon(t), c.Path(".beads")
 	b.MustRun(t, "mkdir", dir)
@@ -40,7 +40,7 @@ func TestBeadsBetweenHosts(t *testing.T) {
 	}
 	requireDaemon("false \"\" \n")
 
-	holder := suite.StartShell(t, a, "/")
+	holder := testcluster.StartShell(t, a, "/")
 	holder.Must(c.Program + " beads acquire " + dir + " --holder me")
 	pid := strings.TrimSpace(holder.Must("echo $$"))
 	content := b.MustRun(t, "cat", lock)
@@ -52,7 +52,7 @@ func TestBeadsBetweenHosts(t *testing.T) {
 		_, err := b.Run("bash", "-c", overwrite, "bash", lock)
 		require.ErrorContains(t, err, "Device or resource busy", overwrite)
 	}
-	other := suite.StartShell(t, b, dir)
+	other := testcluster.StartShell(t, b, dir)
 	for call, code := range map[string]int{"acquire . --holder other": 75, "release .": 78, "run . --holder other -- true": 75} {
 		_, err := other.Do(c.Program + " beads " + call)
 		require.ErrorContains(t, err, fmt.Sprint("exit status ", code))
@@ -72,14 +72,14 @@ func TestBeadsBetweenHosts(t *testing.T) {
 // after its process has ended, and another host is called like this one, or a container.
 func TestBeadsStaleElsewhere(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
 	daemon, dir, lock := buildDaemon(t), c.Path(".beads"), ".beads/.exclusive-lock"
 	c.Nodes[0].SetRule(t, ".exclusive-lock", "--on-stale", "keep")
 	b.MustRun(t, "mkdir", dir)
 	a.MustRun(t, "sh", "-c", "echo 20000 > /proc/sys/kernel/ns_last_pid") // which b does not have
-	take := func() *suite.Shell {
-		holder := suite.StartShell(t, a, "/")
+	take := func() *testcluster.Shell {
+		holder := testcluster.StartShell(t, a, "/")
 		holder.Must(c.Program + " beads acquire " + dir + " --holder me")
 		return holder
 	}
@@ -107,14 +107,14 @@ func TestBeadsStaleElsewhere(t *testing.T) {
 	for _, call := range []string{"acquire " + dir + " --holder other", "release " + dir} {
 		take().Process.Kill()
 		c.AwaitState(t, b, lock, "stale")
-		suite.StartShell(t, b, "/").Must(c.Program + " beads " + call + " && rm -f " + c.Path(lock))
+		testcluster.StartShell(t, b, "/").Must(c.Program + " beads " + call + " && rm -f " + c.Path(lock))
 	}
 }
 
 // TestBeadsRunLosesItsLock takes the lock of a running command away by force, from another host.
 func TestBeadsRunLosesItsLock(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
 	a.MustRun(t, "mkdir", c.Path(".beads"))
 	lock := ".beads/.exclusive-lock"

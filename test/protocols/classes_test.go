@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // startNamed starts a cluster of one server and four mounts on hosts whose names are long enough to stand in a file. Each
 // host has pids of its own range, so that temporary files with a pid in their name do not meet.
-func startNamed(t *testing.T) (c *suite.Cluster, named []*hosts.Host) {
+func startNamed(t *testing.T) (c *testcluster.Cluster, named []*hosts.Host) {
 	t.Helper()
-	c = suite.StartCluster(t, 1)
+	c = testcluster.StartCluster(t, 1)
 	for i := range 4 {
 		g := c.AddGuest(t, fmt.Sprintf("web%d", i+1))
 		g.Start(t)
@@ -29,12 +29,12 @@ func startNamed(t *testing.T) (c *suite.Cluster, named []*hosts.Host) {
 }
 
 // inDir runs a line of shell on a host, in the directory of the mount.
-func inDir(c *suite.Cluster, h *hosts.Host, line string) (string, error) {
+func inDir(c *testcluster.Cluster, h *hosts.Host, line string) (string, error) {
 	return h.Run("sh", "-c", "exec 2>&1; cd "+c.Mount+"; "+line)
 }
 
 // mustInDir is inDir for a line that has to succeed.
-func mustInDir(t *testing.T, c *suite.Cluster, h *hosts.Host, line string) string {
+func mustInDir(t *testing.T, c *testcluster.Cluster, h *hosts.Host, line string) string {
 	t.Helper()
 	output, err := inDir(c, h, line)
 	require.NoError(t, err, "%s on %s: %s", line, h.Name(), output)
@@ -108,7 +108,7 @@ func TestALockWithAnyContent(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, listed, "a.lock")
 	mustInDir(t, c, other, "rm a.lock")
-	require.Equal(t, []string{"lock_acquired", "lock_released"}, suite.Story(a.Events(t), "a.lock"))
+	require.Equal(t, []string{"lock_acquired", "lock_released"}, testcluster.Story(a.Events(t), "a.lock"))
 
 	mustInDir(t, c, h, "mkdir plain; mkdir x.lock; set -C; echo result >report")
 	listing := mustInDir(t, c, other, "cat .lockfs/locks")
@@ -135,8 +135,8 @@ func TestALockWithAnyContent(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, listed, name)
 	}
-	require.Empty(t, suite.Story(a.Events(t), "plain"))
-	require.Empty(t, suite.Story(a.Events(t), "report"))
+	require.Empty(t, testcluster.Story(a.Events(t), "plain"))
+	require.Empty(t, testcluster.Story(a.Events(t), "report"))
 	mustInDir(t, c, h, "echo data >data")
 	listed, err = a.Lockfs("locks", c.Path("data"))
 	require.NoError(t, err)
@@ -153,7 +153,7 @@ func TestPidsWithOtherBytesAreGuarded(t *testing.T) {
 		"twisted": "ln -s $$ twisted",
 		"plain":   "set -C; echo $$ >plain; set +C",
 	} {
-		holder := suite.StartShell(t, on[0], c.Mount)
+		holder := testcluster.StartShell(t, on[0], c.Mount)
 		holder.Must(take)
 		for _, h := range on[1:] {
 			for _, remove := range []string{"rm ", "mv -T " + name + ".new ", "mv "} {
@@ -229,7 +229,7 @@ func TestARuleThatRemovesLeavesDataAlone(t *testing.T) {
 	write := func(dir string) {
 		mustInDir(t, c, h, "mkdir "+dir)
 		for _, step := range dependencyFiles {
-			writer := suite.StartPython(t, h, c.Mount)
+			writer := testcluster.StartPython(t, h, c.Mount)
 			writer.Must(fmt.Sprintf(step, dir))
 			writer.Process.Kill()
 		}
@@ -244,7 +244,7 @@ func TestARuleThatRemovesLeavesDataAlone(t *testing.T) {
 	t.Run("--holder creator", func(t *testing.T) {
 		a.SetRule(t, "proj/*.lock", "--holder", "creator")
 		write("proj")
-		holder := suite.StartPython(t, h, c.Mount)
+		holder := testcluster.StartPython(t, h, c.Mount)
 		holder.Must(fmt.Sprintf(createdLocks["empty"], "proj/job.lock"))
 		c.RequireHeld(t, "proj/job.lock", on...)
 		holder.Process.Kill()
@@ -254,7 +254,7 @@ func TestARuleThatRemovesLeavesDataAlone(t *testing.T) {
 
 	t.Run("--stale-after", func(t *testing.T) {
 		write("old")
-		holder := suite.StartPython(t, h, c.Mount)
+		holder := testcluster.StartPython(t, h, c.Mount)
 		holder.Must(fmt.Sprintf(createdLocks["empty"], "old/job.lock"))
 		mustInDir(t, c, h, `for f in old/*; do touch -d "1 hour ago" $f; done`)
 		said, err := a.Lockfs("rule", "set", "old/*.lock", "--stale-after", "10m", "--on-stale", "remove")

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 
 	"github.com/stretchr/testify/require"
 )
@@ -45,7 +45,7 @@ const commands = `cd "$1"; PATH=$2:$PATH; export SWARM_STATE_DIR=$1 TOWER_LOCK_D
 // TestCommandsOnDiskAndMount has each do what it promises, in an ordinary directory and on a mount.
 func TestCommandsOnDiskAndMount(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	for name, script := range map[string]string{
 		"leftovers are removed, and no locks": `
 			leftovers() {

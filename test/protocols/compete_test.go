@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // compete has programs of several kinds take one lock for some rounds each, one of each kind on each node. Each kind
 // is a command that is called like the shell clients (see clients/worker.sh).
-func compete(t testing.TB, c *suite.Cluster, kinds map[string][]string, rounds int) {
+func compete(t testing.TB, c *testcluster.Cluster, kinds map[string][]string, rounds int) {
 	t.Helper()
-	j := &suite.Job{
-		Client: suite.Client{Name: t.Name()}, Dir: c.Path("contended"),
-		Witness: suite.NewWitness(t, filepath.Join(c.Net.Dir(), "witness")),
+	j := &testcluster.Job{
+		Client: testcluster.Client{Name: t.Name()}, Dir: c.Path("contended"),
+		Witness: testcluster.NewWitness(t, filepath.Join(c.Net.Dir(), "witness")),
 	}
 	c.Nodes[0].Host.MustRun(t, "mkdir", "-m", "700", j.Dir)
 	for kind, command := range kinds {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // contained is the command that runs another one in a container of a host: one with pids and a hostname of its own. It begins
@@ -18,26 +18,26 @@ func contained(name string, firstPid int, command ...string) []string {
 	return append(append(unshare, fmt.Sprint(firstPid)), command...)
 }
 
-func startContained(t testing.TB, h *hosts.Host, dir, name string, firstPid int) *suite.Shell {
+func startContained(t testing.TB, h *hosts.Host, dir, name string, firstPid int) *testcluster.Shell {
 	t.Helper()
-	return suite.StartSteps(t, h, dir, contained(name, firstPid, "bash", "-c", suite.BashSteps, "bash")...)
+	return testcluster.StartSteps(t, h, dir, contained(name, firstPid, "bash", "-c", testcluster.BashSteps, "bash")...)
 }
 
 // TestContainers has two containers of one host, with one mount, that see nothing of each other's processes.
 func TestContainers(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	a := c.Nodes[0]
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	a.SetRule(t, "*.lock", "--holder", "creator", "--any-file")
-	outside := suite.StartShell(t, g.Host, c.Mount)
+	outside := testcluster.StartShell(t, g.Host, c.Mount)
 	other := startContained(t, g.Host, c.Mount, "other", 2000)
 	const busy = "Device or resource busy"
 
 	for _, kind := range []struct{ lock, take string }{
-		{"pid", suite.PidContent + " > pid"},
-		{"beads", suite.BeadsContent + " > beads"},
+		{"pid", testcluster.PidContent + " > pid"},
+		{"beads", testcluster.BeadsContent + " > beads"},
 		{"empty.lock", "set -C; > empty.lock; set +C"},
 		{"touched.lock", "touch touched.lock"},
 		{"directory.lock", "mkdir directory.lock"},
@@ -47,7 +47,7 @@ func TestContainers(t *testing.T) {
 			take, isDir := kind.take, kind.lock == "directory.lock"
 			first := startContained(t, g.Host, c.Mount, "first", 1000)
 			first.Must("set -C; " + take + "; set +C")
-			for _, s := range []*suite.Shell{other, suite.StartShell(t, a.Host, c.Mount)} {
+			for _, s := range []*testcluster.Shell{other, testcluster.StartShell(t, a.Host, c.Mount)} {
 				s.Fails("rm -d "+kind.lock, busy)
 				s.Fails("mv "+kind.lock+" moved", busy)
 				require.Contains(t, s.Must("cat .lockfs/why/"+kind.lock), "may be removed by: programs on host m that can see its process")

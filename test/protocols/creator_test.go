@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // createdLocks are locks in which nothing tells who holds them, or not in a way that lockfs knows; %[1]s is their name. Each
@@ -24,7 +24,7 @@ var createdLocks = map[string]string{
 // TestDeadCreator ends processes that made locks, where a rule says that who made a lock holds it.
 func TestDeadCreator(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	everywhere := append(c.Hosts(), g.Host)
@@ -45,7 +45,7 @@ func TestDeadCreator(t *testing.T) {
 
 	t.Run("kept", func(t *testing.T) {
 		c.Nodes[0].SetRule(t, "kept.lock", "--holder", "creator", "--on-stale", "keep")
-		holder := suite.StartPython(t, g.Host, c.Mount)
+		holder := testcluster.StartPython(t, g.Host, c.Mount)
 		holder.Must(fmt.Sprintf(createdLocks["empty"], "kept.lock"))
 		c.RequireHeld(t, "kept.lock", everywhere...)
 		holder.Process.Kill()
@@ -57,10 +57,10 @@ func TestDeadCreator(t *testing.T) {
 }
 
 // endCreator has a process make a lock and kills it. It answers how long the lock was there still, by the cluster's clock.
-func endCreator(t testing.TB, c *suite.Cluster, h *hosts.Host, everywhere []*hosts.Host, kind, take string) time.Duration {
+func endCreator(t testing.TB, c *testcluster.Cluster, h *hosts.Host, everywhere []*hosts.Host, kind, take string) time.Duration {
 	t.Helper()
 	const lock = "creator.lock"
-	holder := suite.StartPython(t, h, c.Mount)
+	holder := testcluster.StartPython(t, h, c.Mount)
 	holder.Must(fmt.Sprintf(take, lock))
 	c.RequireHeld(t, lock, everywhere...)
 	for _, other := range everywhere {
@@ -75,9 +75,9 @@ func endCreator(t testing.TB, c *suite.Cluster, h *hosts.Host, everywhere []*hos
 	holder.Process.Kill()
 	c.AwaitGone(t, lock, everywhere...)
 	events := c.Nodes[0].Events(t)
-	told := suite.Story(events, lock)
+	told := testcluster.Story(events, lock)
 	require.Equal(t, []string{"lock_stale", "lock_removed"}, told[len(told)-2:])
-	removed := suite.LastEvent(t, events, "lock_removed", lock)
+	removed := testcluster.LastEvent(t, events, "lock_removed", lock)
 	assert.Equal(t, h.Name(), removed.Host)
 	assert.Contains(t, removed.Reason, fmt.Sprint(removed.PID), "the evidence")
 	return removed.Timestamp.Sub(killed)
@@ -100,7 +100,7 @@ var scriptLocks = map[string]string{
 // TestScriptIsTheCreator has scripts make locks by means of other programs.
 func TestScriptIsTheCreator(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	a := c.Nodes[0]
 	g := c.AddGuest(t, "m")
 	g.Start(t)
@@ -108,9 +108,9 @@ func TestScriptIsTheCreator(t *testing.T) {
 	for _, pattern := range []string{"*.lock", "*.lock/*"} {
 		a.SetRule(t, pattern, "--holder", "creator", "--any-file")
 	}
-	scripts := make(map[string]*suite.Shell)
+	scripts := make(map[string]*testcluster.Shell)
 	for kind, step := range scriptLocks {
-		scripts[kind] = suite.StartShell(t, g.Host, c.Mount)
+		scripts[kind] = testcluster.StartShell(t, g.Host, c.Mount)
 		scripts[kind].Must(fmt.Sprintf(step, scriptLock(kind)))
 	}
 	awaitMakersEnds(t, c, g.Host, a.Host)
@@ -131,7 +131,7 @@ func TestScriptIsTheCreator(t *testing.T) {
 	}
 
 	t.Run("a script that a script runs", func(t *testing.T) {
-		outer := suite.StartShell(t, g.Host, c.Mount)
+		outer := testcluster.StartShell(t, g.Host, c.Mount)
 		outer.Must("sh -c 'touch lasts.lock; sleep 1000' & until [ -e lasts.lock ]; do sleep 0.1; done")
 		outer.Must("sh -c 'touch ends.lock'")
 		outer.Must(`until [ "$(ps -o etimes= -p $!)" -gt 4 ]; do sleep 0.2; done; kill -9 $!`)
@@ -144,9 +144,9 @@ func TestScriptIsTheCreator(t *testing.T) {
 func scriptLock(kind string) string { return fmt.Sprintf("%x.lock", kind) }
 
 // awaitMakersEnds waits until the mount of a host has told of all processes that have ended there: it does so in order.
-func awaitMakersEnds(t testing.TB, c *suite.Cluster, h, other *hosts.Host) {
+func awaitMakersEnds(t testing.TB, c *testcluster.Cluster, h, other *hosts.Host) {
 	t.Helper()
-	last := suite.StartPython(t, h, c.Mount)
+	last := testcluster.StartPython(t, h, c.Mount)
 	last.Must(fmt.Sprintf(createdLocks["empty"], "last.lock"))
 	last.Process.Kill()
 	c.AwaitGone(t, "last.lock", other)
@@ -156,7 +156,7 @@ func awaitMakersEnds(t testing.TB, c *suite.Cluster, h, other *hosts.Host) {
 // one can know that it made its lock for somebody else.
 func TestCreatorOfAMountThatFails(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	a := c.Nodes[0]
 	g := c.AddGuest(t, "m")
 	g.Start(t)
@@ -164,7 +164,7 @@ func TestCreatorOfAMountThatFails(t *testing.T) {
 	const toucher = "sh -c ': > %[1]s.lock; echo > /run/made-%[1]s; exec sleep 1000' & until [ -e /run/made-%[1]s ]; do sleep 0.01; done"
 
 	t.Run("killed", func(t *testing.T) {
-		script, dead := suite.StartShell(t, g.Host, c.Mount), suite.StartShell(t, g.Host, c.Mount)
+		script, dead := testcluster.StartShell(t, g.Host, c.Mount), testcluster.StartShell(t, g.Host, c.Mount)
 		script.Must("touch touched.lock; " + fmt.Sprintf(toucher, "killed"))
 		dead.Must("touch dead.lock")
 		g.Kill()
@@ -181,7 +181,7 @@ func TestCreatorOfAMountThatFails(t *testing.T) {
 	})
 
 	t.Run("frozen", func(t *testing.T) {
-		script := suite.StartShell(t, g.Host, c.Mount)
+		script := testcluster.StartShell(t, g.Host, c.Mount)
 		script.Must("touch touched.lock; " + fmt.Sprintf(toucher, "frozen"))
 		g.Daemon.Freeze()
 		frozen := time.Now()
@@ -202,11 +202,11 @@ func TestCreatorOfAMountThatFails(t *testing.T) {
 // TestCreatorOutlivesServers has servers end and read snapshots while a script has its lock.
 func TestCreatorOutlivesServers(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3, "--snapshot-entries", "100")
+	c := testcluster.StartCluster(t, 3, "--snapshot-entries", "100")
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	c.Nodes[0].SetRule(t, "*.lock", "--holder", "creator", "--any-file") // touch creates no exclusive name
-	script, other := suite.StartShell(t, g.Host, c.Mount), suite.StartShell(t, g.Host, c.Mount)
+	script, other := testcluster.StartShell(t, g.Host, c.Mount), testcluster.StartShell(t, g.Host, c.Mount)
 	script.Must("touch touched.lock; mkdir made.lock")
 	other.Must("touch other.lock")
 	g.Host.MustRun(t, "python3", "-c", "import os, sys\nfor i in range(150): os.mkdir(sys.argv[1]); os.rmdir(sys.argv[1])", c.Path("d"))

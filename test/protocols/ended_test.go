@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // ended runs a script in the directory of the mount and waits until it has ended.
-func ended(t testing.TB, c *suite.Cluster, h *hosts.Host, shell, script string) {
+func ended(t testing.TB, c *testcluster.Cluster, h *hosts.Host, shell, script string) {
 	t.Helper()
 	_, _ = h.Run(shell, "-c", "cd "+c.Mount+"; "+script) // some are killed
 }
@@ -21,7 +21,7 @@ func ended(t testing.TB, c *suite.Cluster, h *hosts.Host, shell, script string) 
 // TestAMarkerIsTakenOnce by three hosts that run the same script, also after all of them have ended: as on a local disk.
 func TestAMarkerIsTakenOnce(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	for _, shell := range []string{"bash", "dash"} {
 		marker := "migrated-" + shell
 		for range 3 {
@@ -41,7 +41,7 @@ func TestAMarkerIsTakenOnce(t *testing.T) {
 // TestALockIsFreeAfterACrashAlone: after a signal, and not after an exit, whatever the status.
 func TestALockIsFreeAfterACrashAlone(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	everywhere := append(c.Hosts(), g.Host)
@@ -66,7 +66,7 @@ func TestALockIsFreeAfterACrashAlone(t *testing.T) {
 			lock := fmt.Sprintf("crash-%d-%x", i, name)
 			ended(t, c, h, "bash", "set -C; echo $$ >"+lock+"; "+script)
 			c.AwaitGone(t, lock, everywhere...)
-			removed := suite.LastEvent(t, c.Nodes[0].Events(t), "lock_removed", lock)
+			removed := testcluster.LastEvent(t, c.Nodes[0].Events(t), "lock_removed", lock)
 			assert.Contains(t, removed.Reason, "was ended by signal", name)
 		}
 		for name, script := range exits {
@@ -85,9 +85,9 @@ func TestALockIsFreeAfterACrashAlone(t *testing.T) {
 // TestAHelperTakesALockAndExits: the lock stays, and a program that judges pids takes it from any host.
 func TestAHelperTakesALockAndExits(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Hosts()[0], c.Hosts()[1]
-	helper := suite.StartShell(t, a, c.Mount)
+	helper := testcluster.StartShell(t, a, c.Mount)
 	helper.Must("echo 'set -C; echo $$ >held' >acquire; sh acquire; [ -e held ]")
 	c.AwaitState(t, b, "held", "stale")
 	helper.Must("! sh acquire 2>/dev/null")
@@ -99,7 +99,7 @@ func TestAHelperTakesALockAndExits(t *testing.T) {
 	b.MustRun(t, "sh", "-c", "! [ -e "+c.Path("held")+" ]")
 
 	// Formats and rules that say more than the content of a pid file.
-	ended(t, c, a, "bash", "set -C; "+suite.BeadsContent+" >database; exit 0")
+	ended(t, c, a, "bash", "set -C; "+testcluster.BeadsContent+" >database; exit 0")
 	c.AwaitGone(t, "database", a, b)
 	for pattern, flags := range map[string][]string{"creator.lock": {"--holder", "creator"}, "removed.lock": {"--on-stale", "remove"}} {
 		c.Nodes[0].SetRule(t, pattern, flags...)
@@ -111,10 +111,10 @@ func TestAHelperTakesALockAndExits(t *testing.T) {
 // TestAnEndThatNoMountSaw leaves a pid lock stale and in place: it may have been an exit.
 func TestAnEndThatNoMountSaw(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
-	pid, beads := c.StartHolder(t, g.Host, "pid", suite.PidContent), c.StartHolder(t, g.Host, "beads", suite.BeadsContent)
+	pid, beads := c.StartHolder(t, g.Host, "pid", testcluster.PidContent), c.StartHolder(t, g.Host, "beads", testcluster.BeadsContent)
 	g.Kill()
 	pid.Process.Kill()
 	beads.Process.Kill()

@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // forrstCluster is a cluster whose servers have Forrst endpoints in front of one upstream server.
 type forrstCluster struct {
-	*suite.Cluster
+	*testcluster.Cluster
 	upstream *hosts.Process
 }
 
@@ -27,11 +27,11 @@ const (
 
 func startForrst(t testing.TB) *forrstCluster {
 	t.Helper()
-	c := suite.NewCluster(t, "--session-term", "2s", "--forrst-addr", "0.0.0.0:"+forrstPort)
+	c := testcluster.NewCluster(t, "--session-term", "2s", "--forrst-addr", "0.0.0.0:"+forrstPort)
 	c.Secure = false // its clients come from other hosts, and have no certificates
 	h := c.Net.Host("upstream")
 	c.Flags = append(c.Flags, "--forrst-upstream", "http://"+h.Addr()+":"+upstreamPort+"/rpc")
-	f := &forrstCluster{Cluster: c, upstream: h.Start("python3", suite.ClientPath(t, "upstream.py"), h.Addr(), upstreamPort)}
+	f := &forrstCluster{Cluster: c, upstream: h.Start("python3", testcluster.ClientPath(t, "upstream.py"), h.Addr(), upstreamPort)}
 	require.NoError(t, f.upstream.WaitOutput("ready\n"))
 	for range 3 {
 		c.Add(t).Start(t)
@@ -39,7 +39,9 @@ func startForrst(t testing.TB) *forrstCluster {
 	return f
 }
 
-func forrstURL(n *suite.Node) string { return "http://" + n.Host.Addr() + ":" + forrstPort + "/forrst" }
+func forrstURL(n *testcluster.Node) string {
+	return "http://" + n.Host.Addr() + ":" + forrstPort + "/forrst"
+}
 
 // forrstAnswer is a response, as far as tests use it.
 type forrstAnswer struct {
@@ -77,7 +79,7 @@ func forrstSystem(id, function, arguments string) string {
 }
 
 // begin sends a request to a node from another host. What it answers waits for the response.
-func (c *forrstCluster) begin(t testing.TB, n *suite.Node, body string) (ended func() forrstAnswer) {
+func (c *forrstCluster) begin(t testing.TB, n *testcluster.Node, body string) (ended func() forrstAnswer) {
 	t.Helper()
 	const post = `
 import sys, urllib.error, urllib.request
@@ -98,7 +100,7 @@ print(response.read().decode())`
 	}
 }
 
-func (c *forrstCluster) post(t testing.TB, n *suite.Node, body string) forrstAnswer {
+func (c *forrstCluster) post(t testing.TB, n *testcluster.Node, body string) forrstAnswer {
 	t.Helper()
 	return c.begin(t, n, body)()
 }
@@ -130,7 +132,7 @@ func (c *forrstCluster) calls(t testing.TB) (entered []string) {
 }
 
 // awaitLine waits until so many requests stand in line.
-func (c *forrstCluster) awaitLine(t testing.TB, n *suite.Node, standing int) {
+func (c *forrstCluster) awaitLine(t testing.TB, n *testcluster.Node, standing int) {
 	t.Helper()
 	hosts.Eventually(t, fmt.Sprint(standing, " in line"), func() (string, bool) {
 		text, err := n.Host.Run("cat", c.Path(".lockfs/why/.forrst/.queue"))
@@ -194,7 +196,7 @@ func TestForrst(t *testing.T) {
 		require.ErrorContains(t, err, "exit status 79")
 		require.Contains(t, status, "dir/x is not locked; the full key is meant, lock:FUNCTION:dir/x or, of the scope global, lock:dir/x")
 		require.Equal(t, []string{"lock_acquired", "removal_refused", "removal_refused", "removal_refused", "lock_released"},
-			suite.Story(a.Events(t), file))
+			testcluster.Story(a.Events(t), file))
 		require.Equal(t, []string{"keeps"}, c.calls(t))
 	})
 
@@ -313,7 +315,7 @@ func TestForrst(t *testing.T) {
 }
 
 // command runs `lockfs forrst` against a node's endpoint.
-func (c *forrstCluster) command(n *suite.Node, args ...string) (string, error) {
+func (c *forrstCluster) command(n *testcluster.Node, args ...string) (string, error) {
 	return n.Host.Run(c.Program, append(append([]string{"forrst"}, args...), "--endpoint", forrstURL(n))...)
 }
 
@@ -350,7 +352,7 @@ func TestForrstManyClients(t *testing.T) {
 	c := startForrst(t)
 	const threads, calls = 32, 4
 	leader := c.Leader()
-	args := []string{suite.ClientPath(t, "forrst.py"), "client", fmt.Sprint(threads), fmt.Sprint(calls)}
+	args := []string{testcluster.ClientPath(t, "forrst.py"), "client", fmt.Sprint(threads), fmt.Sprint(calls)}
 	for _, n := range c.Nodes {
 		args = append(args, forrstURL(n))
 	}

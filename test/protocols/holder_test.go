@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // processLocks are contents that make a lock live as long as the process that wrote them.
-var processLocks = map[string]string{"pid": suite.PidContent, "beads": suite.BeadsContent}
+var processLocks = map[string]string{"pid": testcluster.PidContent, "beads": testcluster.BeadsContent}
 
 // TestDeadHolder ends processes that hold locks, in sight of their mount and out of it.
 func TestDeadHolder(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	everywhere := append(c.Hosts(), g.Host)
@@ -31,8 +31,8 @@ func TestDeadHolder(t *testing.T) {
 				holder.Process.Kill()
 				c.AwaitGone(t, lock, everywhere...)
 				events := c.Nodes[0].Events(t)
-				require.Equal(t, []string{"lock_acquired", "lock_stale", "lock_removed"}, suite.Story(events, lock))
-				removed := suite.LastEvent(t, events, "lock_removed", lock)
+				require.Equal(t, []string{"lock_acquired", "lock_stale", "lock_removed"}, testcluster.Story(events, lock))
+				removed := testcluster.LastEvent(t, events, "lock_removed", lock)
 				assert.Equal(t, format, removed.Format)
 				assert.Equal(t, everywhere[n].Name(), removed.Host)
 				assert.Contains(t, removed.Reason, fmt.Sprint(removed.PID), "the evidence")
@@ -42,10 +42,10 @@ func TestDeadHolder(t *testing.T) {
 
 	// What nobody can know to be dead is there when what died later has gone.
 	t.Run("alive as far as anybody knows", func(t *testing.T) {
-		frozen := c.StartHolder(t, g.Host, "frozen", suite.PidContent)
+		frozen := c.StartHolder(t, g.Host, "frozen", testcluster.PidContent)
 		frozen.Process.Freeze()
 		c.StartHolder(t, g.Host, "gone-before", `gone=$(sh -c 'echo $$'); ! kill -0 $gone && echo $gone`)
-		c.StartHolder(t, g.Host, "killed", suite.PidContent).Process.Kill()
+		c.StartHolder(t, g.Host, "killed", testcluster.PidContent).Process.Kill()
 		c.AwaitGone(t, "killed", everywhere...)
 		c.RequireHeld(t, "frozen", everywhere...)
 		c.RequireHeld(t, "gone-before", everywhere...)
@@ -64,14 +64,14 @@ func TestDeadHolder(t *testing.T) {
 	})
 
 	t.Run("while the mount was dead", func(t *testing.T) {
-		alive := c.StartHolder(t, g.Host, "alive", suite.PidContent)
-		dead := c.StartHolder(t, g.Host, "dead", suite.BeadsContent)
-		reused := c.StartHolder(t, g.Host, "reused", suite.PidContent)
+		alive := c.StartHolder(t, g.Host, "alive", testcluster.PidContent)
+		dead := c.StartHolder(t, g.Host, "dead", testcluster.BeadsContent)
+		reused := c.StartHolder(t, g.Host, "reused", testcluster.PidContent)
 		pid := strings.TrimSpace(reused.Must("echo $$"))
 		g.Kill()
 		dead.Process.Kill()
 		reused.Process.Kill()
-		suite.StartShell(t, g.Host, "/").Must("until [ \"$!\" = " + pid + " ]; do kill $!; " +
+		testcluster.StartShell(t, g.Host, "/").Must("until [ \"$!\" = " + pid + " ]; do kill $!; " +
 			"echo $((" + pid + " - 1)) > /proc/sys/kernel/ns_last_pid; sleep 1000 & done")
 		g.Start(t)
 		c.AwaitGone(t, "dead", everywhere...)
@@ -86,15 +86,15 @@ func TestDeadHolder(t *testing.T) {
 // TestUnreachableHost cuts a host off. Its holders may well be alive.
 func TestUnreachableHost(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1, suite.ShortTerm...)
+	c := testcluster.StartCluster(t, 1, testcluster.ShortTerm...)
 	a := c.Nodes[0]
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	a.SetRule(t, "impatient/*", "--host-timeout", "100ms")
 	a.Host.MustRun(t, "mkdir", c.Path("impatient"))
 
-	kept := c.StartHolder(t, g.Host, "kept", suite.PidContent)
-	c.StartHolder(t, g.Host, "impatient/lock", suite.BeadsContent)
+	kept := c.StartHolder(t, g.Host, "kept", testcluster.PidContent)
+	c.StartHolder(t, g.Host, "impatient/lock", testcluster.BeadsContent)
 	_, err := a.Lockfs("host", "forget", "m")
 	require.ErrorContains(t, err, "is mounted")
 	_, err = a.Lockfs("host", "forget", "nobody")
@@ -114,14 +114,14 @@ func TestUnreachableHost(t *testing.T) {
 	kept.Process.Kill()
 	c.AwaitGone(t, "kept", a.Host)
 
-	c.StartHolder(t, g.Host, "forgotten", suite.PidContent)
+	c.StartHolder(t, g.Host, "forgotten", testcluster.PidContent)
 	g.Host.Cut()
 	c.AwaitState(t, a.Host, "forgotten", "unreachable")
 	_, err = a.Lockfs("host", "forget", "m")
 	require.NoError(t, err)
 	c.AwaitGone(t, "forgotten", a.Host)
 	g.Host.Heal()
-	suite.RequireLocking(t, c, g.Host, a.Host)
+	testcluster.RequireLocking(t, c, g.Host, a.Host)
 
 	var told []string
 	for _, e := range a.Events(t) {
@@ -135,7 +135,7 @@ func TestUnreachableHost(t *testing.T) {
 	}, told)
 
 	// After another boot nobody has what was held before, whoever seems to be there.
-	holder := c.StartHolder(t, g.Host, "rebooted", suite.PidContent)
+	holder := c.StartHolder(t, g.Host, "rebooted", testcluster.PidContent)
 	pid := strings.TrimSpace(holder.Must("echo $$"))
 	g.Kill()
 	g.Host.MustRun(t, "sh", "-ec", `

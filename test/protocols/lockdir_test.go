@@ -5,14 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestALockDirectoryWithItsOwnerInIt under --holder creator: why tells of it, and it goes with its creator. What else is in such a
 // directory stays with it, as R's 00LOCK with the old version of a package.
 func TestALockDirectoryWithItsOwnerInIt(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	a := c.Nodes[0]
 	g := c.AddGuest(t, "m")
 	g.Start(t)
@@ -22,14 +22,14 @@ func TestALockDirectoryWithItsOwnerInIt(t *testing.T) {
 		require.NoError(t, err)
 		return text
 	}
-	plain := suite.StartShell(t, g.Host, c.Mount)
+	plain := testcluster.StartShell(t, g.Host, c.Mount)
 	plain.Must("mkdir plain.lock; echo $$ >plain.lock/owner; mkdir data; echo x >data/x")
 	require.Contains(t, why("plain.lock"), "lock: yes")
 	require.Contains(t, why("data"), "lock: no")
 
 	a.SetRule(t, "*.lock", "--holder", "creator")
 	a.SetRule(t, "00LOCK*", "--holder", "creator")
-	holder := suite.StartShell(t, g.Host, c.Mount)
+	holder := testcluster.StartShell(t, g.Host, c.Mount)
 	holder.Must("mkdir job.lock; echo $$ >job.lock/owner; mkdir 00LOCK-x; mkdir 00LOCK-x/x; echo Version: 1 >00LOCK-x/x/DESCRIPTION")
 	awaitMakersEnds(t, c, g.Host, a.Host)
 	for _, lock := range []string{"job.lock", "00LOCK-x"} {

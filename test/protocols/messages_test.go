@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 
 	"github.com/stretchr/testify/require"
 )
@@ -29,7 +29,7 @@ func repetition(line string) string {
 // TestMessagesSayNothingTwice provokes what commands can have to say of what is wrong on a mount, and of a cluster.
 func TestMessagesSayNothingTwice(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0], c.Nodes[1]
 	a.Host.MustRun(t, "bash", "-ec", `cd "$1"; set -C
 		mkdir directory.lock full && touch full/x
@@ -39,8 +39,8 @@ func TestMessagesSayNothingTwice(t *testing.T) {
 		printf 'pid=x\ntimestamp=\n' > malformed.lock
 		printf '{"lock_version": "v1", "lock_name": "tower"}' > tower.lock
 		echo '{"task_id": "other", "worker": "w", "acquired_at": "2025-02-02T10:00:00Z"}' > swarm.lock`, "bash", c.Mount)
-	holder := suite.StartShell(t, a.Host, c.Mount)
-	holder.Must("set -C; " + suite.SemaphoreContent + " > semaphore.lock; " + suite.PidContent + " > pid.lock; set +C")
+	holder := testcluster.StartShell(t, a.Host, c.Mount)
+	holder.Must("set -C; " + testcluster.SemaphoreContent + " > semaphore.lock; " + testcluster.PidContent + " > pid.lock; set +C")
 	calls := []string{
 		"locks none", "locks DIR/none", "locks semaphore.lock/none", "rm DIR/none", "rm DIR/full", "rm DIR/semaphore.lock", "rm DIR/semaphore.lock DIR/none",
 		"rm DIR", "rm DIR/.lockfs", "rm DIR/.lockfs/why/semaphore.lock", "wait DIR/.lockfs/wait/none/none --timeout 0s", "events --since 1000000",
@@ -49,7 +49,7 @@ func TestMessagesSayNothingTwice(t *testing.T) {
 	}
 	const request = " --dir DIR --request-id r --intent i --intent-version 1"
 	names := strings.Fields("directory malformed semaphore none/x link loop empty tower swarm pid")
-	if !suite.Long() {
+	if !testcluster.Long() {
 		names = names[:4] // cmd/lockfs does this with all of them on a local disk
 	}
 	for _, name := range names {

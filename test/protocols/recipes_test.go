@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // recipes are ways to take a lock named LOCK, in steps of a shell script.
@@ -26,19 +26,19 @@ var recipes = map[string]string{
 	"mkdir, files":              "mkdir LOCK; echo $$ > LOCK/pid; hostname > LOCK/host",
 	"mkdir elsewhere, rename":   "mkdir d.$$; echo $$ > d.$$/pid; mv d.$$ LOCK",
 	"symbolic link":             "ln -s $(hostname):$$ LOCK",
-	"semaphore":                 "set -C; " + suite.SemaphoreContent + " > LOCK; set +C",
-	"beads":                     "set -C; " + suite.BeadsContent + " > LOCK; set +C",
-	"semaphore, rename":         suite.SemaphoreContent + " > t.$$; mv t.$$ LOCK",
+	"semaphore":                 "set -C; " + testcluster.SemaphoreContent + " > LOCK; set +C",
+	"beads":                     "set -C; " + testcluster.BeadsContent + " > LOCK; set +C",
+	"semaphore, rename":         testcluster.SemaphoreContent + " > t.$$; mv t.$$ LOCK",
 }
 
 // TestOneAcquisitionIsOneEvent whatever calls it is made of.
 func TestOneAcquisitionIsOneEvent(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	a := c.Nodes[0]
 	g := c.AddGuest(t, "m")
 	g.Start(t)
-	s := suite.StartShell(t, g.Host, c.Mount)
+	s := testcluster.StartShell(t, g.Host, c.Mount)
 	for _, wait := range []bool{false, true} {
 		for recipe, take := range recipes {
 			lock := fmt.Sprintf("%x-%v.lock", recipe, wait)
@@ -70,21 +70,21 @@ func TestOneAcquisitionIsOneEvent(t *testing.T) {
 // TestWhySaysWhatARemovalIsTold compares what everybody can read of a lock with what rm says then.
 func TestWhySaysWhatARemovalIsTold(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	a := c.Nodes[0]
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	a.SetRule(t, "*.made", "--holder", "creator", "--any-file")
 	a.SetRule(t, "*.closed", "--guard", "host")
 	a.SetRule(t, "*.open", "--guard", "anyone")
-	s := suite.StartShell(t, g.Host, c.Mount)
+	s := testcluster.StartShell(t, g.Host, c.Mount)
 	more := map[string]string{
 		"data":               "echo $(hostname) 7 > LOCK",
 		"pid, not exclusive": "echo $$ > LOCK",
 		"pid, then data":     "(set -C; echo $$ > LOCK); echo it is data now > LOCK",
 		"pid, emptied":       "(set -C; echo $$ > LOCK); > LOCK",
-		"semaphore, emptied": "(set -C; " + suite.SemaphoreContent + " > LOCK); > LOCK",
-		"semaphore, written": suite.SemaphoreContent + " > LOCK; " + suite.SemaphoreContent + " > LOCK",
+		"semaphore, emptied": "(set -C; " + testcluster.SemaphoreContent + " > LOCK); > LOCK",
+		"semaphore, written": testcluster.SemaphoreContent + " > LOCK; " + testcluster.SemaphoreContent + " > LOCK",
 		"half written":       "(set -C; printf pid= > LOCK)",
 		"flock":              "flock LOCK true; echo $$ > LOCK",
 		"invalid tower":      `(set -C; echo '{"lock_version":"v1","request_id":"an odd one"}' > LOCK)`,
@@ -122,11 +122,11 @@ func TestWhySaysWhatARemovalIsTold(t *testing.T) {
 // TestPidFilesThatAreNotExclusive are shown as stale, and stay: their names may have been given to somebody to write to.
 func TestPidFilesThatAreNotExclusive(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	a := c.Nodes[0]
 	g := c.AddGuest(t, "m")
 	g.Start(t)
-	daemon := suite.StartShell(t, g.Host, c.Mount)
+	daemon := testcluster.StartShell(t, g.Host, c.Mount)
 	daemon.Must("echo $$ > daemon.pid; sleep 1000 & echo $! > child.pid; (set -C; echo $$ > lock)")
 	c.RequireHeld(t, "daemon.pid", a.Host)
 	c.RequireHeld(t, "child.pid", a.Host)
@@ -138,7 +138,7 @@ func TestPidFilesThatAreNotExclusive(t *testing.T) {
 	c.AwaitState(t, a.Host, "daemon.pid", "stale")
 	require.Contains(t, a.Host.MustRun(t, "cat", c.Path(".lockfs/why/daemon.pid")), "may be removed by: anyone\n")
 	c.AwaitGone(t, "lock", a.Host)
-	next := suite.StartShell(t, a.Host, c.Mount)
+	next := testcluster.StartShell(t, a.Host, c.Mount)
 	next.Must("echo $$ > daemon.pid; rm child.pid")
 	c.RequireHeld(t, "daemon.pid", g.Host)
 	next.Must("rm daemon.pid")
@@ -147,10 +147,10 @@ func TestPidFilesThatAreNotExclusive(t *testing.T) {
 // TestDataIsNotGuarded, whatever several hosts do with it.
 func TestDataIsNotGuarded(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
-	one, two := suite.StartShell(t, g.Host, c.Mount), suite.StartShell(t, c.Nodes[0].Host, c.Mount)
+	one, two := testcluster.StartShell(t, g.Host, c.Mount), testcluster.StartShell(t, c.Nodes[0].Host, c.Mount)
 	before := c.Nodes[0].Refusals(t)
 	for _, steps := range [][]string{
 		{"echo 5 > t; mv t n", "echo 6 > u; mv u n", "cat n; echo 7 > n", "cat n; echo 8 > n", "rm n"},
@@ -164,7 +164,7 @@ func TestDataIsNotGuarded(t *testing.T) {
 		{"echo log > log; cat log", "mv log log.1; echo new > log", "mv log log.2", "rm log.1 log.2"},
 	} {
 		for i, step := range steps {
-			s := []*suite.Shell{one, two}[i%2]
+			s := []*testcluster.Shell{one, two}[i%2]
 			_, err := s.Do(step)
 			require.NoError(t, err, "%q", steps)
 		}
@@ -176,16 +176,16 @@ func TestDataIsNotGuarded(t *testing.T) {
 // TestOddTowerLocks say by their mark what they are, so that another host does not remove them while they live.
 func TestOddTowerLocks(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
-	one := suite.StartShell(t, g.Host, c.Mount)
+	one := testcluster.StartShell(t, g.Host, c.Mount)
 	for _, content := range []string{
 		`{"lock_version":"v1","lock_name":"x","request_id":"an id; with $odd things","worker":"w","pid":1,"acquired_at":"2026-11-22T10:00:00Z","ttl_seconds":900}`,
 		`{"lock_version":"v1"}`,
 	} {
 		one.Must("(set -C; echo '" + content + "' > tower)")
-		two := suite.StartShell(t, c.Nodes[0].Host, c.Mount)
+		two := testcluster.StartShell(t, c.Nodes[0].Host, c.Mount)
 		two.Fails("rm tower", "Device or resource busy")
 		two.Fails("echo > tower", "Device or resource busy")
 		why := two.Must("cat .lockfs/why/tower")

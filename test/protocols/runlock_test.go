@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // untilTold runs until a file on the local disk says that it may end, and tells in another that it was told to.
@@ -20,7 +20,7 @@ echo "ready pid=$$"
 until [ -e "$1/end" ]; do sleep 0.02; done`
 
 // startRun starts `lockfs run` of untilTold, with the directory where that is told, and waits until it runs.
-func startRun(t testing.TB, c *suite.Cluster, h *hosts.Host, lock string, flags ...string) (run *hosts.Process, dir string) {
+func startRun(t testing.TB, c *testcluster.Cluster, h *hosts.Host, lock string, flags ...string) (run *hosts.Process, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	args := append([]string{"run", c.Path(lock)}, flags...)
@@ -50,7 +50,7 @@ func awaitEnd(t testing.TB, h *hosts.Host, pid string) {
 // TestRunKilled kills `lockfs run`: the command is told to end, and then the lock is free on all hosts.
 func TestRunKilled(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
 	a.MustRun(t, "mkdir", c.Path(".beads"))
 	for lock, format := range map[string]string{
@@ -78,7 +78,7 @@ const inOtherSession = `(setsid sh -c 'trap "" TERM; echo "ready pid=$$"; while 
 // lock, no process is left of what ran under it before.
 func TestRunKilledLeavesNoProcessBehind(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
 	a.MustRun(t, "mkdir", c.Path(".beads"))
 	for lock, format := range map[string]string{"pid": "pid", ".beads/.exclusive-lock": "beads"} {
@@ -119,7 +119,7 @@ func TestRunKilledLeavesNoProcessBehind(t *testing.T) {
 // TestRunLosesItsLock takes the locks of running commands away by force, from another host.
 func TestRunLosesItsLock(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
 	for _, format := range []string{"semaphore", "tower", "swarm", "pid"} {
 		t.Run(format, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestRunLosesItsLock(t *testing.T) {
 // inode number.
 func TestRunLosesItsLockToData(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
 	for _, format := range []string{"semaphore", "tower", "swarm", "pid", "beads"} {
 		for way, replace := range map[string]func(t *testing.T, path string){
@@ -173,7 +173,7 @@ func TestRunLosesItsLockToData(t *testing.T) {
 // TestRunHearsThatItsMountHangs: who cannot renew a lock has lost it when it is stale, also while whatever asks for it hangs.
 func TestRunHearsThatItsMountHangs(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	g := c.AddGuest(t, "guest")
 	g.Start(t)
 	c.Nodes[0].SetRule(t, "hung", "--stale-after", "10s")
@@ -189,7 +189,7 @@ func TestRunHearsThatItsMountHangs(t *testing.T) {
 // TestRunIsGivenUp: a signal ends a run whose command has ended, though its lock cannot be released. It is released later.
 func TestRunIsGivenUp(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	g := c.AddGuest(t, "guest")
 	g.Start(t)
 	run, dir := startRun(t, c, g.Host, "hung")
@@ -211,7 +211,7 @@ func TestRunIsGivenUp(t *testing.T) {
 // and no lock stays that is acquired later.
 func TestSignalsEndWhatHangs(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	node := c.Nodes[0].Host
 	g := c.AddGuest(t, "guest")
 	g.Start(t)
@@ -261,7 +261,7 @@ func TestSignalsEndWhatHangs(t *testing.T) {
 // TestWaitsEndInTimeOnAMountThatHangs without a signal, and no lock stays that is acquired later.
 func TestWaitsEndInTimeOnAMountThatHangs(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	node := c.Nodes[0].Host
 	g := c.AddGuest(t, "guest")
 	g.Start(t)
@@ -296,7 +296,7 @@ func TestWaitsEndInTimeOnAMountThatHangs(t *testing.T) {
 // again: what cannot be read for a while is not lost.
 func TestRunKeepsItsLock(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	g := c.AddGuest(t, "guest")
 	g.Start(t)
 	other := c.Nodes[0].Host

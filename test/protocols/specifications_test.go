@@ -5,14 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestScriptsOfTheSpecifications runs them as they are printed, mixed with the commands, on a local disk and on a mount.
 func TestScriptsOfTheSpecifications(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
-	script := suite.SourcePath(t, "test/protocols/scripts/run.sh")
+	c := testcluster.StartCluster(t, 1)
+	script := testcluster.SourcePath(t, "test/protocols/scripts/run.sh")
 	for name, dir := range map[string]string{"disk": t.TempDir(), "mount": c.Path("protocols")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // linkTo is another name of the program.
-func linkTo(t testing.TB, c *suite.Cluster, name string) string {
+func linkTo(t testing.TB, c *testcluster.Cluster, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.Symlink(c.Program, path))
@@ -26,7 +26,7 @@ func linkTo(t testing.TB, c *suite.Cluster, name string) string {
 // the script, and with a script that removes and creates. Exactly one gets each.
 func TestSwarmExpired(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	const tasks = 6
 	c.Nodes[0].Host.MustRun(t, "bash", "-ec", `mkdir -p "$1/locks"
 		for task in $(seq "$2"); do
@@ -39,7 +39,7 @@ func TestSwarmExpired(t *testing.T) {
 	for kind, command := range map[string][]string{
 		"command": {c.Program, "swarm"},
 		"link":    {linkTo(t, c, "swarm_lock.sh")},
-		"script":  {"python3", suite.ClientPath(t, "swarm.py")},
+		"script":  {"python3", testcluster.ClientPath(t, "swarm.py")},
 	} {
 		for _, n := range c.Nodes {
 			args := append([]string{"-c", takeAll, "bash", c.Path("swarm"), kind + "-" + n.Name, fmt.Sprint(tasks)}, command...)
@@ -71,8 +71,8 @@ func TestSwarmExpired(t *testing.T) {
 // TestSwarmNineSteps verifies the command as the specification does, on a mount.
 func TestSwarmNineSteps(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
-	script := suite.SourcePath(t, "cmd/lockfs/internal/protocol/testdata/swarm_nine_steps.sh")
+	c := testcluster.StartCluster(t, 1)
+	script := testcluster.SourcePath(t, "cmd/lockfs/internal/protocol/testdata/swarm_nine_steps.sh")
 	said := c.Nodes[0].Host.MustRun(t, "env", "SWARM_STATE_DIR="+c.Path("swarm"), script, linkTo(t, c, "swarm_lock.sh"))
 	require.Equal(t, 9, strings.Count(said, "PASS "), said)
 }
@@ -80,7 +80,7 @@ func TestSwarmNineSteps(t *testing.T) {
 // TestSwarmTokens: who overrides an expired lock gets a larger token, also under the name of the worker that had it.
 func TestSwarmTokens(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	host := c.Nodes[0].Host
 	swarm := func(args ...string) (lock struct{ Token uint64 }) {
 		t.Helper()

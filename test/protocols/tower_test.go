@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // startTower starts a shell that knows clients/tower.sh.
-func startTower(t testing.TB, c *suite.Cluster, h *hosts.Host) *suite.Shell {
+func startTower(t testing.TB, c *testcluster.Cluster, h *hosts.Host) *testcluster.Shell {
 	t.Helper()
-	script := suite.ClientPath(t, "tower.sh")
-	s := suite.StartShell(t, h, c.Mount)
+	script := testcluster.ClientPath(t, "tower.sh")
+	s := testcluster.StartShell(t, h, c.Mount)
 	s.Must(". " + script)
 	return s
 }
@@ -23,7 +23,7 @@ func startTower(t testing.TB, c *suite.Cluster, h *hosts.Host) *suite.Shell {
 // TestTowerHeartbeat renews locks with jq and mv, and goes on with it when a lock has been stolen.
 func TestTowerHeartbeat(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	here, elsewhere := c.Nodes[0].Host, c.Nodes[1].Host
 	seen := func() string { return c.Nodes[2].Host.MustRun(t, "cat", c.Path("app.lock")) }
 
@@ -68,14 +68,14 @@ func TestTowerHeartbeat(t *testing.T) {
 
 			events := c.Nodes[0].Events(t)
 			if steal.name != "removed and made anew" {
-				event := suite.LastEvent(t, events, "lock_stolen", "app.lock")
+				event := testcluster.LastEvent(t, events, "lock_stolen", "app.lock")
 				assert.Equal(t, next, event.Token)
 				assert.Equal(t, "other", event.Holder)
 				require.NotNil(t, event.Previous)
 				assert.Equal(t, token, event.Previous.Token)
 				assert.Equal(t, "mine", event.Previous.Holder)
 				if steal.name == "renamed over" {
-					assert.Equal(t, suite.SHA256Of(stale), event.PreviousHash)
+					assert.Equal(t, testcluster.SHA256Of(stale), event.PreviousHash)
 				}
 			}
 			thief.Must("rm app.lock")

@@ -7,19 +7,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestTowersOfAllKinds has the specification's function library, a Python program and the commands contend for one
 // lock, on three hosts each.
 func TestTowersOfAllKinds(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	compete(t, c, map[string][]string{
-		"library": {"bash", suite.ClientPath(t, "tower-library.sh")},
-		"python":  {"python3", "-B", suite.ClientPath(t, "tower.py")},
-		"command": {"env", "LOCKFS=" + c.Program, "bash", suite.ClientPath(t, "tower-command.sh")},
-		"run":     {"env", "LOCKFS=" + c.Program, "bash", suite.ClientPath(t, "tower-run.sh")},
+		"library": {"bash", testcluster.ClientPath(t, "tower-library.sh")},
+		"python":  {"python3", "-B", testcluster.ClientPath(t, "tower.py")},
+		"command": {"env", "LOCKFS=" + c.Program, "bash", testcluster.ClientPath(t, "tower-command.sh")},
+		"run":     {"env", "LOCKFS=" + c.Program, "bash", testcluster.ClientPath(t, "tower-run.sh")},
 	}, 2)
 }
 
@@ -27,7 +27,7 @@ func TestTowersOfAllKinds(t *testing.T) {
 // heartbeats. When the holder is killed, they can.
 func TestTowerHeartbeatsKeepTheLock(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	a, b, other := c.Nodes[0].Host, c.Nodes[1].Host, c.Nodes[2].Host
 	const ttl = 15 * time.Second
 	run, _ := startRun(t, c, a, "app.lock", "--format", "tower", "--ttl", ttl.String())
@@ -53,7 +53,7 @@ func TestTowerHeartbeatsKeepTheLock(t *testing.T) {
 }
 
 // timeOf is a time that lockfs knows of app.lock.
-func timeOf(t testing.TB, c *suite.Cluster, h *hosts.Host, name string) time.Time {
+func timeOf(t testing.TB, c *testcluster.Cluster, h *hosts.Host, name string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339Nano, c.Xattr(t, h, "app.lock", name))
 	require.NoError(t, err)

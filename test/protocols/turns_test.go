@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // contend runs a command under a slot so many times. Each run tells in a log when it begins and ends; the first is killed with
@@ -34,7 +34,7 @@ const together = `"$1" run --slots 3 --format pid "$2" -- sh -ec '
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	const contenders, slots = 12, 3
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	g := c.AddGuest(t, "m")
 	g.Start(t)
 	on := append(c.Hosts(), g.Host)
@@ -103,7 +103,7 @@ done`
 func TestOncePer(t *testing.T) {
 	t.Parallel()
 	const period = 8 * time.Second
-	c := suite.NewCluster(t)
+	c := testcluster.NewCluster(t)
 	for _, offset := range []time.Duration{0, 3 * time.Minute, -2 * time.Minute} {
 		n := c.Add(t)
 		n.SetClock(t, offset)

@@ -11,17 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestWaitDoesNotPoll waits for a lock on one host that is released on another, and counts what that costs beside a
 // script that looks every few milliseconds.
 func TestWaitDoesNotPoll(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
-	holder := suite.StartShell(t, a, c.Mount)
-	holder.Must("set -C; " + suite.SemaphoreContent + " > lock; set +C")
+	holder := testcluster.StartShell(t, a, c.Mount)
+	holder.Must("set -C; " + testcluster.SemaphoreContent + " > lock; set +C")
 
 	trace := filepath.Join(c.Net.Dir(), "trace")
 	waiter := b.Start("strace", "-f", "-qq", "-e", "trace=%file,inotify_add_watch", "-o", trace, c.Program, "wait", c.Path("lock"), "--json")
@@ -62,22 +62,22 @@ func fieldsOf(t testing.TB, text string) (fields map[string]any) {
 // TestWaitForWhateverEndsALock has locks end in all the ways that a waiter on another host has to notice.
 func TestWaitForWhateverEndsALock(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
 	c.Nodes[0].SetRule(t, "stale*", "--stale-after", "8s")
 	for _, end := range []struct {
 		name, content, how, state string
 	}{
-		{"removed", suite.SemaphoreContent, "rm removed", "free"},
-		{"renamed", suite.SemaphoreContent, "mv renamed away", "free"},
-		{"process", suite.PidContent, "kill -9 $$", "free"},
-		{"exited", suite.PidContent, "exit 0", "stale"},
-		{"stale", suite.SemaphoreContent, ":", "stale"},
+		{"removed", testcluster.SemaphoreContent, "rm removed", "free"},
+		{"renamed", testcluster.SemaphoreContent, "mv renamed away", "free"},
+		{"process", testcluster.PidContent, "kill -9 $$", "free"},
+		{"exited", testcluster.PidContent, "exit 0", "stale"},
+		{"stale", testcluster.SemaphoreContent, ":", "stale"},
 		{"dir", "", "rmdir dir", "free"},
 	} {
 		t.Run(end.name, func(t *testing.T) {
 			t.Parallel()
-			holder := suite.StartShell(t, a, c.Mount)
+			holder := testcluster.StartShell(t, a, c.Mount)
 			if end.content == "" {
 				holder.Must("mkdir " + end.name)
 			} else {
@@ -104,7 +104,7 @@ func TestWaitForWhateverEndsALock(t *testing.T) {
 // TestWaitFile reads where any program can wait for a lock, which ends as soon as it is told to.
 func TestWaitFile(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
 	require.Equal(t, "free\n", b.MustRun(t, "cat", c.Path(".lockfs/wait/lock")))
 	a.MustRun(t, "bash", "-c", `mkdir -m 700 "$1/private"; touch "$1/private/lock"; (umask 077; set -C; echo held > "$1/lock")`, "bash", c.Mount)

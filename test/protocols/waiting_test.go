@@ -8,13 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestWaitingIsToldOnAMount: who waits for a lock of another host is told whose it is, and the command that ends that does.
 func TestWaitingIsToldOnAMount(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
 	a.MustRun(t, "mkdir", c.Path(".beads"), c.Path("locks"))
 	for lock, format := range map[string]string{
@@ -66,10 +66,10 @@ func TestWaitingIsToldOnAMount(t *testing.T) {
 // TestEndingsOnAMount: the exit codes and the outcomes of commands are those of a plain directory, for locks of other hosts.
 func TestEndingsOnAMount(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 2)
+	c := testcluster.StartCluster(t, 2)
 	a, b := c.Nodes[0].Host, c.Nodes[1].Host
 	a.MustRun(t, "mkdir", c.Path("beads"), c.Path("free"), c.Path("locks"))
-	holder := suite.StartShell(t, a, c.Mount)
+	holder := testcluster.StartShell(t, a, c.Mount)
 	holder.Must(c.Program + " semaphore acquire sem && " + c.Program + " beads acquire beads --holder me && " +
 		"SWARM_STATE_DIR=. " + c.Program + " swarm acquire s w && " +
 		"TOWER_LOCK_DIR=locks " + c.Program + " tower acquire t --request-id r --intent i --intent-version 1")

@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // A host on which somebody follows a recipe: a system that he may change at will, with the locks at /locks, and at /srv a disk that all
 // hosts share.
 type host struct {
-	*suite.Root
+	*testcluster.Root
 	scene *scene
 }
 
@@ -36,11 +36,11 @@ type scene struct {
 // newHosts starts a cluster whose three servers have the locks at /locks.
 func newHosts(t testing.TB) (all []*host, dir string) {
 	t.Helper()
-	cluster := suite.StartCluster(t, 3)
+	cluster := testcluster.StartCluster(t, 3)
 	dir = filepath.Join(cluster.Net.Dir(), "srv")
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	for _, node := range cluster.Nodes {
-		h := &host{Root: suite.NewRoot(t, node.Host, "/", cluster.Net.Dir())}
+		h := &host{Root: testcluster.NewRoot(t, node.Host, "/", cluster.Net.Dir())}
 		h.MustRun(t, "sh", "-ec", `
 			mkdir -p "$1/locks" "$1/run/lockfs" "$1/root/work"
 			mount --bind "$2" "$1/locks"
@@ -48,7 +48,7 @@ func newHosts(t testing.TB) (all []*host, dir string) {
 			mount --bind /run/lockfs "$1/run/lockfs"
 			touch "$1/usr/local/bin/lockfs"
 			mount --bind "$4" "$1/usr/local/bin/lockfs"`,
-			"sh", suite.RootDir, cluster.Mount, dir, cluster.Program)
+			"sh", testcluster.RootDir, cluster.Mount, dir, cluster.Program)
 		all = append(all, h)
 	}
 	return all, dir
@@ -59,7 +59,7 @@ func (h *host) in(script string) []string {
 	environment := []string{
 		"-i", "-C", "/root/work", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8",
 	}
-	return suite.In("env", slices.Concat(environment, h.scene.more, []string{"bash", "-ec", script})...)
+	return testcluster.In("env", slices.Concat(environment, h.scene.more, []string{"bash", "-ec", script})...)
 }
 
 // run does what is typed, and answers what is printed on standard output.

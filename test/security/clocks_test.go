@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 const year = 365 * 24 * time.Hour
@@ -22,7 +22,7 @@ func TestClocksThatAreAYearOff(t *testing.T) {
 	for name, wrong := range map[string]time.Duration{"fast": year, "slow": -year} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := suite.StartSecureCluster(t, 3)
+			c := testcluster.StartSecureCluster(t, 3)
 			odd := c.Nodes[0]
 			odd.Stop(t)
 			odd.SetClock(t, wrong)
@@ -30,11 +30,11 @@ func TestClocksThatAreAYearOff(t *testing.T) {
 			m := c.AddGuest(t, "m")
 			m.SetClock(t, wrong)
 			m.Start(t)
-			suite.RequireLocking(t, c, m.Host, odd.Host)
+			testcluster.RequireLocking(t, c, m.Host, odd.Host)
 			for c.Leader() != odd {
 				old := c.Leader()
 				old.Kill()
-				suite.RequireLocking(t, c, m.Host, odd.Host)
+				testcluster.RequireLocking(t, c, m.Host, odd.Host)
 				old.Start(t)
 			}
 			right := c.AddGuest(t, "right")
@@ -44,16 +44,16 @@ func TestClocksThatAreAYearOff(t *testing.T) {
 			wrongToo.Start(t)
 			rotate(t, odd, daemonsOf(c, m, right)...)
 			for _, n := range c.Nodes {
-				suite.RequireLocking(t, c, m.Host, n.Host)
-				suite.RequireLocking(t, c, n.Host, right.Host)
+				testcluster.RequireLocking(t, c, m.Host, n.Host)
+				testcluster.RequireLocking(t, c, n.Host, right.Host)
 			}
 			// They come back with what they have.
 			require.NoError(t, m.Daemon.Stop())
 			m.Start(t)
 			odd.Kill()
-			suite.RequireLocking(t, c, m.Host, right.Host)
+			testcluster.RequireLocking(t, c, m.Host, right.Host)
 			odd.Start(t)
-			suite.RequireLocking(t, c, m.Host, odd.Host)
+			testcluster.RequireLocking(t, c, m.Host, odd.Host)
 		})
 	}
 }
@@ -62,7 +62,7 @@ func TestClocksThatAreAYearOff(t *testing.T) {
 // were given before have expired then.
 func TestAFounderWhoseClockIsSlow(t *testing.T) {
 	t.Parallel()
-	c := suite.NewCluster(t)
+	c := testcluster.NewCluster(t)
 	c.Secure = true
 	founder := c.Add(t)
 	founder.SetClock(t, -year)
@@ -78,16 +78,16 @@ func TestAFounderWhoseClockIsSlow(t *testing.T) {
 	})
 	for c.Leader() == founder {
 		founder.Kill()
-		suite.RequireLocking(t, c, m.Host, c.Nodes[1].Host)
+		testcluster.RequireLocking(t, c, m.Host, c.Nodes[1].Host)
 		founder.Start(t)
 	}
 	late := c.AddGuest(t, "late", "--token", c.NewJoinToken(t, "--role", "client")) // the others have expired too
 	late.Start(t)
 	for _, n := range c.Nodes {
-		suite.RequireLocking(t, c, m.Host, n.Host)
-		suite.RequireLocking(t, c, n.Host, late.Host)
+		testcluster.RequireLocking(t, c, m.Host, n.Host)
+		testcluster.RequireLocking(t, c, n.Host, late.Host)
 	}
 	require.NoError(t, m.Daemon.Stop())
 	m.Start(t)
-	suite.RequireLocking(t, c, m.Host, founder.Host)
+	testcluster.RequireLocking(t, c, m.Host, founder.Host)
 }

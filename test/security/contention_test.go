@@ -11,23 +11,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // A contest is workers on all hosts of a cluster, which may not see a call fail.
 type contest struct {
-	jobs  []*suite.Job
+	jobs  []*testcluster.Job
 	hosts []*hosts.Host
 }
 
-func startContest(t testing.TB, c *suite.Cluster, on ...*hosts.Host) *contest {
+func startContest(t testing.TB, c *testcluster.Cluster, on ...*hosts.Host) *contest {
 	t.Helper()
 	x := &contest{hosts: on}
-	for _, client := range []suite.Client{suite.Clients[0], suite.Clients[3]} {
+	for _, client := range []testcluster.Client{testcluster.Clients[0], testcluster.Clients[3]} {
 		dir := c.Path(client.Name)
 		on[0].MustRun(t, "mkdir", dir)
-		w := suite.NewWitness(t, filepath.Join(c.Net.Dir(), "witness-"+client.Name))
-		x.jobs = append(x.jobs, suite.StartJob(t, client, dir, w, 1, on...))
+		w := testcluster.NewWitness(t, filepath.Join(c.Net.Dir(), "witness-"+client.Name))
+		x.jobs = append(x.jobs, testcluster.StartJob(t, client, dir, w, 1, on...))
 	}
 	return x
 }
@@ -84,7 +84,7 @@ func requireRenewals(t testing.TB, more int, do func(), daemons ...*hosts.Proces
 }
 
 // rotate has a new authority sign, and waits until all daemons have its certificates.
-func rotate(t testing.TB, n *suite.Node, daemons ...*hosts.Process) {
+func rotate(t testing.TB, n *testcluster.Node, daemons ...*hosts.Process) {
 	t.Helper()
 	requireRenewals(t, 1, func() {
 		_, err := n.Lockfs("ca", "rotate")
@@ -92,7 +92,7 @@ func rotate(t testing.TB, n *suite.Node, daemons ...*hosts.Process) {
 	}, daemons...)
 }
 
-func daemonsOf(c *suite.Cluster, guests ...*suite.Guest) (all []*hosts.Process) {
+func daemonsOf(c *testcluster.Cluster, guests ...*testcluster.Guest) (all []*hosts.Process) {
 	for _, n := range c.Nodes {
 		all = append(all, n.Server)
 	}
@@ -105,8 +105,8 @@ func daemonsOf(c *suite.Cluster, guests ...*suite.Guest) (all []*hosts.Process) 
 // TestRenewalsInterruptNobody has certificates of a few seconds, and connections and workers that outlive several.
 func TestRenewalsInterruptNobody(t *testing.T) {
 	t.Parallel()
-	c := suite.NewCluster(t)
-	c.Secure, c.Program = true, suite.FaultyProgram(t)
+	c := testcluster.NewCluster(t)
+	c.Secure, c.Program = true, testcluster.FaultyProgram(t)
 	for range 3 {
 		n := c.Add(t)
 		n.Environment = []string{"LOCKFS_TEST_CERTIFICATE_VALIDITY=15s"}
@@ -115,7 +115,7 @@ func TestRenewalsInterruptNobody(t *testing.T) {
 	m := c.AddGuest(t, "m")
 	m.Start(t)
 	x := startContest(t, c, append(c.Hosts(), m.Host)...)
-	before := c.Nodes[0].AwaitSession(t, "m", "a session", suite.OneSession)
+	before := c.Nodes[0].AwaitSession(t, "m", "a session", testcluster.OneSession)
 	refusals := func() (n int) {
 		for _, daemon := range daemonsOf(c, m) {
 			n += strings.Count(daemon.Log(), "a connection is refused")
@@ -126,7 +126,7 @@ func TestRenewalsInterruptNobody(t *testing.T) {
 	requireRenewals(t, 3, func() {}, daemonsOf(c, m)...)
 	x.goOn(t)
 	x.end(t)
-	after := c.Nodes[0].AwaitSession(t, "m", "a session", suite.OneSession)
+	after := c.Nodes[0].AwaitSession(t, "m", "a session", testcluster.OneSession)
 	require.Equal(t, before[0].ID, after[0].ID)
 	require.Equal(t, known, refusals())
 }
@@ -136,7 +136,7 @@ type shownAuthority struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-func authorities(t testing.TB, n *suite.Node) (list []shownAuthority) {
+func authorities(t testing.TB, n *testcluster.Node) (list []shownAuthority) {
 	t.Helper()
 	text, err := n.Lockfs("ca", "list", "--json")
 	require.NoError(t, err)
@@ -150,7 +150,7 @@ const atOnce = 20 * time.Second
 // TestRotationAndRevocationInterruptNobodyElse replaces the authority, twice, and shuts a host out, while all others contend.
 func TestRotationAndRevocationInterruptNobodyElse(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 3, "--lock-delay", "1s")
+	c := testcluster.StartSecureCluster(t, 3, "--lock-delay", "1s")
 	m, out := c.AddGuest(t, "m"), c.AddGuest(t, "out")
 	m.Start(t)
 	out.Start(t)
@@ -168,7 +168,7 @@ func TestRotationAndRevocationInterruptNobodyElse(t *testing.T) {
 		x.goOn(t)
 		if i == 0 {
 			late.Start(t) // with a token that was made before
-			suite.RequireLocking(t, c, late.Host, c.Nodes[1].Host)
+			testcluster.RequireLocking(t, c, late.Host, c.Nodes[1].Host)
 		}
 	}
 
@@ -178,7 +178,7 @@ func TestRotationAndRevocationInterruptNobodyElse(t *testing.T) {
 	_, err := c.Nodes[0].Lockfs("host", "revoke", "out")
 	require.NoError(t, err)
 	began := time.Now()
-	c.Nodes[0].AwaitSession(t, "out", "the session of the revoked host ends", suite.NoSession)
+	c.Nodes[0].AwaitSession(t, "out", "the session of the revoked host ends", testcluster.NoSession)
 	took := time.Since(began)
 	t.Logf("the session of a revoked host ended in %v", took.Round(time.Millisecond))
 	require.Less(t, took, atOnce)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/figures"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/stats"
+	"lockfs/test/testcluster"
 )
 
 const (
@@ -41,7 +41,7 @@ while True:
 // All connections are made again as soon as the server would have ended them anyway. "elsewhere" has as many go to a process that only
 // accepts them: what the machine does for them alone. Each figure is the median of the rounds, which take turns.
 func BenchmarkFlood(b *testing.B) {
-	c := suite.StartSecureCluster(b, 3)
+	c := testcluster.StartSecureCluster(b, 3)
 	m := c.AddGuest(b, "m")
 	m.Start(b)
 	leader := c.Leader()
@@ -67,16 +67,16 @@ func BenchmarkFlood(b *testing.B) {
 		}
 	}
 	for i, of := range cases {
-		b.ReportMetric(figures.Quantile(took[i], 0.5), "us/"+of.name)
+		b.ReportMetric(stats.Quantile(took[i], 0.5), "us/"+of.name)
 	}
 	b.ReportMetric(0, "ns/op")
 }
 
 // cycle is the median of a cycle in microseconds.
-func cycle(b *testing.B, c *suite.Cluster, n *suite.Node) float64 {
+func cycle(b *testing.B, c *testcluster.Cluster, n *testcluster.Node) float64 {
 	b.Helper()
 	out := n.Host.MustRun(b, c.Program, "bench", "--json", "--only", "cycle", "--duration", "2s", c.Mount)
-	var report figures.Report
+	var report stats.Report
 	require.NoError(b, json.Unmarshal([]byte(out), &report), out)
 	require.Empty(b, report.Results[0].Error)
 	return report.Results[0].Median

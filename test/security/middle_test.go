@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // A middle stands between hosts and a server and ends their TLS with what he has himself.
@@ -87,7 +87,7 @@ func relay(t testing.TB, h *hosts.Host, port, to string) {
 // TestAManInTheMiddle stands where a token says that the servers are. He is told no secret, and nobody mounts what he has.
 func TestAManInTheMiddle(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 1)
+	c := testcluster.StartSecureCluster(t, 1)
 	evil := c.Net.Host("evil")
 	server := c.Nodes[0].Addr()
 	conn, err := visitor{host: evil}.connect(server, protocolJoin)
@@ -126,7 +126,7 @@ func TestAManInTheMiddle(t *testing.T) {
 	args := mount(evil.Addr() + ":7423")
 	p := joiner.Start(c.Program, args...)
 	require.NoError(t, p.WaitOutput("lockfs: ready at "))
-	suite.RequireLocking(t, c, joiner, c.Nodes[0].Host)
+	testcluster.RequireLocking(t, c, joiner, c.Nodes[0].Host)
 	require.NoError(t, p.Stop())
 
 	// Who is in does not speak to him either.

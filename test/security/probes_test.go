@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // portFlags open all ports there are to other hosts.
@@ -20,14 +20,14 @@ var portFlags = []string{"--http-addr", "0.0.0.0:7422", "--forrst-addr", "0.0.0.
 
 // A place is a cluster of three servers with a mount on the host m, and a stranger's host.
 type place struct {
-	*suite.Cluster
-	mount    *suite.Guest
+	*testcluster.Cluster
+	mount    *testcluster.Guest
 	stranger *hosts.Host
 }
 
 func newPlace(t testing.TB) *place {
 	t.Helper()
-	c := suite.StartSecureCluster(t, 3, portFlags...)
+	c := testcluster.StartSecureCluster(t, 3, portFlags...)
 	p := &place{c, c.AddGuest(t, "m"), c.Net.Host("stranger")}
 	p.mount.Start(t)
 	c.Nodes[0].Host.MustRun(t, "sh", "-c", "echo secret > "+c.Path("secret-name"))
@@ -43,12 +43,12 @@ func (p *place) addresses() (all []string) {
 }
 
 // state is what all servers have come to, by its index and hash.
-func (p *place) state(t testing.TB) suite.NodeStatus {
+func (p *place) state(t testing.TB) testcluster.NodeStatus {
 	t.Helper()
 	p.RequireSameState(t)
 	s, err := p.Nodes[0].Status()
 	require.NoError(t, err)
-	return suite.NodeStatus{StateIndex: s.Nodes[0].StateIndex, StateHash: s.Nodes[0].StateHash}
+	return testcluster.NodeStatus{StateIndex: s.Nodes[0].StateIndex, StateHash: s.Nodes[0].StateHash}
 }
 
 // requireNoEffect requires that something changes nothing on any server.
@@ -75,7 +75,7 @@ func (p *place) count(t testing.TB, metric, labels string) (sum int) {
 }
 
 // metrics asks a server, whose port for that wants a certificate.
-func (p *place) metrics(t testing.TB, n *suite.Node) string {
+func (p *place) metrics(t testing.TB, n *testcluster.Node) string {
 	t.Helper()
 	_, body, err := get(asIn(t, n.Host, n.Identity()), n.Host.Addr()+":7422", "/metrics")
 	require.NoError(t, err)
@@ -182,8 +182,8 @@ func (p *place) requireLogged(t testing.TB, what string) {
 // TestAnExpiredHostIsLetInAgain turns away who has let his certificate end, but for its renewal.
 func TestAnExpiredHostIsLetInAgain(t *testing.T) {
 	t.Parallel()
-	c := suite.NewCluster(t)
-	c.Secure, c.Program = true, suite.FaultyProgram(t)
+	c := testcluster.NewCluster(t)
+	c.Secure, c.Program = true, testcluster.FaultyProgram(t)
 	n := c.Add(t)
 	n.Environment = []string{"LOCKFS_TEST_CERTIFICATE_VALIDITY=3s"}
 	n.Start(t)
@@ -202,7 +202,7 @@ func TestAnExpiredHostIsLetInAgain(t *testing.T) {
 	require.NoError(t, n.Server.WaitOutput("expired"))
 
 	m.Start(t)
-	suite.RequireLocking(t, c, m.Host, n.Host)
+	testcluster.RequireLocking(t, c, m.Host, n.Host)
 	renewed := asIn(t, m.Host, c.IdentityDir("m"))
 	require.NotEqual(t, old.certificate.Certificate[0], renewed.certificate.Certificate[0])
 	require.NoError(t, m.Daemon.Stop())
@@ -220,7 +220,7 @@ func TestARevokedHostIsOut(t *testing.T) {
 	}
 	_, err := p.Nodes[0].Lockfs("host", "revoke", "m")
 	require.NoError(t, err)
-	p.Nodes[0].AwaitSession(t, "m", "its session ends", suite.NoSession)
+	p.Nodes[0].AwaitSession(t, "m", "its session ends", testcluster.NoSession)
 	for _, address := range p.addresses() {
 		hosts.Eventually(t, "the server knows that it is revoked", func() (string, bool) {
 			_, err := own.call(address, protocolRPC, methodStatus, nil)

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // Fields of messages.
@@ -115,7 +115,7 @@ func TestAMountIsNoOtherHost(t *testing.T) {
 	p := newPlace(t)
 	own := asIn(t, p.mount.Host, p.IdentityDir("m"))
 	session := func(host string) uint64 {
-		of := p.Nodes[0].AwaitSession(t, host, "a session of "+host, func(s []suite.Session) bool { return len(s) > 0 })
+		of := p.Nodes[0].AwaitSession(t, host, "a session of "+host, func(s []testcluster.Session) bool { return len(s) > 0 })
 		id, err := strconv.ParseUint(of[0].ID, 16, 64)
 		require.NoError(t, err, of[0].ID)
 		return id

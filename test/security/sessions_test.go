@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hostileuser"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // TestOneHostLeavesSessionsForOthers: root of a client opens as many sessions as it gets. The host's own mount goes on, and another host mounts.
 func TestOneHostLeavesSessionsForOthers(t *testing.T) {
 	t.Parallel()
-	perHost, attempts := suite.Rounds(20, 256), suite.Rounds(200, 10_000)
-	c := suite.StartSecureCluster(t, 1, "--max-sessions-per-host", strconv.Itoa(perHost), "--max-sessions", strconv.Itoa(perHost+10))
+	perHost, attempts := testcluster.Rounds(20, 256), testcluster.Rounds(200, 10_000)
+	c := testcluster.StartSecureCluster(t, 1, "--max-sessions-per-host", strconv.Itoa(perHost), "--max-sessions", strconv.Itoa(perHost+10))
 	n := c.Nodes[0]
 	m := c.AddGuest(t, "m")
 	m.Start(t)
@@ -36,7 +36,7 @@ func TestOneHostLeavesSessionsForOthers(t *testing.T) {
 		require.NoError(t, err)
 		answers[said.result(executeResult).numberOf(1)]++
 	}
-	open := n.AwaitSession(t, "m", "sessions of the host", func([]suite.Session) bool { return true })
+	open := n.AwaitSession(t, "m", "sessions of the host", func([]testcluster.Session) bool { return true })
 	t.Logf("%d sessions are open after %d attempts, by code of the answer: %v", len(open), attempts, answers)
 	judge.Require(t, witnesses.Seen())
 	require.LessOrEqual(t, len(open), perHost)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // A token taken apart, as whoever gets hold of it can.
@@ -86,7 +86,7 @@ func enrollment(id, secret []byte, host string, request []byte) message {
 func TestTokensThatAreNotGood(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	elsewhere := suite.StartSecureCluster(t, 1)
+	elsewhere := testcluster.StartSecureCluster(t, 1)
 	joiner := visitor{host: p.stranger}
 	servers := p.addresses()
 	forServers, once := p.JoinToken(t, "server"), p.NewJoinToken(t, "--role", "client")
@@ -147,7 +147,7 @@ func TestTokensThatAreNotGood(t *testing.T) {
 			}
 		})
 	}
-	var refused []suite.Event
+	var refused []testcluster.Event
 	for _, e := range p.Nodes[0].Events(t)[len(event):] {
 		refused = append(refused, e)
 		assert.Equal(t, "join_refused", e.Event, "nothing else has happened")
@@ -170,7 +170,7 @@ func TestTokensThatAreNotGood(t *testing.T) {
 // TestATokenLetsInSoManyAtOnce has many come at the same time with a token for three of them.
 func TestATokenLetsInSoManyAtOnce(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 1)
+	c := testcluster.StartSecureCluster(t, 1)
 	with := parseToken(t, c.NewJoinToken(t, "--role", "client", "--uses", "3"))
 	joiner := visitor{host: c.Net.Host("stranger")}
 	const many = 8 // connections that an address may have at once
@@ -199,7 +199,7 @@ const rate = 80
 // TestGuessingIsSlow answers an address that asks too often that it does.
 func TestGuessingIsSlow(t *testing.T) {
 	t.Parallel()
-	c := suite.StartSecureCluster(t, 1)
+	c := testcluster.StartSecureCluster(t, 1)
 	with := parseToken(t, c.JoinToken(t, "client"))
 	joiner := visitor{host: c.Net.Host("stranger")}
 	conn, err := joiner.connect(c.Nodes[0].Addr(), protocolJoin)
@@ -229,13 +229,13 @@ func TestGuessingIsSlow(t *testing.T) {
 // TestTheJoinTokenIsOnNoCommandLine of the daemon that joined with it, nor of that daemon's guard, whoever looks.
 func TestTheJoinTokenIsOnNoCommandLine(t *testing.T) {
 	t.Parallel()
-	c := suite.NewCluster(t)
+	c := testcluster.NewCluster(t)
 	c.Secure = true
 	c.Add(t).Start(t)
 	token := c.NewJoinToken(t, "--role", "client")
 	m := c.AddGuest(t, "m", "--token", token)
 	m.Start(t)
-	suite.RequireLocking(t, c, m.Host, c.Nodes[0].Host)
+	testcluster.RequireLocking(t, c, m.Host, c.Nodes[0].Host)
 	lines := m.Host.MustRun(t, "sh", "-c", `cat /proc/[0-9]*/cmdline | tr '\0' ' '`)
 	require.Contains(t, lines, "mount")
 	require.NotContains(t, lines, strings.TrimSpace(token))

@@ -13,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/figures"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/stats"
+	"lockfs/test/testcluster"
 )
 
 // BenchmarkFailover measures the time from kill -9 of the leader to the next successful exclusive create
@@ -23,7 +23,7 @@ import (
 //
 //	go test ./test/speed -run '^$' -bench Failover -benchtime 1x
 func BenchmarkFailover(b *testing.B) {
-	c := suite.StartCluster(b, 3)
+	c := testcluster.StartCluster(b, 3)
 	var took []float64
 	for range b.N {
 		for range 20 {
@@ -38,7 +38,7 @@ func BenchmarkFailover(b *testing.B) {
 		}
 	}
 	b.Logf("all, in ms: %v", took)
-	b.ReportMetric(figures.Quantile(took, 0.5), "ms-median")
+	b.ReportMetric(stats.Quantile(took, 0.5), "ms-median")
 	b.ReportMetric(slices.Max(took), "ms-worst")
 	b.ReportMetric(0, "ns/op")
 }
@@ -54,7 +54,7 @@ const (
 //
 //	go test ./test/speed -run '^$' -bench Pollers -benchtime 1x -timeout 20m
 func BenchmarkPollers(b *testing.B) {
-	c := suite.StartCluster(b, 3)
+	c := testcluster.StartCluster(b, 3)
 	lock := "held"
 	c.Nodes[0].Host.MustRun(b, "sh", "-c", "set -C; echo held > "+c.Path(lock))
 	clients := c.AddClient(b, "clients")
@@ -64,7 +64,7 @@ func BenchmarkPollers(b *testing.B) {
 		p := clients.Start(c.Program, append([]string{"mount", "--name", fmt.Sprintf("m%d", i), dirs[i]}, c.MountFlags(b, fmt.Sprintf("m%d", i), c.Servers())...)...)
 		require.NoError(b, p.WaitOutput("lockfs: ready at "))
 	}
-	script := suite.ClientPath(b, "poll.py")
+	script := testcluster.ClientPath(b, "poll.py")
 	b.ResetTimer()
 	for range b.N {
 		before := usageOf(b, c)
@@ -103,7 +103,7 @@ func poll(b *testing.B, h *hosts.Host, script string, dirs []string, lock string
 	}
 	polling.Wait()
 	require.Len(b, p99s, len(dirs), "pollers that came to an end")
-	return figures.Quantile(p99s, 0.5)
+	return stats.Quantile(p99s, 0.5)
 }
 
 // usage is what a server has used of the machine.
@@ -115,7 +115,7 @@ type usage struct {
 // ticksPerSecond is USER_HZ, which is 100 on every Linux machine.
 const ticksPerSecond = 100
 
-func usageOf(b *testing.B, c *suite.Cluster) []usage {
+func usageOf(b *testing.B, c *testcluster.Cluster) []usage {
 	b.Helper()
 	used := make([]usage, len(c.Nodes))
 	for i, n := range c.Nodes {

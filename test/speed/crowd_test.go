@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockfs/test/crowd"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/load"
+	"lockfs/test/testcluster"
 )
 
 // BenchmarkCrowd measures what many mounts cost the leader of three servers. They are simulated: clients of the API as mounts have them,
@@ -29,12 +29,12 @@ func BenchmarkCrowd(b *testing.B) {
 		every  time.Duration
 	}{{1000, 100 * time.Millisecond}, {largeCrowd(b), 400 * time.Millisecond}} {
 		b.Run(fmt.Sprint(size.mounts), func(b *testing.B) {
-			c := suite.StartInsecureCluster(b, 3)
+			c := testcluster.StartInsecureCluster(b, 3)
 			leader := c.Leader()
 			leader.Host.MustRun(b, "sh", "-c", "set -C; echo held > "+c.Path("lock"))
 			var groups []crowdGroup
 			for first := 0; first < size.mounts; first += crowdGroupSize {
-				groups = append(groups, startCrowd(b, c, &crowd.Plan{
+				groups = append(groups, startCrowd(b, c, &load.Plan{
 					Servers: strings.Split(c.Servers(), ","), First: first, Mounts: min(crowdGroupSize, size.mounts-first), Every: size.every, Name: "lock",
 				}))
 			}
@@ -76,7 +76,7 @@ func BenchmarkCrowdFloor(b *testing.B) {
 			self, err := os.Executable()
 			require.NoError(b, err)
 			at := net.Host("server")
-			floor := crowd.Floor{Address: at.Addr() + ":7000", Every: 550 * time.Millisecond, Tick: 50 * time.Millisecond}
+			floor := load.Floor{Address: at.Addr() + ":7000", Every: 550 * time.Millisecond, Tick: 50 * time.Millisecond}
 			server := at.Start(self, floor.Args()...)
 			require.NoError(b, server.WaitOutput("listening"))
 			for first := 0; first < mounts; first += crowdGroupSize {
@@ -112,7 +112,7 @@ func largeCrowd(b *testing.B) int {
 // crowdGroup is a process of a crowd.
 type crowdGroup struct{ process *hosts.Process }
 
-func startCrowd(b *testing.B, c *suite.Cluster, plan *crowd.Plan) crowdGroup {
+func startCrowd(b *testing.B, c *testcluster.Cluster, plan *load.Plan) crowdGroup {
 	b.Helper()
 	self, err := os.Executable()
 	require.NoError(b, err)

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/figures"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/stats"
+	"lockfs/test/testcluster"
 )
 
 // BenchmarkCycle measures the cycle of a lock through the mount (exclusive create, write of 20 bytes,
@@ -22,17 +22,17 @@ func BenchmarkCycle(b *testing.B) {
 		net := hosts.New(b)
 		b.ResetTimer()
 		for range b.N {
-			measure(b, suite.Program(b), net.Host("a"), net.Dir())
+			measure(b, testcluster.Program(b), net.Host("a"), net.Dir())
 		}
 	})
 	b.Run("one-node", func(b *testing.B) {
-		c := suite.StartCluster(b, 1)
+		c := testcluster.StartCluster(b, 1)
 		b.ResetTimer()
 		for range b.N {
 			measure(b, c.Program, c.Nodes[0].Host, c.Mount)
 		}
 	})
-	c := suite.StartCluster(b, 3)
+	c := testcluster.StartCluster(b, 3)
 	leader := c.Leader()
 	b.Run("three-nodes-leader", func(b *testing.B) {
 		for range b.N {
@@ -49,7 +49,7 @@ func BenchmarkCycle(b *testing.B) {
 func measure(b *testing.B, program string, h *hosts.Host, dir string) {
 	b.Helper()
 	out := h.MustRun(b, program, "bench", "--json", "--only", "cycle,stat", dir)
-	var report figures.Report
+	var report stats.Report
 	require.NoError(b, json.Unmarshal([]byte(out), &report), out)
 	for _, r := range report.Results {
 		require.Empty(b, r.Error)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/figures"
-	"lockfs/test/suite"
+	"lockfs/test/stats"
+	"lockfs/test/testcluster"
 )
 
 // BenchmarkDeadHolder measures the time from kill -9 of a lock's holder until a program that polls the lock
@@ -16,12 +16,12 @@ import (
 //
 //	go test ./test/speed -run '^$' -bench DeadHolder -benchtime 1x
 func BenchmarkDeadHolder(b *testing.B) {
-	c := suite.StartCluster(b, 3)
+	c := testcluster.StartCluster(b, 3)
 	const poll = `echo polling; while [ -e "$1" ]; do sleep 0.001; done`
 	var took []float64
 	for range b.N {
 		for range 11 {
-			holder := c.StartHolder(b, c.Nodes[0].Host, "lock", suite.PidContent)
+			holder := c.StartHolder(b, c.Nodes[0].Host, "lock", testcluster.PidContent)
 			poller := c.Nodes[1].Host.Start("sh", "-c", poll, "sh", c.Path("lock"))
 			require.NoError(b, poller.WaitOutput("polling\n"))
 			began := time.Now()
@@ -31,7 +31,7 @@ func BenchmarkDeadHolder(b *testing.B) {
 		}
 	}
 	b.Logf("all, in ms: %v", took)
-	b.ReportMetric(figures.Quantile(took, 0.5), "ms-median")
+	b.ReportMetric(stats.Quantile(took, 0.5), "ms-median")
 	b.ReportMetric(slices.Max(took), "ms-worst")
 	b.ReportMetric(0, "ns/op")
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/figures"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/stats"
+	"lockfs/test/testcluster"
 )
 
 // BenchmarkHandover measures how long it takes from the beginning of a release of a lock until another host
@@ -46,7 +46,7 @@ func BenchmarkHandover(b *testing.B) {
 	b.Run("ratio", func(b *testing.B) {
 		for i, hold := range holds {
 			lockfs, etcd := services[0].times.handover[i], services[1].times.handover[i]
-			b.ReportMetric(figures.Quantile(etcd, 0.5)/figures.Quantile(lockfs, 0.5), fmt.Sprintf("etcd/lockfs-after-%v", hold))
+			b.ReportMetric(stats.Quantile(etcd, 0.5)/stats.Quantile(lockfs, 0.5), fmt.Sprintf("etcd/lockfs-after-%v", hold))
 		}
 		b.ReportMetric(0, "ns/op")
 	})
@@ -63,7 +63,7 @@ func buildBenchHelper(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "etcd")
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, ".")
-	cmd.Dir = suite.SourcePath(b, "test/bench/etcd")
+	cmd.Dir = testcluster.SourcePath(b, "test/bench/etcd")
 	output, err := cmd.CombinedOutput()
 	require.NoError(b, err, "%s", output)
 	return path
@@ -71,7 +71,7 @@ func buildBenchHelper(b *testing.B) string {
 
 func startLockfs(t testing.TB, helper string) lockService {
 	t.Helper()
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	leader := c.Leader()
 	args := []string{"flock", c.Path("lock")}
 	return lockService{helper, [2]*hosts.Host{leader.Host, c.Others(leader)[0].Host}, [2][]string{args, args}}
@@ -126,12 +126,12 @@ func (r *lockTimes) report(b *testing.B) {
 	b.Helper()
 	for i, hold := range holds {
 		for _, q := range []float64{0.5, 0.9} {
-			b.ReportMetric(figures.Quantile(r.handover[i], q), fmt.Sprintf("us-handover-after-%v-%.0f%%", hold, 100*q))
+			b.ReportMetric(stats.Quantile(r.handover[i], q), fmt.Sprintf("us-handover-after-%v-%.0f%%", hold, 100*q))
 		}
 	}
 	for i, where := range []string{"leader", "follower"} {
-		b.ReportMetric(figures.Quantile(r.lock[i], 0.5), "us-lock-"+where)
-		b.ReportMetric(figures.Quantile(r.unlock[i], 0.5), "us-unlock-"+where)
+		b.ReportMetric(stats.Quantile(r.lock[i], 0.5), "us-lock-"+where)
+		b.ReportMetric(stats.Quantile(r.unlock[i], 0.5), "us-unlock-"+where)
 	}
 	b.ReportMetric(0, "ns/op")
 }
@@ -147,8 +147,8 @@ func (r *lockTimes) measure(b *testing.B, s lockService) {
 	}
 	for i := range s.hosts {
 		for _, round := range lockRounds(b, s.start(roundsAlone, 0, i))[warmUp:] {
-			r.lock[i] = append(r.lock[i], figures.Micros(round.had-round.asked))
-			r.unlock[i] = append(r.unlock[i], figures.Micros(round.released-round.releasing))
+			r.lock[i] = append(r.lock[i], stats.Micros(round.had-round.asked))
+			r.unlock[i] = append(r.unlock[i], stats.Micros(round.released-round.releasing))
 		}
 	}
 }
@@ -158,7 +158,7 @@ func handovers(from, to []lockRound) (times []float64) {
 	for _, release := range from {
 		next := slices.IndexFunc(to, func(r lockRound) bool { return r.had > release.releasing })
 		if next >= 0 && to[next].asked < release.releasing {
-			times = append(times, figures.Micros(to[next].had-release.releasing))
+			times = append(times, stats.Micros(to[next].had-release.releasing))
 		}
 	}
 	return times

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // BenchmarkHeldStat measures the median of a stat of a held lock at the leader, at a follower and at a client, with leases and without:
@@ -16,7 +16,7 @@ import (
 func BenchmarkHeldStat(b *testing.B) {
 	for _, leases := range []string{"off", "on"} {
 		b.Run("leases="+leases, func(b *testing.B) {
-			c := suite.StartCluster(b, 3, "--leases="+leases)
+			c := testcluster.StartCluster(b, 3, "--leases="+leases)
 			g := c.AddGuest(b, "m")
 			g.Start(b)
 			lock := c.Path("held")

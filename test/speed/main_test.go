@@ -5,11 +5,11 @@ import (
 	"os"
 	"testing"
 
-	"lockfs/test/crowd"
-	"lockfs/test/suite"
+	"lockfs/test/load"
+	"lockfs/test/testcluster"
 )
 
 func TestMain(m *testing.M) {
-	crowd.Main()
-	os.Exit(suite.Main(m))
+	load.Main()
+	os.Exit(testcluster.Main(m))
 }

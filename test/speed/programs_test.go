@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/figures"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/stats"
+	"lockfs/test/testcluster"
 )
 
 // BenchmarkPrograms measures programs that use many small files, on four hosts at once, on a mount of three servers and a guest and on the local disk
@@ -22,7 +22,7 @@ import (
 // push is ten pushes of each host to a repository that all share, worktree ten commits of each in a working tree of its own there, while one of them
 // has git collect garbage, borg an archive of 200 files of each in one repository, where one waits for the other. times-local is the ratio of the medians.
 func BenchmarkPrograms(b *testing.B) {
-	c := suite.StartCluster(b, 3)
+	c := testcluster.StartCluster(b, 3)
 	g := c.AddGuest(b, "m")
 	g.Start(b)
 	on := []*hosts.Host{c.Nodes[0].Host, c.Nodes[1].Host, c.Nodes[2].Host, g.Host}
@@ -33,9 +33,9 @@ func BenchmarkPrograms(b *testing.B) {
 				shared = append(shared, scene.run(b, on, b.TempDir(), c.Path(scene.name)))
 				local = append(local, scene.run(b, on, b.TempDir(), filepath.Join(b.TempDir(), scene.name)))
 			}
-			b.ReportMetric(figures.Quantile(shared, 0.5), "s")
-			b.ReportMetric(figures.Quantile(local, 0.5), "s-local")
-			b.ReportMetric(figures.Quantile(shared, 0.5)/figures.Quantile(local, 0.5), "times-local")
+			b.ReportMetric(stats.Quantile(shared, 0.5), "s")
+			b.ReportMetric(stats.Quantile(local, 0.5), "s-local")
+			b.ReportMetric(stats.Quantile(shared, 0.5)/stats.Quantile(local, 0.5), "times-local")
 			b.ReportMetric(0, "ns/op")
 		})
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/figures"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/stats"
+	"lockfs/test/testcluster"
 )
 
 var tlsRounds = flag.Int("tls.rounds", 2, "pairs of clusters that BenchmarkTLS compares")
@@ -27,13 +27,13 @@ func BenchmarkTLS(b *testing.B) {
 	without, with, more := make(map[string][]float64), make(map[string][]float64), make(map[string][]float64)
 	for round := range *tlsRounds {
 		b.Run(fmt.Sprint("round-", round), func(b *testing.B) {
-			plain, secure := newContestant(b, suite.StartInsecureCluster), newContestant(b, suite.StartSecureCluster)
+			plain, secure := newContestant(b, testcluster.StartInsecureCluster), newContestant(b, testcluster.StartSecureCluster)
 			turns := []*contestant{plain, secure, secure, plain}
 			for turn := range turns {
 				turns[(turn+2*round)%len(turns)].measure(b)
 			}
 			for what := range plain.took {
-				p, s := figures.Quantile(plain.took[what], 0.5), figures.Quantile(secure.took[what], 0.5)
+				p, s := stats.Quantile(plain.took[what], 0.5), stats.Quantile(secure.took[what], 0.5)
 				without[what], with[what] = append(without[what], p), append(with[what], s)
 				more[what] = append(more[what], 100*(s/p-1))
 				b.ReportMetric(100*(s/p-1), "%-more/"+what)
@@ -43,23 +43,23 @@ func BenchmarkTLS(b *testing.B) {
 	}
 	b.Run("all", func(b *testing.B) {
 		for what := range more {
-			b.ReportMetric(figures.Quantile(without[what], 0.5), "us/"+what)
-			b.ReportMetric(figures.Quantile(with[what], 0.5), "us/"+what+"-TLS")
-			b.ReportMetric(figures.Quantile(more[what], 0.5), "%-more/"+what)
-			b.ReportMetric(figures.Quantile(more[what], 0.25), "%-more-from/"+what)
-			b.ReportMetric(figures.Quantile(more[what], 0.75), "%-more-to/"+what)
+			b.ReportMetric(stats.Quantile(without[what], 0.5), "us/"+what)
+			b.ReportMetric(stats.Quantile(with[what], 0.5), "us/"+what+"-TLS")
+			b.ReportMetric(stats.Quantile(more[what], 0.5), "%-more/"+what)
+			b.ReportMetric(stats.Quantile(more[what], 0.25), "%-more-from/"+what)
+			b.ReportMetric(stats.Quantile(more[what], 0.75), "%-more-to/"+what)
 		}
 		b.ReportMetric(0, "ns/op")
 	})
 }
 
 type contestant struct {
-	cluster *suite.Cluster
+	cluster *testcluster.Cluster
 	hosts   map[string]*hosts.Host
 	took    map[string][]float64 // medians, in microseconds
 }
 
-func newContestant(b *testing.B, start func(testing.TB, int, ...string) *suite.Cluster) *contestant {
+func newContestant(b *testing.B, start func(testing.TB, int, ...string) *testcluster.Cluster) *contestant {
 	b.Helper()
 	c := start(b, 3)
 	g := c.AddGuest(b, "m")
@@ -72,7 +72,7 @@ func (c *contestant) measure(b *testing.B) {
 	b.Helper()
 	for _, where := range []string{"follower", "mount"} {
 		out := c.hosts[where].MustRun(b, c.cluster.Program, "bench", "--json", "--only", "cycle,stat", "--duration", "1s", c.cluster.Mount)
-		var report figures.Report
+		var report stats.Report
 		require.NoError(b, json.Unmarshal([]byte(out), &report), out)
 		for _, r := range report.Results {
 			require.Empty(b, r.Error)

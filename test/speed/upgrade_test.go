@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/figures"
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/stats"
+	"lockfs/test/testcluster"
 )
 
 // BenchmarkUpgrade measures for how long a server that is upgraded does not serve its mount, as its log says, and the longest that a
@@ -26,7 +26,7 @@ func BenchmarkUpgrade(b *testing.B) {
 	for _, kind := range []string{"only", "leader-of-two", "follower", "leader", "client"} {
 		b.Run(kind, func(b *testing.B) {
 			servers := map[string]int{"only": 1, "leader-of-two": 2}
-			c := suite.StartCluster(b, cmp.Or(servers[kind], 3))
+			c := testcluster.StartCluster(b, cmp.Or(servers[kind], 3))
 			client := c.AddClient(b, "client")
 			mount := c.MountOn(b, client, c.Servers())
 			var paused, longest []float64
@@ -39,7 +39,7 @@ func BenchmarkUpgrade(b *testing.B) {
 					host, process := n.Host, n.Server
 					isBack := func() bool {
 						status, err := n.Status()
-						return err == nil && slices.ContainsFunc(status.Nodes, func(s suite.NodeStatus) bool { return s.Name == n.Name && s.Mount != "" })
+						return err == nil && slices.ContainsFunc(status.Nodes, func(s testcluster.NodeStatus) bool { return s.Name == n.Name && s.Mount != "" })
 					}
 					if kind == "client" {
 						host, process, isBack = client, mount, func() bool { return true }
@@ -49,8 +49,8 @@ func BenchmarkUpgrade(b *testing.B) {
 				}
 			}
 			b.Logf("pauses in ms: %.0f; longest writes: %.0f", paused, longest)
-			b.ReportMetric(figures.Quantile(paused, 0.5), "ms-pause-median")
-			b.ReportMetric(figures.Quantile(longest, 0.5), "ms-write-median")
+			b.ReportMetric(stats.Quantile(paused, 0.5), "ms-pause-median")
+			b.ReportMetric(stats.Quantile(longest, 0.5), "ms-write-median")
 			b.ReportMetric(slices.Max(longest), "ms-write-worst")
 			b.ReportMetric(0, "ns/op")
 		})

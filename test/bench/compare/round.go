@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockfs/test/figures"
+	"lockfs/test/stats"
 )
 
 // contestants is everything that runs.
@@ -173,8 +173,8 @@ func (c *contestants) measure(
 	return nil
 }
 
-func (c *contestants) run(ctx context.Context, args ...string) (figures.Report, error) {
-	var report figures.Report
+func (c *contestants) run(ctx context.Context, args ...string) (stats.Report, error) {
+	var report stats.Report
 	ctx, cancel := context.WithTimeout(ctx, 2*patience+100*c.settings.duration) // no step has a hundred figures
 	defer cancel()
 	text, err := output(ctx, args...)

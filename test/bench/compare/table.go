@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"lockfs/test/figures"
+	"lockfs/test/stats"
 )
 
 // key is a row of the table.
@@ -19,15 +19,15 @@ type key struct {
 
 // table is what was measured, round by round.
 type table struct {
-	rounds []map[key]figures.Result
+	rounds []map[key]stats.Result
 	keys   []key // as they came
 }
 
 func newTable() *table { return new(table) }
 
-func (t *table) nextRound() { t.rounds = append(t.rounds, make(map[key]figures.Result)) }
+func (t *table) nextRound() { t.rounds = append(t.rounds, make(map[key]stats.Result)) }
 
-func (t *table) add(k key, r figures.Result) {
+func (t *table) add(k key, r stats.Result) {
 	t.rounds[len(t.rounds)-1][k] = r
 	if !slices.Contains(t.keys, k) {
 		t.keys = append(t.keys, k)
@@ -35,12 +35,12 @@ func (t *table) add(k key, r figures.Result) {
 }
 
 // What one figure is of.
-func medianOf(r figures.Result) float64 { return r.Median }
-func p99Of(r figures.Result) float64    { return r.P99 }
-func rateOf(r figures.Result) float64   { return r.PerSecond }
+func medianOf(r stats.Result) float64 { return r.Median }
+func p99Of(r stats.Result) float64    { return r.P99 }
+func rateOf(r stats.Result) float64   { return r.PerSecond }
 
 // typical is the median of the rounds; 0: there is no figure.
-func (t *table) typical(k key, figure func(figures.Result) float64) float64 {
+func (t *table) typical(k key, figure func(stats.Result) float64) float64 {
 	var all []float64
 	for _, round := range t.rounds {
 		all = append(all, figure(round[k]))
@@ -49,7 +49,7 @@ func (t *table) typical(k key, figure func(figures.Result) float64) float64 {
 }
 
 // ratio is the median of the rounds' ratios: what two had in one round, they had on the same machine's mood.
-func (t *table) ratio(k, to key, figure func(figures.Result) float64) float64 {
+func (t *table) ratio(k, to key, figure func(stats.Result) float64) float64 {
 	var all []float64
 	for _, round := range t.rounds {
 		if base := figure(round[to]); base > 0 {
@@ -63,7 +63,7 @@ func middle(of []float64) float64 {
 	if len(of) == 0 {
 		return 0
 	}
-	return figures.Quantile(of, 0.5)
+	return stats.Quantile(of, 0.5)
 }
 
 // print prints all figures, in the order of their measurements, and then how they meet the project's aims.

@@ -11,11 +11,11 @@ import (
 	"syscall"
 	"time"
 
-	"lockfs/test/figures"
+	"lockfs/test/stats"
 )
 
 // Run measures. When ctx is cancelled it ends soon, with the cause.
-func Run(ctx context.Context, plan Plan) (report *figures.Report, err error) {
+func Run(ctx context.Context, plan Plan) (report *stats.Report, err error) {
 	chosen, err := plan.choose()
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func Run(ctx context.Context, plan Plan) (report *figures.Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeSpaces(spaces)) }()
-	report = &figures.Report{
+	report = &stats.Report{
 		Cores: runtime.NumCPU(), Kernel: kernel(),
 		Workers: plan.Workers, OwnDirs: plan.OwnDirs, Seconds: plan.Duration.Seconds(),
 	}
@@ -81,13 +81,13 @@ func quietRuntime(workers int) (undo func()) {
 type contest struct {
 	target  target
 	trial   trial
-	samples figures.Samples
+	samples stats.Samples
 	failed  error // it cannot be measured
 }
 
 // measure makes one measurement in all targets. A file system that cannot do what is measured, or does it wrong, has
 // that for its result.
-func (p *Plan) measure(ctx context.Context, m Measurement, targets []target, step Step) ([]figures.Result, error) {
+func (p *Plan) measure(ctx context.Context, m Measurement, targets []target, step Step) ([]stats.Result, error) {
 	contests := make([]*contest, len(targets))
 	defer func() {
 		for _, c := range contests {
@@ -95,7 +95,7 @@ func (p *Plan) measure(ctx context.Context, m Measurement, targets []target, ste
 		}
 	}()
 	var length time.Duration
-	step.Rounds, length = figures.Parts(p.Duration)
+	step.Rounds, length = stats.Parts(p.Duration)
 	p.Progress(step)
 	for i, t := range targets {
 		trial, err := m.prepare(ctx, t, p)
@@ -119,16 +119,16 @@ func (p *Plan) measure(ctx context.Context, m Measurement, targets []target, ste
 	return summarize(m, contests), nil
 }
 
-func summarize(m Measurement, contests []*contest) []figures.Result {
-	results := make([]figures.Result, len(contests))
+func summarize(m Measurement, contests []*contest) []stats.Result {
+	results := make([]stats.Result, len(contests))
 	for i, c := range contests {
 		if c.failed != nil {
-			results[i] = figures.Result{Measurement: m.Name, Directories: c.target.dirs, Error: c.failed.Error()}
+			results[i] = stats.Result{Measurement: m.Name, Directories: c.target.dirs, Error: c.failed.Error()}
 			continue
 		}
 		results[i] = c.samples.Result(m.Name, c.target.dirs)
 	}
-	figures.SetRatios(results)
+	stats.SetRatios(results)
 	return results
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockfs/test/figures"
+	"lockfs/test/stats"
 )
 
 // plan is a short one.
@@ -135,7 +135,7 @@ func TestLocksThatDoNotExclude(t *testing.T) {
 	for _, prepare := range []func(context.Context, target, *Plan) (trial, error){handoverOf(newFlocker), handoverOf(newCreator)} {
 		h, err := prepare(t.Context(), target{dirs: []string{a, b}, paths: []string{a, b}}, nil)
 		require.NoError(t, err)
-		require.ErrorIs(t, h.run(t.Context(), time.Millisecond, new(figures.Samples)), errNotExclusive)
+		require.ErrorIs(t, h.run(t.Context(), time.Millisecond, new(stats.Samples)), errNotExclusive)
 		h.close()
 	}
 }
@@ -247,8 +247,8 @@ func TestQuantiles(t *testing.T) {
 	for i := range 101 {
 		took = append(took, time.Duration(100-i)*time.Microsecond)
 	}
-	c := &contest{target: target{dirs: []string{"a"}}, samples: figures.Samples{Took: took, Elapsed: 101 * time.Second}}
-	require.Equal(t, []figures.Result{{
+	c := &contest{target: target{dirs: []string{"a"}}, samples: stats.Samples{Took: took, Elapsed: 101 * time.Second}}
+	require.Equal(t, []stats.Result{{
 		Measurement: "cycle", Directories: []string{"a"}, Count: 101, Median: 50, P99: 99, PerSecond: 1, Ratio: 1,
 	}}, summarize(All[0], []*contest{c}))
 }

@@ -6,14 +6,14 @@ import (
 	"os"
 	"time"
 
-	"lockfs/test/figures"
+	"lockfs/test/stats"
 )
 
 // crew is workers that do the same at the same time, each on a name of its own.
 type crew struct {
 	folders []folder
 	jobs    []job
-	workers figures.Crew
+	workers stats.Crew
 }
 
 var _ trial = (*crew)(nil)
@@ -57,7 +57,7 @@ func inOneDir(prepare func(context.Context, target, *Plan) (trial, error)) func(
 	}
 }
 
-func (c *crew) run(ctx context.Context, length time.Duration, s *figures.Samples) error {
+func (c *crew) run(ctx context.Context, length time.Duration, s *stats.Samples) error {
 	return c.workers.Run(ctx, length, s)
 }
 

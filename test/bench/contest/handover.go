@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockfs/test/figures"
+	"lockfs/test/stats"
 )
 
 // hold is how long a holder has the lock after the other one began to ask for it: time enough to have
@@ -40,7 +40,7 @@ type handover struct {
 var _ trial = (*handover)(nil)
 
 // run measures from the beginning of a release to the moment at which the other one has the lock.
-func (h *handover) run(ctx context.Context, length time.Duration, s *figures.Samples) error {
+func (h *handover) run(ctx context.Context, length time.Duration, s *stats.Samples) error {
 	for began := time.Now(); ; {
 		if err := context.Cause(ctx); err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockfs/test/figures"
+	"lockfs/test/stats"
 )
 
 // kernel is its name and version, as uname(1) has them.
@@ -20,8 +20,8 @@ func kernel() string {
 }
 
 // describe says what file system a directory is on, as far as the kernel tells.
-func describe(dir string) figures.Directory {
-	d := figures.Directory{Path: dir}
+func describe(dir string) stats.Directory {
+	d := stats.Directory{Path: dir}
 	var of unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_MNT_ID, &of); err != nil {
 		return d

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"time"
 
-	"lockfs/test/figures"
+	"lockfs/test/stats"
 )
 
 // trial is a measurement in one target.
 type trial interface {
 	// run goes on for about a time, at least until there is one sample, and adds what it measured.
-	run(ctx context.Context, length time.Duration, s *figures.Samples) error
+	run(ctx context.Context, length time.Duration, s *stats.Samples) error
 	close()
 }
 

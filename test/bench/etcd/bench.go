@@ -15,7 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
-	"lockfs/test/figures"
+	"lockfs/test/stats"
 )
 
 // operation makes what one worker does again and again, on keys of its own.
@@ -100,12 +100,12 @@ func bench(args []string) error {
 	if err != nil {
 		return err
 	}
-	report := figures.Report{
+	report := stats.Report{
 		Version: "etcd " + version.Version, Cores: runtime.NumCPU(), Workers: *workers, Seconds: duration.Seconds(),
 	}
 	var targets [][]endpoint
 	for _, e := range endpoints {
-		report.Directories = append(report.Directories, figures.Directory{Path: e.url, Type: "etcd"})
+		report.Directories = append(report.Directories, stats.Directory{Path: e.url, Type: "etcd"})
 		targets = append(targets, []endpoint{e})
 	}
 	if *together {
@@ -140,16 +140,16 @@ func connect(urls []string) (endpoints []endpoint, err error) {
 	return endpoints, nil
 }
 
-func measure(op operation, targets [][]endpoint, workers int, duration time.Duration) ([]figures.Result, error) {
+func measure(op operation, targets [][]endpoint, workers int, duration time.Duration) ([]stats.Result, error) {
 	ctx := context.Background()
-	crews, samples := make([]figures.Crew, len(targets)), make([]figures.Samples, len(targets))
+	crews, samples := make([]stats.Crew, len(targets)), make([]stats.Samples, len(targets))
 	for i, t := range targets {
 		for worker := range workers {
 			once := op.start(t[worker%len(t)], worker)
 			crews[i].Add(func() error { return once(ctx) })
 		}
 	}
-	rounds, length := figures.Parts(duration)
+	rounds, length := stats.Parts(duration)
 	for range rounds {
 		for i := range crews {
 			if err := crews[i].Run(ctx, length, &samples[i]); err != nil {
@@ -157,7 +157,7 @@ func measure(op operation, targets [][]endpoint, workers int, duration time.Dura
 			}
 		}
 	}
-	results := make([]figures.Result, len(targets))
+	results := make([]stats.Result, len(targets))
 	for i, t := range targets {
 		var urls []string
 		for _, e := range t {
@@ -165,7 +165,7 @@ func measure(op operation, targets [][]endpoint, workers int, duration time.Dura
 		}
 		results[i] = samples[i].Result(op.name, urls)
 	}
-	figures.SetRatios(results)
+	stats.SetRatios(results)
 	return results, nil
 }
 

@@ -19,12 +19,12 @@ import (
 	"strings"
 	"time"
 
-	"lockfs/test/harm"
+	"lockfs/test/faultinjection"
 	"lockfs/test/ledger"
 )
 
 // usual is where runs are noted that count.
-const usual = "test/endurance/ledger.jsonl"
+const usual = "test/soakrecord/ledger.jsonl"
 
 // cutKinds are what the power is cut in by TestPowerCuts in cluster/sim.
 var cutKinds = []string{"entries", "votes", "snapshots"}
@@ -54,10 +54,10 @@ func show(path, write string, never bool) error {
 		return err
 	}
 	if never {
-		fmt.Print(ledger.Never(all, harm.Kinds(), harm.Moments))
+		fmt.Print(ledger.Never(all, faultinjection.Kinds(), faultinjection.Moments))
 		return nil
 	}
-	tables := ledger.Tables(all, cutKinds, harm.Kinds(), harm.Moments)
+	tables := ledger.Tables(all, cutKinds, faultinjection.Kinds(), faultinjection.Moments)
 	if write != "" {
 		return os.WriteFile(write, []byte(tables+"\n"), 0o644)
 	}

@@ -153,7 +153,7 @@ func (s *service) startAll(ctx context.Context, functions http.Handler) (next *u
 }
 
 // watch sends the watchdog messages of the supervisor.
-func (s *service) watch(ctx context.Context, loops ...supervisor.Loop) {
+func (s *service) watch(ctx context.Context, loops ...sdnotify.Loop) {
 	leading := func() time.Time {
 		if node := s.node.Load(); node != nil {
 			return node.WatchdogDeadline()

@@ -1,0 +1,383 @@
+package differential
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// guards knows what lockfs may refuse, and what it has to. It follows what is done on the local disk.
+//
+// There are three reasons to refuse:
+//
+//   - what is removed, replaced, cut or written to is a live lock of another host, or was until that emptied it, to write it
+//     anew (EBUSY);
+//   - it is a lock that was empty when the family read it, which did not make it: somebody was about to write to it (EBUSY);
+//   - the family read or made a lock under the name, or under that of a directory on the way, and another family has changed
+//     since what that name is: another lock is there (ENOENT for a removal, ESTALE for a replacement).
+//
+// A family forgets a name that it removes, and those of a directory that it lists. And a file whose last name was removed by
+// another host may refuse a write if it was a lock (ESTALE).
+type guards struct {
+	writers []writer
+	step    int // the number of the call
+
+	exclusive map[Place]bool    // made so, and not replaced since
+	names     map[Place][]int   // when each family last changed what the name is
+	inodes    map[uint64][]int  // when each family last changed what is in it
+	wrote     map[uint64]int    // the family that last did
+	whole     map[uint64]string // what that wrote to the empty file, if it is a lock
+	emptied   map[uint64]bool   // what was a lock before
+	removedBy map[uint64]int    // the family that removed the last name
+	looks     []map[Place]look  // of each family
+	opened    []map[int]openness
+}
+
+// look is what a family knows of a lock.
+type look struct {
+	step  int
+	empty bool // when it was read
+	made  bool
+}
+
+// openness is by what way a file was opened.
+type openness struct {
+	way  []Named
+	step int
+}
+
+func newGuards(writers []writer) *guards {
+	g := &guards{
+		writers: writers, exclusive: make(map[Place]bool), names: make(map[Place][]int), inodes: make(map[uint64][]int),
+		wrote: make(map[uint64]int), whole: make(map[uint64]string), removedBy: make(map[uint64]int),
+		emptied: make(map[uint64]bool),
+	}
+	for range writers {
+		g.looks = append(g.looks, make(map[Place]look))
+		g.opened = append(g.opened, make(map[int]openness))
+	}
+	return g
+}
+
+// explain tells whether there is a reason for what a call was told.
+func (g *guards) explain(mode Mode, family int, c *Call, errno string, met []Met) bool {
+	if len(met) == 0 {
+		return false
+	}
+	if mode != Locks {
+		return false
+	}
+	writes := c.onSlot() && changes(c)
+	if file := met[0].last(); errno == "ESTALE" && writes && file.Nlink == 0 {
+		return g.removedBy[file.Ino] != family
+	}
+	way := met[0].Way
+	if writes {
+		way = g.opened[family][c.Slot].way
+	}
+	switch errno {
+	case "EBUSY":
+		return (removes(c) || writes || c.truncates()) && slices.ContainsFunc(harmed(c, met), func(n Named) bool { return g.busy(family, n) })
+	case "ENOENT":
+		return removes(c) && g.outdated(family, way)
+	case "ESTALE":
+		return (writes || c.truncates()) && g.outdated(family, way) || c.Op == Rename && g.outdated(family, met[1].Way)
+	}
+	return false
+}
+
+// removes tells whether a call takes a name away, or what that was.
+func removes(c *Call) bool {
+	switch c.Op {
+	case Unlink, Rmdir, Rename, NoReplace, RemoveAll:
+		return true
+	}
+	return false
+}
+
+// changes tells whether a call changes what is in a file, other than that it empties it.
+func changes(c *Call) bool {
+	switch c.Op {
+	case Write, Pwrite, Ftruncate, Truncate:
+		return true
+	}
+	return false
+}
+
+// harmed is all that a call removes, replaces or changes.
+func harmed(c *Call, met []Met) (all []Named) {
+	if c.Op == NoReplace {
+		met = met[:1]
+	}
+	for _, m := range met {
+		all = append(append(all, m.last()), m.Below...)
+	}
+	return all
+}
+
+// busy tells whether a file is somebody's who may not be disturbed.
+func (g *guards) busy(family int, n Named) bool {
+	if n.Ino == 0 || n.Kind == "d" {
+		return false
+	}
+	l, seen := g.looks[family][n.Place]
+	return seen && l.empty && !l.made && g.lockLike(n) || g.foreign(family, n) || g.emptied[n.Ino] && g.wrote[n.Ino] != family
+}
+
+// foreign tells whether a file may be a live lock of another host, or of nobody's that can be told from its host.
+func (g *guards) foreign(family int, n Named) bool {
+	if !g.isLock(n.Content) && !g.namesProcess(n.Content) {
+		return false
+	}
+	others := slices.ContainsFunc(g.writers, func(w writer) bool {
+		return w.family != g.writers[family].family && strings.Contains(n.Content, w.family.Host)
+	})
+	return g.wrote[n.Ino] != family || others || strings.Contains(n.Content, "urn:forrst")
+}
+
+// namesProcess reports whether a content or the target of a link names a process with its host, which makes an exclusive name a pid lock.
+func (g *guards) namesProcess(content string) bool {
+	return slices.ContainsFunc(g.writers, func(w writer) bool {
+		return strings.Contains(content, w.family.Host) && strings.Contains(content, strconv.Itoa(w.family.PID))
+	})
+}
+
+// isLock tells whether a content may be a lock by itself.
+func (g *guards) isLock(content string) bool {
+	number, err := strconv.Atoi(strings.Trim(content, " \t\r\n\x00"))
+	return err == nil && g.isPID(number) || slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(content, mark) })
+}
+
+func (g *guards) isPID(number int) bool {
+	return slices.ContainsFunc(g.writers, func(w writer) bool { return w.family.PID == number })
+}
+
+// lockLike tells whether what is under a name may be a lock, by what it is or by how it was made.
+func (g *guards) lockLike(n Named) bool {
+	switch {
+	case n.Ino == 0:
+		return false
+	case n.Kind == "-" && g.isLock(n.Content):
+		return true
+	case !g.exclusive[n.Place]:
+		return false
+	case n.Kind == "d" || n.Content == "":
+		return true
+	}
+	digits := strings.ReplaceAll("0123456789", g.writers[0].digit, "")
+	return strings.ContainsAny(n.Content, digits) || slices.ContainsFunc(g.writers, func(w writer) bool {
+		return strings.Contains(n.Content, w.family.Host)
+	})
+}
+
+// outdated tells whether a family knows another lock than is there, under some name on the way.
+func (g *guards) outdated(family int, way []Named) bool {
+	return slices.ContainsFunc(way, func(n Named) bool {
+		l, seen := g.looks[family][n.Place]
+		if !seen || !g.lockLike(n) {
+			return false
+		}
+		for other := range g.writers {
+			if other != family && (since(g.names[n.Place], other, l.step) || since(g.inodes[n.Ino], other, l.step)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func since(steps []int, family, step int) bool { return steps != nil && steps[family] > step }
+
+// demand tells whether a call must not be done: what it removes, replaces or empties is, as it was written, a lock that its
+// host guards, of another host.
+func (g *guards) demand(family int, c *Call, met []Met) bool {
+	switch {
+	case c.Op == Unlink, c.Op == NoReplace, c.truncates():
+		return g.held(family, met[0].last())
+	case c.Op == Rename && met[0].last().Ino != met[1].last().Ino:
+		return g.held(family, met[0].last()) || g.held(family, met[1].last())
+	}
+	return false
+}
+
+func (g *guards) held(family int, n Named) bool {
+	guarded := g.whole[n.Ino] != "" && !strings.Contains(n.Content, "task_id") && !strings.Contains(n.Content, "urn:forrst")
+	return guarded && g.whole[n.Ino] == n.Content && g.wrote[n.Ino] != family
+}
+
+// inTheWay tells whether something may stay of what is removed with all that is in it.
+func (g *guards) inTheWay(family int, met []Met) bool {
+	return g.outdated(family, met[0].Way) || slices.ContainsFunc(met[0].Below, func(n Named) bool { return g.busy(family, n) }) ||
+		g.busy(family, met[0].last())
+}
+
+// mayStay is that of one path. Who lists a directory sees anew what is in it, so that only what is on the way is outdated.
+func (g *guards) mayStay(family int, path string, met []Met) bool {
+	return g.outdated(family, met[0].Way) || slices.ContainsFunc(append(met[0].Below, met[0].last()), func(n Named) bool {
+		return n.Path == path && g.busy(family, n)
+	})
+}
+
+// done follows a call that was done.
+func (g *guards) done(family int, c *Call, before, after []Met) {
+	was, is := before[0].last(), Named{}
+	if len(after) > 0 {
+		is = after[0].last()
+	}
+	switch c.Op {
+	case Open:
+		if was.Ino == 0 {
+			g.made(family, after[0], c.Flags&unix.O_EXCL != 0)
+			g.changed(family, is, was)
+		} else if c.Flags&unix.O_TRUNC != 0 {
+			g.changed(family, is, was)
+			g.saw(family, after[0].Way, g.step, true)
+		}
+		g.opened[family][c.Slot] = openness{after[0].Way, g.step}
+	case Write, Pwrite, Ftruncate:
+		g.changed(family, is, was)
+		o := g.opened[family][c.Slot]
+		g.saw(family, with(o.way, is), g.step, true)
+	case Truncate:
+		g.changed(family, is, was)
+		g.saw(family, after[0].Way, g.step, true)
+	case Read:
+		o := g.opened[family][c.Slot]
+		g.saw(family, with(o.way, is), o.step, false)
+	case Cat, Readlink:
+		g.saw(family, after[0].Way, g.step, false)
+	case List:
+		for place := range g.looks[family] {
+			if place.Dir == is.Ino {
+				delete(g.looks[family], place)
+			}
+		}
+	case Rename, NoReplace:
+		to := before[1].last()
+		if to.Ino == was.Ino {
+			return
+		}
+		g.gone(family, was, false)
+		g.gone(family, to, true)
+		if after != nil {
+			g.made(family, after[1], c.Op == NoReplace)
+		}
+	case Link:
+		g.made(family, after[1], true)
+	case Symlink, Mkdir:
+		g.made(family, after[0], true)
+	case Unlink, Rmdir, RemoveAll:
+		g.removed(family, before[0], nil)
+	}
+}
+
+// with is a way whose end is what a file is now.
+func with(way []Named, is Named) []Named {
+	way = slices.Clone(way)
+	if len(way) > 0 {
+		way[len(way)-1].Ino, way[len(way)-1].Content = is.Ino, is.Content
+	}
+	return way
+}
+
+// made is for a name that came to be.
+func (g *guards) made(family int, m Met, exclusive bool) {
+	n := m.last()
+	g.mark(g.named(n.Place), family)
+	g.exclusive[n.Place] = exclusive
+	g.saw(family, m.Way, g.step, true)
+}
+
+// changed is for a file whose content changed.
+func (g *guards) changed(family int, is, was Named) {
+	if g.inodes[is.Ino] == nil {
+		g.inodes[is.Ino] = make([]int, len(g.writers))
+	}
+	g.mark(g.inodes[is.Ino], family)
+	g.wrote[is.Ino] = family
+	g.emptied[is.Ino] = begins(is.Content) && (g.isLock(was.Content) || g.emptied[is.Ino])
+	delete(g.whole, is.Ino)
+	if was.Content == "" && g.isLock(is.Content) {
+		g.whole[is.Ino] = is.Content
+	}
+}
+
+func (g *guards) named(at Place) []int {
+	if g.names[at] == nil {
+		g.names[at] = make([]int, len(g.writers))
+	}
+	return g.names[at]
+}
+
+func (g *guards) mark(steps []int, family int) { steps[family] = g.step }
+
+// saw is for what a family reads or makes, if it is a lock, and for the directories that it is in.
+func (g *guards) saw(family int, way []Named, step int, made bool) {
+	for i, n := range way {
+		if !g.lockLike(n) {
+			continue
+		}
+		before, seen := g.looks[family][n.Place]
+		if i < len(way)-1 {
+			if !seen {
+				g.looks[family][n.Place] = look{step: step}
+			}
+			continue
+		}
+		mine := made || seen && before.made && !g.outdated(family, []Named{n})
+		g.looks[family][n.Place] = look{step: step, empty: n.Content == "", made: mine}
+	}
+}
+
+// walked follows a call along its paths, done or not: the kernel reads the symbolic links on them for the program.
+func (g *guards) walked(family int, met []Met) {
+	for _, m := range met {
+		for _, link := range m.Links {
+			g.saw(family, []Named{link}, g.step, false)
+		}
+	}
+}
+
+// gone is for a name that is no more; what it was may have no other.
+func (g *guards) gone(family int, n Named, removed bool) {
+	if n.Ino == 0 {
+		return
+	}
+	g.mark(g.named(n.Place), family)
+	delete(g.exclusive, n.Place)
+	delete(g.looks[family], n.Place)
+	if removed && n.Nlink == 1 {
+		g.removedBy[n.Ino] = family
+	}
+}
+
+// removed is for what is removed with all that was in it, but for what is kept. A file may have several names in there, so
+// who removed the last is the one who removed any.
+func (g *guards) removed(family int, m Met, keep []string) {
+	for _, n := range append([]Named{m.last()}, m.Below...) {
+		if n.Ino == 0 || slices.Contains(keep, n.Path) {
+			continue
+		}
+		g.gone(family, n, true)
+		if len(m.Below) > 0 && n.Nlink > 1 {
+			g.removedBy[n.Ino] = family
+		}
+	}
+}
+
+// accident tells whether a family wrote a lock that its mode has not: put together, numbers can become its own.
+func (g *guards) accident(family int, met []Met) bool {
+	return slices.ContainsFunc(met, func(m Met) bool {
+		number, err := strconv.Atoi(strings.TrimSpace(m.last().Content))
+		return err == nil && number == g.writers[family].family.PID
+	})
+}
+
+// begins tells whether a content may be the beginning of a lock that its holder is writing anew.
+func begins(content string) bool {
+	return content == "" || strings.HasPrefix(content, "{") || slices.ContainsFunc([]string{"pid=", "timestamp=", "tag="}, func(key string) bool {
+		return strings.HasPrefix(content, key) || strings.HasPrefix(key, content)
+	})
+}

@@ -1,0 +1,57 @@
+package testcluster
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+)
+
+// An Actor is a process that uses locks as it is told, with the functions of clients/actor.py.
+type Actor struct{ *Shell }
+
+// StartActor starts an actor in a directory.
+func StartActor(t testing.TB, h *hosts.Host, dir string) Actor {
+	t.Helper()
+	clients := ClientPath(t, "")
+	a := Actor{StartPython(t, h, dir)}
+	a.Must(fmt.Sprintf("sys.path.insert(0, %q); sys.dont_write_bytecode = True; from actor import *", clients))
+	return a
+}
+
+// Says does a step and answers what it printed.
+func (a Actor) Says(step string) string {
+	a.t.Helper()
+	return strings.TrimSpace(a.Must(step))
+}
+
+// Require does a step that has to print something.
+func (a Actor) Require(step, answer string) {
+	a.t.Helper()
+	require.Equal(a.t, answer, a.Says(step), "%s: %s", a.Process.Host().Name(), step)
+}
+
+// Insists does a step again for as long as the cluster does not answer.
+func (a Actor) Insists(step string) {
+	a.t.Helper()
+	hosts.Eventually(a.t, step, func() (string, bool) {
+		answer := a.Says(step)
+		require.Contains(a.t, []string{"ok", "ETIMEDOUT"}, answer, step)
+		return answer, answer == "ok"
+	})
+}
+
+// Starts begins a step. What it answers waits for what the step prints.
+func (a Actor) Starts(step string) (says func() string) {
+	a.t.Helper()
+	ended := a.Begin(step)
+	return func() string {
+		a.t.Helper()
+		output, err := ended()
+		require.NoError(a.t, err)
+		return strings.TrimSpace(output)
+	}
+}
