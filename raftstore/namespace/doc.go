@@ -8,18 +8,19 @@
 //
 // # Layers
 //
-// Independent tables hold the state (state.go): the tree of inodes and names with its ledger, sessions and
+// Independent tables hold the state (state.go): the tree of inodes and names with its usage, sessions and
 // replies, hosts, rules, events, members, advisory locks, and trust. Each layer above them knows only the
 // layers before it:
 //
-//   - the judge works out which names are locks, their holders, staleness and due times; it changes nothing;
-//   - the announcer writes events of locks;
-//   - the guards (guard.go) refuse changes of locks;
-//   - the keeper changes names and updates everything derived from them;
-//   - the [Namespace] applies each command once (apply.go).
+//   - the evaluator works out which names are locks, their holders, staleness and due times; it changes
+//     nothing;
+//   - the event writer writes events of locks;
+//   - the guard (guard.go) refuses changes of locks;
+//   - the [Namespace] changes names, updates everything derived from them, and applies each command once
+//     (apply.go).
 //
-// A reader answers queries with a judge alone (query.go). A file has one layer or one operation, and files
-// use each other in one direction.
+// A query engine answers queries with an evaluator alone (query.go). A file has one layer or one operation,
+// and files use each other in one direction.
 //
 // # Exactly once
 //
