@@ -9,5 +9,5 @@
 // It counts which strike came at which moment ([Coverage]): while there was no leader, or a snapshot was taken, or a lock was waited
 // for, or during another strike.
 //
-// A test calls history.Main, baddisk.Main and suite.Main in its TestMain.
+// A test calls history.Main, baddisk.Main and testcluster.Main in its TestMain.
 package faultinjection
