@@ -25,7 +25,7 @@ type Estate struct {
 	locks slots[Owner]
 }
 
-// seen is the text of the observations (see observation.Log).
+// seen is the text of the observations (see lookguard.Log).
 type seen struct {
 	at, length, first int
 }

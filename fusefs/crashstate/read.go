@@ -17,7 +17,7 @@ type Left struct {
 	Incomplete bool
 	Files      []File
 	Locks      []Lock
-	Seen       []byte // the text of its observation.Log
+	Seen       []byte // the text of its lookguard.Log
 }
 
 // File is an open file.

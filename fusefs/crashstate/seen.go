@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Append implements observation.Log. After a failed write, the crash state is incomplete.
+// Append implements lookguard.Log. After a failed write, the crash state is incomplete.
 func (e *Estate) Append(text []byte) bool {
 	if e.seen.length+len(text) > mostText {
 		return false
@@ -23,7 +23,7 @@ func (e *Estate) Append(text []byte) bool {
 	return e.seen.length < max(shortText, fullText*e.seen.first)
 }
 
-// Replace implements observation.Log.
+// Replace implements lookguard.Log.
 func (e *Estate) Replace(text []byte) {
 	before := e.seen
 	e.seen = seen{at: atText, length: len(text), first: len(text)}
