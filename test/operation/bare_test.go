@@ -106,7 +106,7 @@ func TestUpBeforeTheDaemonKnowsOfTheUnmount(t *testing.T) {
 		h.MustRun(t, "kill", "-CONT", daemon)
 		require.NoError(t, up.Wait(), up.Log())
 		require.Contains(t, up.Stdout(), h.mount+" works")
-		require.Equal(t, 1, suite.CountMounts(t, h.Host, h.mount))
+		require.Equal(t, 1, testcluster.CountMounts(t, h.Host, h.mount))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // takeMany takes 2,000 locks in 20 directories, all of its own process.
@@ -29,7 +29,7 @@ const focused = `document.activeElement.closest("tr")?.querySelector(".path a").
 
 // TestManyLocksAreReadInPages of 50, in natural order and in groups, with the keys alone.
 func TestManyLocksAreReadInPages(t *testing.T) {
-	c := suite.StartCluster(t, 1)
+	c := testcluster.StartCluster(t, 1)
 	h := c.Nodes[0].Host
 	at, login := startUI(t, c, h)
 	taker := h.Start("python3", "-c", takeMany, c.Mount)

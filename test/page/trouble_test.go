@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
-	"lockfs/test/suite"
+	"lockfs/test/testcluster"
 )
 
 // takeEachFormat takes a lock of each format on a host: two are live, one has expired, one is invalid.
-func takeEachFormat(t testing.TB, c *suite.Cluster, h *hosts.Host) {
+func takeEachFormat(t testing.TB, c *testcluster.Cluster, h *hosts.Host) {
 	t.Helper()
 	h.MustRun(t, "sh", "-c", "cd "+c.Mount+` && mkdir reports deploy && set -C
 		printf '{"task_id":"t1","worker":"worker-7","acquired_at":"%s","expires_at":"%s"}' "$(date -u +%FT%TZ)" "$(date -u -d '+1 hour' +%FT%TZ)" > reports/task.lock
@@ -21,7 +21,7 @@ func takeEachFormat(t testing.TB, c *suite.Cluster, h *hosts.Host) {
 		printf 'pid=4711\ntimestamp=yesterday\n' > reports/odd.lock
 		mkdir reports/weekly.lock`)
 	h.Start("sh", "-c", "set -C; echo $$ > "+c.Path("deploy/web.pid")+" && exec sleep 600")
-	h.Start("sh", "-c", "set -C; "+suite.BeadsContent+" > "+c.Path("deploy/api.lock")+" && exec sleep 600")
+	h.Start("sh", "-c", "set -C; "+testcluster.BeadsContent+" > "+c.Path("deploy/api.lock")+" && exec sleep 600")
 	hosts.Eventually(t, "the lock of the process", func() (string, bool) {
 		text, err := h.Run("cat", c.Path("deploy/web.pid"), c.Path("deploy/api.lock"))
 		return text, err == nil && strings.Contains(text, "hostname") && strings.Count(text, "\n") == 2
@@ -31,7 +31,7 @@ func takeEachFormat(t testing.TB, c *suite.Cluster, h *hosts.Host) {
 // TestThePageShowsTrouble first and in plain view, and says it to screen readers: a silent host with its locks, expired and invalid
 // locks, and an alarm. Each pill leads to its list.
 func TestThePageShowsTrouble(t *testing.T) {
-	c := suite.StartCluster(t, 3)
+	c := testcluster.StartCluster(t, 3)
 	leader := c.Leader()
 	near, far := c.Others(leader)[0], c.Others(leader)[1]
 	at, login := startUI(t, c, near.Host)
