@@ -27,6 +27,7 @@ const (
 	chartWidth  = 240
 	chartHeight = 80
 	chartSlots  = 120 // samples of half a minute in an hour
+	slotWidth   = float64(chartWidth) / chartSlots
 )
 
 // figure is a line of a chart before it is drawn.
@@ -74,8 +75,11 @@ func chart(title string, show func(float64) string, least float64, samples []Sam
 	for _, f := range figures {
 		var points strings.Builder
 		for i, s := range samples {
-			x := float64(chartWidth) * float64(chartSlots-len(samples)+i+1) / chartSlots
-			fmt.Fprintf(&points, "%.1f,%.1f ", x, chartHeight*(1-f.of(s)/top))
+			x, y := slotWidth*float64(chartSlots-len(samples)+i+1), chartHeight*(1-f.of(s)/top)
+			if i == 0 { // a sample is a period: a single one is a line, too
+				fmt.Fprintf(&points, "%.1f,%.1f ", x-slotWidth, y)
+			}
+			fmt.Fprintf(&points, "%.1f,%.1f ", x, y)
 		}
 		value := show(f.of(samples[len(samples)-1]))
 		c.Lines = append(c.Lines, Line{f.kind, points.String(), value})

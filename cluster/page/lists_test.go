@@ -238,14 +238,15 @@ func (l *log) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clus
 
 // TestAlarmsAreListed and the pills above each page lead to the lists behind them.
 func TestAlarmsAreListed(t *testing.T) {
-	front := &log{alarms: []*storepb.Alarm{{Number: 41, Kind: "no_space", Name: "c", Since: 1, Text: "c has 3 MB"}}}
+	front := &log{alarms: []*storepb.Alarm{{Number: 41, Kind: "no_space", Name: "c", Since: 1, Text: "c has 3 MB"}, {Number: 42, Kind: "two_hosts", Since: 1, Text: "two of x"}}}
 	page := show(t, front, "/alarms")
 	require.Contains(t, textOf(page), "41 no space c")
-	require.Contains(t, textOf(page), "c has 3 MB lockfs alarm clear 41")
+	require.Contains(t, textOf(page), "two of x with lockfs alarm clear 42")
+	require.Contains(t, textOf(page), "c has 3 MB by itself")
 	for pill, address := range map[string]string{"Leader": "/members", "Quorum": "/members", "Clocks": "/hosts", "Silent hosts": "/hosts", "Alarms": "/alarms"} {
 		require.Regexp(t, `<a class="pill [a-z]+" href="`+address+`"><b>`+pill+`</b>`, page)
 	}
-	require.Regexp(t, `<a class="pill bad" href="/alarms"><b>Alarms</b> no space</a>`, page)
+	require.Regexp(t, `<a class="pill bad" href="/alarms"><b>Alarms</b> no space, two hosts</a>`, page)
 }
 
 // TestEventsAreFilteredAndPaged by the cluster, words by the page.
@@ -312,7 +313,7 @@ func TestAChartHasAxesWithUnits(t *testing.T) {
 	require.Equal(t, "5 ms", commit.Top)
 	require.Equal(t, "2.5 ms", commit.Half)
 	require.Equal(t, []string{"p50 1 ms", "p99 4.2 ms"}, []string{commit.Lines[0].Kind + " " + commit.Lines[0].Newest, commit.Lines[1].Kind + " " + commit.Lines[1].Newest})
-	require.Equal(t, "238.0,25.6 240.0,12.8 ", commit.Lines[1].Points)
+	require.Equal(t, "236.0,25.6 238.0,25.6 240.0,12.8 ", commit.Lines[1].Points)
 	require.Equal(t, "Commit time over the last hour: now p50 1 ms, p99 4.2 ms, at most 4.2 ms", commit.Says)
 	require.Equal(t, "10 entries", lag.Top)
 	require.Equal(t, "0 entries", lag.Lines[0].Newest)

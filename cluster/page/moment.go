@@ -50,7 +50,7 @@ func span(d time.Duration) string {
 func fine(d time.Duration) string {
 	switch {
 	case d == 0:
-		return "0"
+		return "0 ms"
 	case d < time.Millisecond:
 		return fmt.Sprintf("%d µs", d.Microseconds())
 	case d < 10*time.Millisecond:

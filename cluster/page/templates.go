@@ -25,6 +25,8 @@ func (s *Server) parseTemplates() *template.Template {
 		"user":    s.users.name,
 		"seconds": wholeSeconds,
 		"number":  grouped,
+		"split":   strings.Split,
+		"odd":     func(i int) bool { return i%2 == 1 },
 		"path":    escapePath,
 		"add":     func(a, b int) int { return a + b },
 		"version": func(v string) string { v, _, _ = strings.Cut(v, " "); return v },

@@ -25,17 +25,33 @@ const tooWide = `document.documentElement.scrollWidth <= innerWidth ? "" : [...d
 // a narrow screen, and that the page never scrolls sideways.
 func (b *browser) requireAccessible(name string) {
 	b.t.Helper()
-	b.ask(axe + `; "loaded"`)
 	for _, look := range []look{{1280, false}, {1280, true}, {390, true}} {
 		b.as(look, func() {
-			ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
-			defer cancel()
-			violations, err := chromedp.Run(ctx, chromedp.Evaluate[string](runAxe, chromedp.EvalAwaitPromise))
-			require.NoError(b.t, err)
-			require.Empty(b.t, violations, "%s, %+v", name, look)
+			require.Empty(b.t, b.violations(), "%s, %+v", name, look)
 			require.Empty(b.t, b.ask(tooWide), "%s, %+v", name, look)
 		})
 	}
+}
+
+// violations returns the violations that axe-core finds on the page.
+func (b *browser) violations() string {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
+	defer cancel()
+	found, err := chromedp.Run(ctx, chromedp.Evaluate[string](`window.axe || (() => {`+axe+`})();`+runAxe, chromedp.EvalAwaitPromise))
+	require.NoError(b.t, err)
+	return found
+}
+
+// requireFaultsSeen plants a low contrast, a field without a name and a wide element, and requires that the checks see each of them.
+func (b *browser) requireFaultsSeen() {
+	b.t.Helper()
+	b.ask(`document.querySelector("main").insertAdjacentHTML("beforeend", "<p id=pale>pale</p><input id=nameless><p id=wide>wide</p>"),
+		document.getElementById("pale").style.color = "#ccc", document.getElementById("wide").style.width = "5000px", "planted"`)
+	found := b.violations()
+	require.Contains(b.t, found, "color-contrast: ")
+	require.Contains(b.t, found, "label: ")
+	require.Contains(b.t, b.ask(tooWide), "id=\"wide\"")
 }
 
 // look is a screen's width and colour scheme.

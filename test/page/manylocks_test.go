@@ -75,6 +75,8 @@ func TestManyLocksAreReadInPages(t *testing.T) {
 	b.await("groups", `[...document.querySelectorAll("tr.group")].map((row) => row.innerText.trim().split(/\s+/).join(" ")).join() === "queue-0 100 locks"`)
 	b.open("http://" + at + "/?group=directory&page=2")
 	b.pictures("many-groups")
+	b.ask(`scrollTo(0, document.body.scrollHeight), "scrolled"`)
+	b.pictures("many-groups-end")
 	b.open("http://" + at + "/?group=directory&page=3")
 	b.click("tr.group a")
 	b.await("one directory", live+` && document.querySelector(".count").innerText.includes("1–50 of 100 locks of 2,000")`)
@@ -83,5 +85,6 @@ func TestManyLocksAreReadInPages(t *testing.T) {
 	b.await("the filter", `document.activeElement.name === "q"`)
 	press("job-99\r")
 	b.await("a lock of the directory", live+fmt.Sprintf(` && %s.join() === "queue-1/job-99.lock"`, rows))
+	b.requireFaultsSeen()
 	b.requireOnlyFrom(at)
 }
