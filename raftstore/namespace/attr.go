@@ -35,9 +35,7 @@ func (ns *Namespace) setAttr(by *storepb.Caller, op *storepb.SetAttr) *storepb.R
 	changed.mtime = newTime(in.mtime, op.Mtime, op.GetMtimeNow(), ns.time)
 	changed.ctime, changed.changed = ns.time, ns.index
 	ns.tree.putInode(&changed)
-	if changed.mtime != in.mtime && ns.rules.byPattern.Len() > 0 {
-		ns.judgeAgain(ns.tree.judgedNames(in)...)
-	}
+	ns.judgeTimes(in, &changed)
 	return &storepb.Result{Attr: changed.attr()}
 }
 
@@ -115,6 +113,7 @@ func (ns *Namespace) replaceXattrs(in *inode, xattrs []*storepb.Xattr) {
 	changed.xattrs = xattrs
 	changed.ctime, changed.changed = ns.time, ns.index
 	ns.tree.putInode(&changed)
+	ns.judgeTimes(in, &changed)
 }
 
 func checkXattrName(name []byte) storepb.Code {

@@ -107,3 +107,31 @@ func TestARuleThatComesLaterRemovesWhatAnExitLeft(t *testing.T) {
 	tr.tick(0)
 	tr.requireNone("lock")
 }
+
+// TestAnExitKeepsALockThatIsAboutToBeRemoved: the lock was stale already, because its host was silent. A restored state keeps the same locks.
+func TestAnExitKeepsALockThatIsAboutToBeRemoved(t *testing.T) {
+	const locks, kept = expiryBatch + 5, 5
+	tr := newDriver(t)
+	tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: 1}).ok()
+	var processes []*storepb.Process
+	for i := range locks {
+		processes = append(processes, processOf(uint32(i+1)))
+		ino := tr.take(there, nameOf(i), pidFacts(storepb.Format_PID, processes[i]))
+		tr.lockAs(here, 7, false, &storepb.TakeLock{Ino: ino, Owner: 1}).ok() // delays a removal
+	}
+	tr.giveUp(there)
+	tr.tick(time.Hour)
+	tr.tick(time.Hour)
+	for i := range locks {
+		tr.requireState("stale", nameOf(i))
+	}
+	tr.open(3, "there", "boot").ok()
+	tr.do(here, opOf(&storepb.CloseSession{})).ok()
+	tr.endedBy(3, &storepb.ProcessEnd{Kind: storepb.EndKind_END_EXIT}, processes...).ok() // at this time a batch goes
+	requireConsistent(t, tr.ns)
+	require.Len(t, tr.names(), kept)
+	tr.restart()
+	tr.tick(time.Hour)
+	require.Len(t, tr.names(), kept)
+	requireConsistent(t, tr.ns)
+}

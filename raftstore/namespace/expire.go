@@ -36,14 +36,14 @@ func (k *keeper) markStale(e *entry, why *staleness) {
 	}
 	marked := *k.announceBefore(now, in)
 	marked.stale = why
-	marked.due = k.dueTime(&marked, in, k.govern(now, in))
+	k.judgeEntry(&marked, in)
 	k.tree.putEntry(&marked)
 	if !in.unlisted {
 		event := k.lockEvent(eventStale, &marked, in, nil)
 		event.Reason = why.reason
 		k.emit(event)
 	}
-	if marked.due != 0 {
+	if marked.due != 0 && marked.due < k.time {
 		k.removeStale(&marked, in)
 	}
 }

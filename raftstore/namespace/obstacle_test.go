@@ -159,3 +159,36 @@ func TestWhyALockOfAProcessThatExitedStays(t *testing.T) {
 	require.Contains(t, tr.lock("exited").GetStaysBecause(), "on purpose")
 	require.Empty(t, tr.lock("kept").GetStaysBecause())
 }
+
+// TestAChangeOfAStaleDirectoryDelaysItsRemoval, as a program such as rm -r may be at work. A restored state removes it at the same time.
+func TestAChangeOfAStaleDirectoryDelaysItsRemoval(t *testing.T) {
+	for name, op := range map[string]*storepb.Op{
+		"chmod":       opOf(&storepb.SetAttr{Mode: new(uint32(0o700))}),
+		"setxattr":    opOf(&storepb.SetXattr{Name: []byte("user.a")}),
+		"removexattr": opOf(&storepb.RemoveXattr{Name: []byte("user.b")}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr, dir := lockDirectory(t)
+			tr.do(here, opOf(&storepb.SetXattr{Ino: dir, Name: []byte("user.b")})).ok()
+			tr.do(here, opOf(&storepb.Create{Parent: dir, Name: []byte("package"), Mode: someDir})).ok()
+			tr.gone(here, processOf(1)).ok()
+			tr.rmdir(dir, "package").ok()
+			tr.tick(settling - time.Second)
+			switch op := op.GetOp().(type) {
+			case *storepb.Op_SetAttr:
+				op.SetAttr.Ino = dir
+			case *storepb.Op_SetXattr:
+				op.SetXattr.Ino = dir
+			case *storepb.Op_RemoveXattr:
+				op.RemoveXattr.Ino = dir
+			}
+			tr.do(here, op).ok()
+			requireConsistent(t, tr.ns)
+			tr.restart()
+			tr.tick(settling - time.Second)
+			tr.requireState("stale", "lock")
+			tr.tick(2 * time.Second)
+			tr.requireNone("lock")
+		})
+	}
+}

@@ -18,8 +18,10 @@ func (k *keeper) loseProcesses(lost []held, reason string, byCrash bool) {
 		bereft.gone = why
 		k.tree.putInode(&bereft)
 		for _, e := range k.tree.namesOf(h.ino) {
-			if g := k.govern(e, &bereft); g.gone != nil && g.ByProcess() {
+			if g := k.govern(e, &bereft); e.stale == nil && g.gone != nil && g.ByProcess() {
 				k.markStale(e, g.gone)
+			} else {
+				k.judgeAgain(e) // it may stay now, or wait for its silent host no more
 			}
 		}
 	}

@@ -45,6 +45,19 @@ func (k *keeper) judgeAgain(names ...*entry) {
 	}
 }
 
+// judgeTimes judges names after a change of the inode's times. Rules count from the mtime. The removal of a
+// stale directory waits for some time after each change of it.
+func (k *keeper) judgeTimes(before, in *inode) {
+	if k.rules.byPattern.Len() == 0 {
+		return
+	}
+	for _, e := range k.tree.judgedNames(in) {
+		if in.mtime != before.mtime || in.isDir() && e.stale != nil {
+			k.judgeAgain(e)
+		}
+	}
+}
+
 // placeFor returns the present or future path of a directory; empty without rules, since it does not matter
 // then.
 func (k *keeper) placeFor(e *entry, in *inode) string {
