@@ -158,6 +158,23 @@ func collectBudget(metrics chan<- prometheus.Metric, usage budget.Usage) {
 	}
 }
 
+// budgetUses returns the budgets of this process and their largest users.
+func (m *MountMetrics) budgetUses(host string) (uses []*storepb.BudgetUse) {
+	for _, pool := range m.allBudgets() {
+		usage := pool.Usage(shownUsers)
+		for _, use := range usage.Users {
+			shown := &storepb.BudgetUse{
+				Budget: usage.Each.Budget, Host: use.Key.Host, Used: use.Used, Most: usage.Each.Most, Setting: usage.Each.Setting,
+			}
+			if use.Key.Host == "" {
+				shown.Host, shown.Uid = host, &use.Key.UID
+			}
+			uses = append(uses, shown)
+		}
+	}
+	return uses
+}
+
 // latencyBuckets reach from a local read to a timeout.
 var latencyBuckets = []float64{
 	25e-6, 50e-6, 100e-6, 200e-6, 400e-6, 800e-6, 1.6e-3, 3.2e-3, 6.4e-3, 12.8e-3, 25.6e-3, 51.2e-3, .1, .25, 1, 4, 16,

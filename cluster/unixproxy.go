@@ -23,6 +23,7 @@ type Proxy struct {
 	rootPermission permission // of root
 	logger         *slog.Logger
 	count          func(role, what string)
+	metrics        *MountMetrics // with the budgets of this process, or nil
 }
 
 // NewProxy returns the proxy of a host that only mounts. security is nil for an insecure cluster, where
@@ -42,9 +43,12 @@ func NewProxy(host string, servers []string, security *rpc.Security, logger *slo
 func (n *Node) Proxy() *Proxy {
 	return &Proxy{
 		host: n.dir.Name, local: n, peers: n.peers, router: n.router, rootPermission: forServers, logger: n.logger,
-		count: n.cfg.Metrics.refused,
+		count: n.cfg.Metrics.refused, metrics: n.cfg.Metrics.MountMetrics,
 	}
 }
+
+// ShowBudgets adds the budgets of this process to lists of budgets.
+func (p *Proxy) ShowBudgets(metrics *MountMetrics) { p.metrics = metrics }
 
 // Close closes the connections of NewProxy.
 func (p *Proxy) Close() { p.peers.Close() }
@@ -104,7 +108,11 @@ func (p proxied) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*c
 		setViewer(query, &storepb.Viewer{Uid: caller.UID, Gid: caller.GID, Groups: caller.Groups, MoreGroups: caller.Groups == nil})
 	}
 	asked := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}}
-	return forward(ctx, p.Proxy, rpc.Node.Execute, asked, &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_DONE})
+	reply, err := forward(ctx, p.Proxy, rpc.Node.Execute, asked, &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_DONE})
+	if list := reply.GetResult(); query.GetListQuotas().GetBudgets() && list.GetCode() == storepb.Code_OK && p.metrics != nil {
+		list.Budgets = append(list.Budgets, p.metrics.budgetUses(p.host)...)
+	}
+	return reply, err
 }
 
 // setViewer overwrites the viewer of a query.

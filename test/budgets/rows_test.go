@@ -94,6 +94,8 @@ func (c *cluster) rows(t *testing.T) []row {
 		return func(t *testing.T, c *cluster, _ *hostileuser.User, _ string) {
 			t.Helper()
 			c.requireLogged(t, words...)
+			listed := c.guest.Host.MustRun(t, c.Program, "quota", "list")
+			require.Regexp(t, words[1]+` +user 1000, host m +\d+ +\d+ +`+words[2], listed)
 		}
 	}
 	return []row{

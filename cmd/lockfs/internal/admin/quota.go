@@ -76,8 +76,9 @@ func quotaListCommand() *cobra.Command {
 		Short: "List quotas and budgets and their use",
 		Long: `List the quotas that are set, and the budgets that each user and host has
 without one: inodes, bytes, flock and fcntl locks, sessions. The list has the
-largest users of each budget. The metrics of a daemon have the present use of
-its mount (lockfs_budget_used). See lockfs help limits.`,
+largest users of each budget. On a host with a daemon, it also has the daemon's
+budgets in use there: calls, waits, open files, connections. The metrics of each
+daemon have them too (lockfs_budget_used). See lockfs help limits.`,
 		Example: "  lockfs quota list --servers 10.0.0.1:7421",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

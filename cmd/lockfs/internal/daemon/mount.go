@@ -123,6 +123,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	metrics.SetVersion(cli.ProgramVersion())
 	metrics.Registry.MustRegister(CertificateCollector{cmp.Or(p.identity, cli.DefaultIdentity())})
 	relay := cluster.NewProxy(p.host, p.servers, config.Security, logger)
+	relay.ShowBudgets(metrics)
 	defer relay.Close()
 	var serving parts
 	defer func() { serving.stop(logger) }()
