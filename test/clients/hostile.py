@@ -206,9 +206,10 @@ def ranges(held, waiting, churning):
     begun("%d locks, %d waits" % (has, waiting))
 
 
-def opens(number, name):
-    kept = []
+kept = []  # open files, until the end of the process
 
+
+def opens(number, name):
     def step(_):
         file = open(name, "rb", buffering=0)
         kept.append(file)
