@@ -41,7 +41,7 @@ func charts(samples []Sample) []Chart {
 		if v == 1 {
 			return "1 entry"
 		}
-		return grouped(int(v)) + " entries"
+		return thousands(int(v)) + " entries"
 	}
 	return []Chart{
 		chart("Commit time", shortTime, 1e-4, samples,

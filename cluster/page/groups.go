@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"path"
-	"strconv"
 
 	"lockfs/formats/lockfact"
 	"lockfs/raftstore/lockjson"
@@ -25,15 +24,9 @@ func (t *tally) add(l Lock) {
 	t.Waited += btoi(l.Waiters > 0)
 }
 
-// groupRow is the heading of a group.
-type groupRow struct {
-	tally
-	Name string
-	Link string // only this group; empty: it has no filter
-}
-
-func (s selection) tallies(locks []Lock) map[string]*tally {
-	of, all := groups[s.Group], make(map[string]*tally)
+// tallies counts the locks of each group.
+func tallies(of func(Lock) string, locks []Lock) map[string]*tally {
+	all := make(map[string]*tally)
 	for _, l := range locks {
 		name := of(l)
 		if all[name] == nil {
@@ -44,16 +37,12 @@ func (s selection) tallies(locks []Lock) map[string]*tally {
 	return all
 }
 
-// grouped returns an order with the locks of each group together. Groups with unreachable or stale locks come
-// first if trouble does.
-func (s selection) grouped(locks []Lock, order func(a, b Lock) int) func(a, b Lock) int {
-	of := groups[s.Group]
-	if of == nil {
-		return order
-	}
+// grouped returns an order with the locks of each group together. With troubleFirst, groups with unreachable
+// or stale locks come first.
+func grouped(of func(Lock) string, locks []Lock, troubleFirst bool, order func(a, b Lock) int) func(a, b Lock) int {
 	calm := make(map[string]int)
-	for name, t := range s.tallies(locks) {
-		calm[name] = btoi(s.Sort == "" && t.Unreachable+t.Stale == 0)
+	for name, t := range tallies(of, locks) {
+		calm[name] = btoi(troubleFirst && t.Unreachable+t.Stale == 0)
 	}
 	return func(a, b Lock) int {
 		x, y := of(a), of(b)
@@ -61,53 +50,9 @@ func (s selection) grouped(locks []Lock, order func(a, b Lock) int) func(a, b Lo
 	}
 }
 
-// rows returns the rows of some of the locks, with headings of their groups.
-func (s selection) rows(all, shown []Lock) (rows []piece) {
-	of := groups[s.Group]
-	var tallies map[string]*tally
-	if of != nil {
-		tallies = s.tallies(all)
+func btoi(b bool) int {
+	if b {
+		return 1
 	}
-	for i, l := range shown {
-		if of != nil && (i == 0 || of(l) != of(shown[i-1])) {
-			rows = append(rows, s.heading(of(l), *tallies[of(l)]))
-		}
-		rows = append(rows, piece{l.Key(), "row-lock", l})
-	}
-	return rows
-}
-
-func (s selection) heading(name string, t tally) piece {
-	row := groupRow{tally: t, Name: name}
-	switch {
-	case s.Group == "host" && name == "":
-		row.Name = "no host"
-	case s.Group == "host":
-		row.Link = s.With("host", name)
-	case name == ".":
-		row.Name = "top directory"
-	default:
-		row.Link = s.With("path", name)
-	}
-	return piece{"group " + name, "row-group", row}
-}
-
-// pager has the links to other pages of a list.
-type pager struct {
-	Page, Pages    int
-	Previous, Next string // empty: none
-}
-
-// paged returns the locks of the page, and its pager. A page beyond the last one is the last one.
-func (s selection) paged(locks []Lock) (shown []Lock, from int, p pager) {
-	p.Pages = max(1, (len(locks)+rowsShown-1)/rowsShown)
-	p.Page = min(s.Page, p.Pages)
-	if p.Page > 1 {
-		p.Previous = s.With("page", strconv.Itoa(p.Page-1))
-	}
-	if p.Page < p.Pages {
-		p.Next = s.With("page", strconv.Itoa(p.Page+1))
-	}
-	from = (p.Page - 1) * rowsShown
-	return locks[from:min(from+rowsShown, len(locks))], from, p
+	return 0
 }

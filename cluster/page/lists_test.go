@@ -321,5 +321,5 @@ func TestAChartHasAxesWithUnits(t *testing.T) {
 	for v, end := range map[float64]float64{1: 1, 1.1: 2, 3: 5, 6: 10, 0.0042: 0.005, 0.02: 0.02, 1500: 2000} {
 		require.InEpsilon(t, end, axisEnd(v), 1e-9, v)
 	}
-	require.Equal(t, []string{"1", "999", "1,000", "1,234,567"}, []string{grouped(1), grouped(999), grouped(1000), grouped(1234567)})
+	require.Equal(t, []string{"1", "999", "1,000", "1,234,567"}, []string{thousands(1), thousands(999), thousands(1000), thousands(1234567)})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strconv"
 	"strings"
 
@@ -103,6 +104,17 @@ func (s *Server) history(ctx context.Context, path string) ([]lockjson.Event, er
 			return events[max(0, len(events)-historyKept):], nil
 		}
 	}
+}
+
+// absences returns the absences in the last events, in order. One without an end ends in the far future.
+func (s *Server) absences(ctx context.Context) ([]absence, error) {
+	result, err := s.events(ctx, &storepb.ListEvents{
+		Before: math.MaxUint64, Kinds: []string{"host_unreachable", "host_back"}, Limit: eventPage,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return absencesIn(result.GetEvents()), nil
 }
 
 func commandsFor(d *LockDetail, mount string) []Command {

@@ -24,8 +24,8 @@ func (m moment) Clock() string { return time.Unix(0, int64(m)).UTC().Format("15:
 // Day returns the date.
 func (m moment) Day() string { return time.Unix(0, int64(m)).UTC().Format("Jan 2") }
 
-// Distance returns the distance from now in the script's format: "in 42s" for a future time, "7m 3s ago" for a
-// past one.
+// Distance returns the distance from now in the script's format: "in 42s" for a future time, "7m 3s ago" for
+// a past one.
 func (m moment) Distance(now moment) string {
 	if m > now {
 		return "in " + span(time.Duration(m-now))

@@ -59,8 +59,8 @@ func (b Banner) AlarmKinds() string {
 	return strings.Join(kinds, ", ")
 }
 
-// Trouble returns the troubles of the cluster as text for screen readers; empty: none. It has no figures which
-// change all the time.
+// Trouble returns the troubles of the cluster as text for screen readers; empty: none. It has no figures
+// which change all the time.
 func (b Banner) Trouble() string {
 	var troubles []string
 	switch silent := b.Health.Silent; {

@@ -25,9 +25,6 @@ var kinds = []kind{
 	{"lock", "/lock/{path...}", 500 * time.Millisecond, (*Server).lockPage},
 }
 
-// rowsShown is the number of rows on a page of a list.
-const rowsShown = 50
-
 type locksAsked struct {
 	Selection selection
 	States    []choice

@@ -36,13 +36,6 @@ var columns = map[string]func(a, b Lock) int{
 	},
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 func parseSelection(q url.Values) selection {
 	s := selection{
 		Words: strings.TrimSpace(q.Get("q")), State: q.Get("state"), Path: strings.Trim(q.Get("path"), "/"), Host: q.Get("host"),
@@ -152,6 +145,9 @@ func (s selection) of(all []Lock) (picked []Lock) {
 			return cmp.Or(by(a, b), lockjson.ComparePaths(a.Path, b.Path))
 		}
 	}
-	slices.SortStableFunc(picked, s.grouped(picked, order))
+	if of := groups[s.Group]; of != nil {
+		order = grouped(of, picked, s.Sort == "", order)
+	}
+	slices.SortStableFunc(picked, order)
 	return picked
 }

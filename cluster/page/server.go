@@ -68,7 +68,7 @@ func New(cfg Config) *Server {
 	s.overview = &overviewCache{ask: asker{cfg.Front}}
 	s.listings = newListings(asker{cfg.Front})
 	s.users = new(users)
-	s.templates = s.parseTemplates()
+	s.templates = parseTemplates(s.users, s.overview.now)
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s
 }

@@ -14,17 +14,18 @@ import (
 //go:embed templates static openapi.json
 var files embed.FS
 
-func (s *Server) parseTemplates() *template.Template {
+// parseTemplates expects the cluster time for ages.
+func parseTemplates(names *users, now func() moment) *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"since":   func(at moment) string { return span(time.Duration(s.overview.now() - at)) },
-		"until":   func(at moment) string { return at.Distance(s.overview.now()) },
-		"isPast":  func(at moment) bool { return at <= s.overview.now() },
+		"since":   func(at moment) string { return span(time.Duration(now() - at)) },
+		"until":   func(at moment) string { return at.Distance(now()) },
+		"isPast":  func(at moment) bool { return at <= now() },
 		"ago":     func(seconds float64) string { return span(time.Duration(seconds * float64(time.Second))) },
 		"fine":    func(seconds float64) string { return fineSigned(seconds) },
 		"event":   func(name string) string { return strings.ReplaceAll(name, "_", " ") },
-		"user":    s.users.name,
+		"user":    names.name,
 		"seconds": wholeSeconds,
-		"number":  grouped,
+		"number":  thousands,
 		"split":   strings.Split,
 		"odd":     func(i int) bool { return i%2 == 1 },
 		"path":    escapePath,
@@ -45,10 +46,10 @@ var fraction = regexp.MustCompile(`(T\d\d:\d\d:\d\d)\.\d+Z`)
 // wholeSeconds cuts the fractions of the times in a text, which are there for programs.
 func wholeSeconds(text string) string { return fraction.ReplaceAllString(text, "${1}Z") }
 
-// grouped returns a number with its thousands separated.
-func grouped(n int) string {
+// thousands returns a number with its thousands separated.
+func thousands(n int) string {
 	if n < 1000 {
 		return strconv.Itoa(n)
 	}
-	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }

@@ -261,3 +261,21 @@ func callerOf(e lockjson.Event) string {
 	}
 	return fmt.Sprintf("pid %d on %s", e.By.PID, e.By.Host)
 }
+
+// loseSight keeps the absences of the host of a hold.
+func (h *hold) loseSight(all []absence) {
+	for _, a := range all {
+		if h.host != "" && a.host == h.host && a.from < h.to && a.to > h.from {
+			h.absent = append(h.absent, a)
+		}
+	}
+}
+
+// hostOf returns the host of a lock which lives as long as a process there; empty: another lock.
+func hostOf(e lockjson.Event) string {
+	format, err := lockfact.ParseFormat(e.Format)
+	if err != nil || !(lockfact.Facts{Format: format, PID: int(e.PID)}).ByProcess() {
+		return ""
+	}
+	return e.Host
+}

@@ -25,6 +25,15 @@ type list struct {
 	Rows []piece
 }
 
+// rowsShown is the number of rows on a page of a list.
+const rowsShown = 50
+
+// pager has the links to other pages of a list.
+type pager struct {
+	Page, Pages    int
+	Previous, Next string // empty: none
+}
+
 type link struct{ Name, Path, Title string }
 
 // Pages returns the menu in its order.
