@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"syscall"
@@ -165,7 +166,7 @@ func (fs *fileSystem) requestLock(
 	}
 	caller := fuseattr.CallerOf(&in.InHeader)
 	result, err := fs.obtainLock(ctx, interrupted, caller, op, w)
-	if errors.Is(err, errSuspended) {
+	if errors.Is(err, errSuspended) && w.request != nil {
 		fs.waits.put(in.Unique, handle.inode, w)
 		return nil, syscall.EINTR
 	}
@@ -191,7 +192,7 @@ func (fs *fileSystem) requestLock(
 	case !stays:
 		return &storepb.Result{Code: storepb.Code_NOT_FOUND}, syscall.ESTALE
 	case wait && (err != nil || result.GetCode() == storepb.Code_CANCELLED):
-		if isClosed(interrupted) {
+		if isClosed(interrupted) || errors.Is(err, errSuspended) {
 			return nil, syscall.EINTR
 		}
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // before the kernel ends the mount
@@ -230,7 +231,7 @@ func (fs *fileSystem) obtainLock(
 	ctx context.Context, interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.TakeLock, w *lockWait,
 ) (result *storepb.Result, err error) {
 	if w.request == nil {
-		if result, w.request, err = fs.ops.RequestLock(caller, op); w.request == nil {
+		if result, err = fs.sendLock(ctx, interrupted, caller, op, w); w.request == nil {
 			return result, err
 		}
 	}
@@ -241,7 +242,26 @@ func (fs *fileSystem) obtainLock(
 	if !isClosed(interrupted) && errors.Is(context.Cause(ctx), errSuspended) {
 		return nil, errSuspended
 	}
+	defer fs.waitCommands.begin(context.Background(), nil, caller.GetUid())()
 	return fs.ops.InterruptLock(caller, w.request)
+}
+
+// errInterrupted means: the caller was interrupted before the cluster had its request.
+var errInterrupted = errors.New("interrupted before the request")
+
+// sendLock sends the request. If the cluster does not get it, the code is CANCELLED, with an error.
+func (fs *fileSystem) sendLock(
+	ctx context.Context, interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.TakeLock, w *lockWait,
+) (result *storepb.Result, err error) {
+	if op.GetWait() {
+		end := fs.waitCommands.begin(ctx, interrupted, caller.GetUid())
+		if end == nil {
+			return &storepb.Result{Code: storepb.Code_CANCELLED}, cmp.Or(context.Cause(ctx), errInterrupted)
+		}
+		defer end()
+	}
+	result, w.request, err = fs.ops.RequestLock(caller, op)
+	return result, err
 }
 
 func isClosed(c <-chan struct{}) bool {

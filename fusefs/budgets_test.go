@@ -344,3 +344,61 @@ sys.stdin.readline()
 	output, err = runAs(t, 1000, dir, "cat", ".lockfs/status")
 	require.NoError(t, err, output)
 }
+
+// lockMany waits for a lock of a file in many threads, through a descriptor each. Each gets it and releases it.
+const lockMany = `
+import fcntl, os, sys, threading
+def lock():
+    fd = os.open(sys.argv[1], os.O_RDWR)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    os.close(fd)
+threads = [threading.Thread(target=lock) for _ in range(int(sys.argv[2]))]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print('done', flush=True)
+`
+
+// TestLockRequestsOfOneUserLeaveRoomForOthers: some wait for their turn, also while the mount is handed over and if their program is killed.
+func TestLockRequestsOfOneUserLeaveRoomForOthers(t *testing.T) {
+	const waiters = 2 * commandsPerUser
+	m := mountWithBudgets(t, Limits{})
+	held := openIn(t, m.dir, "held")
+	require.NoError(t, unix.Fchmod(held, 0o666))
+	require.NoError(t, unix.Flock(held, unix.LOCK_EX))
+	gate := make(chan struct{})
+	open := sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(open)
+	var asking, most atomic.Int32
+	m.ops.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
+		if op.GetTakeLock().GetWait() {
+			most.Store(max(most.Load(), asking.Add(1)))
+			<-gate
+			asking.Add(-1)
+		}
+		return nil, false, nil
+	})
+	_, lines := startAs(t, 1000, m.dir, "python3", "-c", lockMany, "held", fmt.Sprint(waiters))
+	eventually(t, "all of them wait, most of them for their turn", func() bool {
+		return asking.Load() == commandsPerUser && m.budgets.waits.Usage(1).Total == waiters
+	})
+	killed, _ := startAs(t, 1000, m.dir, "python3", "-c", lockMany, "held", "1")
+	eventually(t, "one more waits", func() bool { return m.budgets.waits.Usage(1).Total == waiters+1 })
+	require.NoError(t, killed.Process.Kill())
+	require.Error(t, killed.Wait())
+	require.Equal(t, int32(commandsPerUser), most.Load())
+
+	time.AfterFunc(10*time.Millisecond, open)
+	h, err := m.HandOver(5 * time.Second)
+	require.NoError(t, err)
+	require.Len(t, h.given, waiters)
+	m.takeOver(t, h, Limits{})
+	require.NoError(t, unix.Close(held))
+	require.True(t, lines.Scan())
+	require.Equal(t, "done", lines.Text())
+	require.LessOrEqual(t, most.Load(), int32(commandsPerUser))
+	eventually(t, "no request is left behind", func() bool {
+		m.ops.mu.Lock()
+		defer m.ops.mu.Unlock()
+		return !m.ops.ns.HasAdvisoryLocks(ids.Session(m.ops.id))
+	})
+}

@@ -49,6 +49,7 @@ type fileSystem struct {
 	pidNamespace uint64                              // of this process; 0: unknown
 	ended        atomic.Bool                         // unmounted
 	waits        lockWaits                           // suspended while the mount is not served
+	waitCommands *waitCommands                       // of these
 	insisting    atomic.Int64                        // operations which the cluster must still record
 }
 
@@ -69,6 +70,7 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		longestWait:   fuseattr.LongestWait(),
 		pidNamespace:  namespace,
 		unnamed:       newUnnamed(),
+		waitCommands:  newWaitCommands(),
 	}
 	fs.inodes = newInodeTable(fs.keepLocks)
 	fs.waits.resume()

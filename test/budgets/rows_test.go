@@ -104,6 +104,7 @@ func (c *cluster) rows(t *testing.T) []row {
 			name: "waits beyond the budget", way: "waits", numbers: []string{rounds(400, 17_000)},
 			check: logged("user 1000", "waits", "--max-waits-per-user"),
 		},
+		{name: "waits with signals", way: "signals", numbers: []string{rounds(100, 250)}},
 		{name: "ranges with waiters", way: "ranges", numbers: []string{rounds(150, 4000), rounds(50, 1000), rounds(8, 32)}},
 		{name: "all the locks", way: "ranges", numbers: []string{rounds(1000, 100_000), "0", "0"}, check: requireLocksOfOthers},
 		{

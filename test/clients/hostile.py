@@ -4,6 +4,7 @@ Called with a directory of the user's own, which it makes if its parent lets it,
 
     waits N         N threads wait for a lock of flock(2) that the user has
     waits N FILE    N threads wait for a lock of a file that another process has; "granted N" says how many of them got it, and released it
+    signals N       N threads wait for a lock of flock(2) that the user has; each gets a signal again and again, and goes on waiting
     reads N FILE... N threads read files in .lockfs that make them wait; "read N" says how many reads returned
     ranges N M K    the user holds N locks of one byte each; M threads wait for one of them, and K threads lock and unlock others
     opens N FILE    N open descriptors of a file, each of them read
@@ -22,6 +23,7 @@ import errno
 import fcntl
 import os
 import resource
+import signal
 import socket
 import struct
 import sys
@@ -138,6 +140,29 @@ def waits(number, file=None):
         for _ in range(number):
             asked.acquire()
     begun("%d waits" % number)
+
+
+def signals(number):
+    signal.signal(signal.SIGUSR1, lambda *_: None)
+    held = opened("held")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    asked = threading.Semaphore(0)
+
+    def wait():
+        fd = opened("held")
+        asked.release()
+        fcntl.flock(fd, fcntl.LOCK_EX)
+
+    threads = [threading.Thread(target=wait, daemon=True) for _ in range(int(number))]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        asked.acquire()
+    begun("%s waits" % number)
+    while True:
+        for thread in threads:
+            signal.pthread_kill(thread.ident, signal.SIGUSR1)
+        time.sleep(0.001)
 
 
 def reads(number, *files):
