@@ -14,37 +14,37 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// HeldError is an acquisition of a database that has a lock which is not stale.
+// HeldError means that the database has a lock that is not stale.
 type HeldError struct{ Lock *ExclusiveLock }
 
-// Error says who has it.
+// Error names the holder.
 func (e *HeldError) Error() string {
 	l := e.Lock
 	return fmt.Sprintf("locked by %s (process %d on %s) since %s",
 		lockfact.HolderName(l.Holder), l.PID, lockfact.HolderName(l.Hostname), l.StartedAt.Format(time.RFC3339))
 }
 
-// MalformedError is a lock file that cannot be understood, so that nobody removes it ("Lock File Corruption").
+// MalformedError means that the lock file is invalid. No program removes it ("Lock File Corruption").
 type MalformedError struct{ Err error }
 
-// Error is worded as in "Daemon Logging".
+// Error uses the words of "Daemon Logging".
 func (e *MalformedError) Error() string { return "malformed lock file: " + e.Err.Error() }
 
-// Unwrap is what is wrong with it.
+// Unwrap returns the fault.
 func (e *MalformedError) Unwrap() error { return e.Err }
 
-// ErrChanged is a lock that became another one while it was dealt with, or is not the one it is taken for.
+// ErrChanged means that the lock changed during the call, or is another one.
 var ErrChanged = errors.New("the lock is gone, or somebody else has it now")
 
-// takeovers bounds how often a stale lock is looked at again because it was another one than a moment before.
+// takeovers limits the attempts to remove a stale lock while it keeps changing.
 const takeovers = 10
 
-// Acquire writes a lock file into beadsDir, in place of a stale one if there is one. It does not wait: a
-// [HeldError] says who has it, a [MalformedError] that nobody can tell.
+// Acquire writes a lock file into beadsDir and replaces a stale one. It does not wait: a [HeldError] names
+// the holder; a [MalformedError] means an invalid file.
 //
-// The specification's examples overwrite whatever is there ("Multiple Writers Without Daemon"). Here exactly
-// one of any number of processes that do this at once gets the lock: on one host, and on a mount of lockfs on
-// all hosts. The file is complete from the first moment, so a daemon never finds it malformed.
+// The specification's examples overwrite any lock ("Multiple Writers Without Daemon"). Here, of several
+// processes at once exactly one succeeds: on one host, and across hosts on a lockfs mount. The file is
+// complete from its first moment, so a daemon never finds it malformed.
 func Acquire(ctx context.Context, beadsDir string, lock *ExclusiveLock) error {
 	content, err := lock.Render()
 	if err != nil {
@@ -62,11 +62,11 @@ func Acquire(ctx context.Context, beadsDir string, lock *ExclusiveLock) error {
 }
 
 const (
-	pollInterval    = 100 * time.Millisecond // counts only where nothing tells that the lock has changed
-	processInterval = time.Second            // nothing tells that a process has ended, but lockfs, which removes its lock
+	pollInterval    = 100 * time.Millisecond // unused if the file system reports changes
+	processInterval = time.Second            // the system does not report the end of a process; lockfs does, and removes its lock
 )
 
-// Held is a lock that this process took. It has the methods
+// Held is an acquired lock. Its methods:
 //
 //	Release(context.Context) error // removes the file; a LostError if it is not this lock any more
 //	Check(context.Context) error   // nil: it is there; a LostError: it is not; any other error is no evidence
@@ -75,11 +75,10 @@ const (
 //	Close()                        // forgets the lock, which stays
 type Held = lockfile.Held
 
-// LostError is a lock that its holder has no longer: somebody removed, replaced or overwrote it.
+// LostError means that the lock was removed, replaced or overwritten by another program.
 type LostError = lockfile.LostError
 
-// Hold is Acquire until the lock is taken or ctx ends, which gives the last reason why it was not taken. It tries once
-// at least.
+// Hold calls Acquire, at least once, until it succeeds or ctx ends. Then the error is the last reason.
 func Hold(ctx context.Context, beadsDir string, lock *ExclusiveLock) (*Held, error) {
 	path := filepath.Join(beadsDir, FileName)
 	var last error
@@ -99,7 +98,7 @@ func Hold(ctx context.Context, beadsDir string, lock *ExclusiveLock) (*Held, err
 	return lockfile.Hold(ctx, path, content)
 }
 
-// Release removes the lock from beadsDir. It is [ErrChanged] if that lock is not there any more.
+// Release removes the lock from beadsDir. The error is [ErrChanged] if the lock is gone.
 func Release(ctx context.Context, beadsDir string, lock *ExclusiveLock) error {
 	err := remove(ctx, beadsDir, func(found *ExclusiveLock) error {
 		if !lock.Same(found) {
@@ -113,14 +112,14 @@ func Release(ctx context.Context, beadsDir string, lock *ExclusiveLock) error {
 	return err
 }
 
-// Same tells whether two locks are of one acquisition.
+// Same reports whether two locks come from one acquisition.
 func (e *ExclusiveLock) Same(other *ExclusiveLock) bool {
 	return e.Holder == other.Holder && e.PID == other.PID && e.Hostname == other.Hostname &&
 		e.StartedAt.Equal(other.StartedAt) && e.Version == other.Version
 }
 
-// removeStale makes sure that beadsDir has no lock, and answers the stale one that it removed, or could not
-// remove, if there was one. A lock that is not stale is a [HeldError].
+// removeStale removes a stale lock from beadsDir. It returns the stale lock, also if it could not remove it.
+// A lock that is not stale is a [HeldError].
 func removeStale(ctx context.Context, beadsDir string) (stale *ExclusiveLock, err error) {
 	for range takeovers {
 		found, dead, err := Check(beadsDir)
@@ -139,7 +138,7 @@ func removeStale(ctx context.Context, beadsDir string) (stale *ExclusiveLock, er
 			}
 			return nil
 		})
-		if errors.Is(err, syscall.EBUSY) { // a mount of lockfs knows that it lives, on another host of this name
+		if errors.Is(err, syscall.EBUSY) { // the lockfs mount knows that the holder is alive, on another host of this name
 			return stale, &HeldError{found}
 		}
 		if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrChanged) {
@@ -149,8 +148,8 @@ func removeStale(ctx context.Context, beadsDir string) (stale *ExclusiveLock, er
 	return stale, ErrChanged
 }
 
-// remove removes the lock of a database if, judged while no other program does the same, it may be. The error is
-// fs.ErrNotExist if there is none, or the one that was judged is gone.
+// remove removes the lock of a database if may permits it. Other users of LockDir wait meanwhile. The error
+// is fs.ErrNotExist if the lock is missing or was replaced.
 func remove(ctx context.Context, beadsDir string, may func(*ExclusiveLock) error) error {
 	return lockfile.RemoveIf(ctx, filepath.Join(beadsDir, FileName), func(content []byte, f *os.File) error {
 		found, err := read(content, f)
@@ -161,14 +160,14 @@ func remove(ctx context.Context, beadsDir string, may func(*ExclusiveLock) error
 	})
 }
 
-// Read reads the lock of a database. The error is fs.ErrNotExist if there is none, and a [MalformedError].
+// Read reads the lock of a database. The error is fs.ErrNotExist if there is none, or a [MalformedError].
 func Read(beadsDir string) (*ExclusiveLock, error) {
 	lock, _, err := Check(beadsDir)
 	return lock, err
 }
 
-// Check is Read, and tells whether the lock is stale, so that anybody may remove it: its process is provably dead. A
-// mount of lockfs knows more of that, also on other hosts and in other containers.
+// Check is Read, and reports whether the lock is stale: its process is provably dead, so any process may
+// remove it. A lockfs mount also knows processes on other hosts and in other containers.
 func Check(beadsDir string) (lock *ExclusiveLock, stale bool, err error) {
 	f, content, err := lockfile.Open(filepath.Join(beadsDir, FileName))
 	if err = lockfile.Gone(err); errors.Is(err, fs.ErrNotExist) {
@@ -185,7 +184,7 @@ func Check(beadsDir string) (lock *ExclusiveLock, stale bool, err error) {
 	return lock, stale || !lockfile.Watched(f) && lock.Stale(), nil
 }
 
-// read reads the lock in what was read of a file.
+// read parses the content of a file.
 func read(content []byte, f *os.File) (*ExclusiveLock, error) {
 	if err := lockfile.CheckSize(content, f); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// FileName is the name of the lock file in a beads directory, and FileMode the mode to create it with.
+// FileName is the name of the lock file in a beads directory, and FileMode its mode.
 const (
 	FileName = ".exclusive-lock"
 	FileMode = 0o644
@@ -27,8 +27,8 @@ type ExclusiveLock struct {
 	Version   string    `json:"version"` // optional
 }
 
-// NewExclusiveLock describes a lock that this process takes now. Only a host without a name is an
-// error; an empty holder is for Validate to find.
+// NewExclusiveLock returns a lock of this process, acquired now. The error means that the host has no name.
+// Validate checks the holder.
 func NewExclusiveLock(holder, version string) (*ExclusiveLock, error) {
 	hostname, err := os.Hostname()
 	if err != nil {
@@ -43,8 +43,8 @@ func NewExclusiveLock(holder, version string) (*ExclusiveLock, error) {
 	}, nil
 }
 
-// Parse reads and validates a lock file. Other members are ignored. The error is io.ErrUnexpectedEOF for
-// a content that ends too soon, and a [lockfact.FieldError] when one field is at fault.
+// Parse reads and validates a lock file and ignores other members. The error is io.ErrUnexpectedEOF for a
+// truncated content, and a [lockfact.FieldError] if one field is at fault.
 func Parse(content []byte) (*ExclusiveLock, error) {
 	object, err := strictjson.Parse(content)
 	if err != nil {
@@ -67,8 +67,7 @@ func Parse(content []byte) (*ExclusiveLock, error) {
 	return e, nil
 }
 
-// Validate checks that the required fields are there and that the pid is one, and gives a
-// [lockfact.FieldError] for the first that is not.
+// Validate checks the required fields and the pid. It returns a [lockfact.FieldError] for the first fault.
 func (e *ExclusiveLock) Validate() error {
 	if e.Holder == "" {
 		return &lockfact.FieldError{Field: "holder", Problem: "is required"}
@@ -90,7 +89,7 @@ func (e *ExclusiveLock) Validate() error {
 	return nil
 }
 
-// Render writes a valid lock in the order and layout of "Lock File Format", ending with a newline.
+// Render returns the text of a valid lock in the layout of "Lock File Format", with a final newline.
 func (e *ExclusiveLock) Render() ([]byte, error) {
 	if err := e.Validate(); err != nil {
 		return nil, err
@@ -102,9 +101,8 @@ func (e *ExclusiveLock) Render() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// FactsOf gives the facts of a content; the error is that of Parse. A lock whose hostname is not that of
-// the host that wrote it (compared without case) is remote: there is no process to watch, and the
-// facts have no PID ("Remote Hosts").
+// FactsOf returns the facts of a content; the error is that of Parse. A lock is remote if its hostname
+// differs from the name of the writer's host (ignoring case). Then the facts have no PID ("Remote Hosts").
 func FactsOf(content []byte, written lockfact.Origin) (lockfact.Facts, error) {
 	e, err := Parse(content)
 	if err != nil {

@@ -8,17 +8,16 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// ShouldSkipDatabase reports whether a daemon has to leave the database in beadsDir alone ("Daemon
-// Behavior"):
+// ShouldSkipDatabase reports whether a daemon must not use the database in beadsDir ("Daemon Behavior"):
 //
 //   - no lock file: false, and no holder;
-//   - a lock whose process lives, or may: true and the holder;
-//   - a stale lock: it is removed, false and its holder; if it cannot be removed, true and an error;
-//   - a lock that cannot be read or is malformed: true and an error that says so.
+//   - a lock whose process is or may be alive: true and the holder;
+//   - a stale lock: false and its holder, after removal; if the removal fails, true and an error;
+//   - an unreadable or malformed lock: true and an error.
 //
-// [LogLine] puts the three results into words. It removes no other lock than the stale one, also when many
-// do this at once and one of them takes a lock meanwhile ([Acquire]). Locks of other hosts are never stale, but on a
-// mount of lockfs, which knows whose process has ended, and mostly has removed those locks already.
+// [LogLine] renders the three results. Only the stale lock is removed, even if other processes do the same
+// and one acquires a lock meanwhile ([Acquire]). Locks of other hosts are never stale, except on a lockfs
+// mount. It knows the processes of all hosts, and has mostly removed such locks already.
 func ShouldSkipDatabase(beadsDir string) (skip bool, holder string, err error) {
 	stale, err := removeStale(context.Background(), beadsDir)
 	var held *HeldError
@@ -38,7 +37,8 @@ func ShouldSkipDatabase(beadsDir string) (skip bool, holder string, err error) {
 	return false, "", nil
 }
 
-// LogLine is what a daemon logs after ShouldSkipDatabase ("Daemon Logging"); empty if there was no lock.
+// LogLine returns the log line for a result of ShouldSkipDatabase ("Daemon Logging"); empty if there was no
+// lock.
 func LogLine(skip bool, holder string, err error) string {
 	switch {
 	case err != nil:

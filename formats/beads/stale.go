@@ -7,14 +7,13 @@ import (
 	"lockfs/formats/internal/lockfile"
 )
 
-// Stale reports whether the lock's process is provably dead ("Stale Lock Detection"). [Check] knows more on a mount
-// of lockfs.
+// Stale reports whether the lock's process is provably dead ("Stale Lock Detection"). On a lockfs mount,
+// [Check] knows more.
 func (e *ExclusiveLock) Stale() bool { return !IsProcessAlive(e.PID, e.Hostname) }
 
-// IsProcessAlive reports whether the holder of a lock may still run ("Stale Lock Detection"). It is
-// false only when hostname is this host's, compared without case, and the system says that it has no
-// such process (ESRCH). It is true for other hosts, for a process that may not be signalled (EPERM),
-// and for a number that cannot be a process.
+// IsProcessAlive reports whether the holder of a lock may still run ("Stale Lock Detection"). It is false
+// only if hostname is this host's, ignoring case, and the system has no such process (ESRCH). It is true for
+// other hosts, for a process of another user (EPERM), and for a number that cannot be a process.
 func IsProcessAlive(pid int, hostname string) bool {
 	here, err := os.Hostname()
 	if err != nil || !strings.EqualFold(hostname, here) {

@@ -10,12 +10,12 @@ import (
 	"lockfs/formats/internal/strictjson"
 )
 
-// answer is what a request is answered with.
+// answer is the answer to a request.
 type answer struct {
 	status  int
 	body    []byte
 	header  http.Header // of the function's response
-	foreign bool        // it is no response of this protocol, and passes as it is
+	foreign bool        // not a response of this protocol: it passes unchanged
 }
 
 func (a *answer) write(w http.ResponseWriter) {
@@ -31,22 +31,22 @@ func (a *answer) write(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "application/json")
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // nobody reads it if it fails
+	_, _ = w.Write(a.body) // after an error there is no reader
 }
 
-// recordedHead is the first line of an answer that is recorded; after it comes the body.
+// recordedHead is the first line of a recorded answer; the body follows.
 type recordedHead struct {
 	Status  int         `json:"status"`
 	Foreign bool        `json:"foreign,omitempty"`
 	Header  http.Header `json:"header,omitempty"` // if it is foreign
 }
 
-// render is the answer to be recorded.
+// render returns the answer in recorded form.
 func (a *answer) render() []byte {
 	head := recordedHead{Status: a.status, Foreign: a.foreign}
 	if a.foreign {
 		head.Header = a.header.Clone()
-		head.Header.Del("Set-Cookie") // who sends the same request may be somebody else
+		head.Header.Del("Set-Cookie") // another client may send the same request
 	}
 	line, err := json.Marshal(head)
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *answer) render() []byte {
 	return append(append(line, '\n'), a.body...)
 }
 
-// parseAnswer is the reverse of render. What a store has lost is an error to the client.
+// parseAnswer is the reverse of render. A damaged record is an error to the client.
 func parseAnswer(text []byte) *answer {
 	var head recordedHead
 	line, body, _ := bytes.Cut(text, []byte("\n"))
@@ -65,7 +65,7 @@ func parseAnswer(text []byte) *answer {
 	return &answer{status: head.Status, body: body, header: head.Header, foreign: head.Foreign}
 }
 
-// failed is the answer to a request with an error.
+// failed returns an answer with an error.
 func failed(status int, request *Request, e *Error) *answer {
 	reply := request.Reply(nil)
 	reply.Errors = []*Error{e}
@@ -86,7 +86,7 @@ func fail(w http.ResponseWriter, status int, request *Request, e *Error) {
 	failed(status, request, e).write(w)
 }
 
-// idOf is the id of a request that is wrong otherwise, empty if it cannot be told.
+// idOf returns the id of an otherwise invalid request; empty if unknown.
 func idOf(body []byte) string {
 	object, err := strictjson.Parse(body)
 	if err != nil {
@@ -95,7 +95,7 @@ func idOf(body []byte) string {
 	return object.Fields().OptionalString("id")
 }
 
-// isResponse tells a response of this protocol, whatever is wrong with it, from what others answer.
+// isResponse reports whether a body is a response of this protocol, even an invalid one.
 func isResponse(body []byte) bool {
 	object, err := strictjson.Parse(body)
 	if err != nil {
@@ -105,7 +105,7 @@ func isResponse(body []byte) bool {
 	return err == nil && protocol.Is("name", ProtocolName)
 }
 
-// addExtension adds an entry to the extensions of a response and leaves every other byte as it is.
+// addExtension adds an entry to the extensions of a response, with all other bytes unchanged.
 func addExtension(body, entry []byte) ([]byte, error) {
 	object, err := strictjson.Parse(body)
 	if err != nil {

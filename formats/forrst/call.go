@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// settlePatience is how long a client waits for its lock to be released when the store does not answer.
+	// settlePatience limits a client's wait for the release of its lock if the store does not answer.
 	settlePatience = 15 * time.Second
-	// settlePause is between two attempts.
+	// settlePause is the pause between two attempts.
 	settlePause = 500 * time.Millisecond
-	// largestMargin is how long before its lock expires a call ends, at most.
+	// largestMargin is the longest time between the end of a call and the expiry of its lock.
 	largestMargin = time.Second
 )
 
-// errCrowded: as many requests wait for locks as may.
+// errCrowded means that the limit of waiting requests is reached.
 var errCrowded = errors.New("too many requests wait for locks")
 
-// call is a request to a function: with options, one that asks for a lock.
+// call is a request to a function, with a lock if it has options.
 type call struct {
 	runner  *Runner
 	request *Request
@@ -46,7 +46,7 @@ func (c *call) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(ReplayHeader, "true")
 		parseAnswer(grant.Answer).write(w)
 		return
-	case r.Context().Err() != nil: // nobody waits for an answer
+	case r.Context().Err() != nil: // the client is gone
 		c.settle(r.Context(), grant, nil, true)
 		return
 	}
@@ -63,20 +63,20 @@ func (c *call) serve(w http.ResponseWriter, r *http.Request) {
 	c.settle(r.Context(), grant, record, ends)
 	told := c.withData(answer, data)
 	if told.foreign && !ends && c.options.Owner == "" {
-		told.header.Set(OwnerHeader, data.Owner) // or nobody could release it
+		told.header.Set(OwnerHeader, data.Owner) // without the token the client could not release it
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	told.write(w)
 }
 
-// once tells whether another attempt of the request counts. Where the lock is left to the client, that is only so for
-// one that names the owner: for all that is known, the other attempt is another client's.
+// once reports whether another attempt of the request counts. If the lock is left to the client, the request
+// must name the owner: otherwise the attempt may come from another client.
 func (c *call) once() bool {
 	return c.runner.Replay > 0 && (c.options.Releases() || c.options.Owner != "")
 }
 
-// dataForOthers is what another attempt is told of the lock: a token that was made here is not given away while the
-// lock may be held.
+// dataForOthers returns the lock's data for another attempt. It omits an owner token made by this server
+// while the lock may be held.
 func (c *call) dataForOthers(data Data, ends bool) Data {
 	if ends || c.options.Owner != "" {
 		return data
@@ -105,8 +105,8 @@ func (c *call) acquire(ctx context.Context) (*Grant, error) {
 	return c.runner.Store.Acquire(ctx, want)
 }
 
-// refuse answers who did not get the lock. Only the answer to who did not wait has the extension's data, as in
-// the document's examples.
+// refuse answers a request that did not get the lock. As in the document's examples, only a request that did
+// not wait gets the extension's data.
 func (c *call) refuse(w http.ResponseWriter, err error) {
 	reply := c.request.Reply(nil)
 	switch {
@@ -122,24 +122,24 @@ func (c *call) refuse(w http.ResponseWriter, err error) {
 	write(w, http.StatusOK, reply)
 }
 
-// left is for how long a lock is surely held.
+// left returns the time for which the lock is certainly held.
 func (c *call) left(grant *Grant) time.Duration {
 	return grant.Lock.ExpiresAt.Sub(c.runner.Store.Now())
 }
 
-// run passes the call on. A client that goes away does not end it, the end of the lock does.
+// run passes the call on. The end of the lock ends it; a client that goes away does not.
 func (c *call) run(r *http.Request, grant *Grant) (*answer, Fate) {
 	left := c.left(grant)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), left-min(left/10, largestMargin))
 	defer cancel()
 	p := &passage{request: c.request, locked: true}
 	r = passOn(ctx, r, c.body, p)
-	r.Header.Del("Accept-Encoding") // the answer is to be read here
+	r.Header.Del("Accept-Encoding") // this package reads the answer
 	if grant.Token != 0 {
 		r.Header.Set(TokenHeader, fmt.Sprint(grant.Token))
 	}
 	recorder := newRecorder()
-	if ctx.Err() != nil { // it took so long to get the lock
+	if ctx.Err() != nil { // acquiring the lock took too long
 		e := &Error{Code: Unavailable, Message: "The lock's time was over before the call began"}
 		return failed(http.StatusServiceUnavailable, c.request, e), NotCalled
 	}
@@ -147,7 +147,7 @@ func (c *call) run(r *http.Request, grant *Grant) (*answer, Fate) {
 	return c.judge(recorder, panicked, p.fate == Unfinished && ctx.Err() != nil), p.fate
 }
 
-// judge makes an answer of what the function did.
+// judge turns the function's response into an answer.
 func (c *call) judge(r *recorder, panicked, late bool) *answer {
 	switch {
 	case late:
@@ -175,7 +175,7 @@ func (c *call) panics(run func()) (panicked bool) {
 	return false
 }
 
-// withData adds what the client has to know of its lock. An answer that has no room for it passes as it is.
+// withData adds the lock's data to the answer. An answer without room for it passes unchanged.
 func (c *call) withData(a *answer, data Data) *answer {
 	entry, err := json.Marshal(Extension{URN: URN, Data: data})
 	if err != nil {
@@ -189,8 +189,8 @@ func (c *call) withData(a *answer, data Data) *answer {
 	return &answer{status: a.status, body: a.body, header: a.header.Clone(), foreign: true}
 }
 
-// settle records the answer, unless it is nil, and then, in this order, ends the lock if drop says so. The lock ends whether the
-// answer could be recorded or not. Settling goes on until the lock has expired; the client waits for at most settlePatience.
+// settle records the answer, unless it is nil, and then ends the lock if drop is set, even if the recording
+// failed. It retries until the lock has expired; the client waits at most settlePatience.
 func (c *call) settle(ctx context.Context, grant *Grant, record []byte, drop bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(c.left(grant), settlePatience))
 	settled := make(chan struct{})
@@ -211,8 +211,8 @@ func (c *call) settle(ctx context.Context, grant *Grant, record []byte, drop boo
 	}
 }
 
-// record keeps the answer for other attempts: for the time Replay if the lock ends now, else for as long as the lock. If the lock is
-// to end, it does not wait longer than settlePatience for a store that does not answer.
+// record keeps the answer for other attempts: for the time Replay if the lock ends now, otherwise as long as
+// the lock. If the lock is to end, record waits at most settlePatience for the store.
 func (c *call) record(ctx context.Context, grant *Grant, record []byte, ends bool) {
 	keep := c.runner.Replay
 	if ends {
@@ -228,7 +228,7 @@ func (c *call) record(ctx context.Context, grant *Grant, record []byte, ends boo
 	}
 }
 
-// toRecord is what another attempt of the request will be answered.
+// toRecord returns the answer for other attempts of the request.
 func (c *call) toRecord(a *answer, data Data) []byte {
 	text := c.withData(a, data).render()
 	if len(text) <= MaxAnswer {
@@ -239,7 +239,7 @@ func (c *call) toRecord(a *answer, data Data) []byte {
 	return c.withData(instead, data).render()
 }
 
-// insist does something until the store has done it, or has refused to.
+// insist repeats do until the store succeeds or refuses.
 func (c *call) insist(ctx context.Context, do func() error) error {
 	for {
 		err := do()

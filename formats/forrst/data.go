@@ -2,7 +2,7 @@ package forrst
 
 import "time"
 
-// Data is what a response says of its lock ("Data (Response)").
+// Data is a response's data about its lock ("Data (Response)").
 type Data struct {
 	Key       string    `json:"key"` // as in the options, without prefix
 	Acquired  bool      `json:"acquired"`
@@ -11,10 +11,10 @@ type Data struct {
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 
-// Granted is the data of a request that has the lock.
+// Granted returns the data for a request with the lock.
 func (o *Options) Granted(lock *Lock) Data {
 	return Data{Key: o.Key, Acquired: true, Owner: lock.Owner, Scope: o.Scope, ExpiresAt: lock.ExpiresAt}
 }
 
-// Refused is the data of a request that does not get the lock.
+// Refused returns the data for a request without the lock.
 func (o *Options) Refused() Data { return Data{Key: o.Key} }

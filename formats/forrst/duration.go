@@ -32,14 +32,13 @@ var lengths = map[Unit]time.Duration{
 	Week:        7 * 24 * time.Hour,
 }
 
-// Duration is a length of time as the protocol writes it, such as {"value": 30, "unit": "second"}.
+// Duration is a length of time in the protocol's form, such as {"value": 30, "unit": "second"}.
 type Duration struct {
 	Value int64 `json:"value"`
 	Unit  Unit  `json:"unit"`
 }
 
-// DurationOf writes d in the largest unit up to hours that leaves no remainder; what is less than a
-// millisecond is dropped.
+// DurationOf writes d in the largest unit up to hours without remainder. It drops fractions of a millisecond.
 func DurationOf(d time.Duration) Duration {
 	for _, unit := range [...]Unit{Hour, Minute, Second} {
 		if d != 0 && d%lengths[unit] == 0 {
@@ -52,7 +51,7 @@ func DurationOf(d time.Duration) Duration {
 // Duration converts d. A valid Duration is never out of range.
 func (d Duration) Duration() time.Duration { return time.Duration(d.Value) * lengths[d.Unit] }
 
-// Validate refuses units that are not known, negative values, and more than 292 years.
+// Validate refuses unknown units, negative values, and more than 292 years.
 func (d Duration) Validate() error {
 	length, ok := lengths[d.Unit]
 	switch {
@@ -67,7 +66,7 @@ func (d Duration) Validate() error {
 	return nil
 }
 
-// String is d in words: "5 seconds".
+// String returns d in words: "5 seconds".
 func (d Duration) String() string {
 	if d.Value == 1 {
 		return fmt.Sprintf("1 %s", d.Unit)
@@ -75,7 +74,7 @@ func (d Duration) String() string {
 	return fmt.Sprintf("%d %ss", d.Value, d.Unit)
 }
 
-// parseDuration reads the duration in a member of an options object; nil if raw is.
+// parseDuration reads the duration in a member of an options object; nil if raw is nil.
 func parseDuration(field string, raw json.RawMessage) (*Duration, error) {
 	if raw == nil {
 		return nil, nil

@@ -2,21 +2,20 @@ package forrst
 
 import "context"
 
-// Fate is what became of a call when the handler that passed it on returns.
+// Fate is the state of a call when its handler returns.
 type Fate int
 
-// The fates. A handler that reports nothing has ended the call.
+// The fates. Without a report the call has ended.
 const (
 	Ended Fate = iota
-	// NotCalled: the call surely never began. Its lock is released, whatever the request says, and the same
-	// request may be sent again.
+	// NotCalled: the call certainly never began. Its lock is released in any case, and the same request may
+	// be sent again.
 	NotCalled
-	// Unfinished: nobody knows whether the call is still at work. Its lock is left to expire.
+	// Unfinished: the call may still run. Its lock is left to expire.
 	Unfinished
 )
 
-// Report tells the [Runner] in front of a handler what became of the request with this context. Without a
-// Runner it does nothing.
+// Report reports the fate of the request with this context to its [Runner]. Without a Runner it does nothing.
 func Report(ctx context.Context, fate Fate) {
 	if p, guarded := ctx.Value(passageKey{}).(*passage); guarded {
 		p.fate = fate
@@ -32,7 +31,7 @@ type passage struct {
 
 type passageKey struct{}
 
-// passageOf never answers nil.
+// passageOf never returns nil.
 func passageOf(ctx context.Context) *passage {
 	if p, guarded := ctx.Value(passageKey{}).(*passage); guarded {
 		return p

@@ -6,7 +6,7 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// within names the member in which an error was found: "ttl" makes of "value" "ttl.value".
+// within prefixes the field of an error with its member: "value" in "ttl" becomes "ttl.value".
 func within(member string, err error) error {
 	var field *lockfact.FieldError
 	if errors.As(err, &field) {

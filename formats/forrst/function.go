@@ -72,8 +72,8 @@ type ForceReleaseResult struct {
 	Forced   bool   `json:"forced"`
 }
 
-// StatusResult is the result of status. A lock that is not held has only Key and Locked, and a Hint if no lock can have
-// that key.
+// StatusResult is the result of status. Without a lock it has only Key and Locked, and a Hint if no lock can
+// have this key.
 type StatusResult struct {
 	Key          string    `json:"key"`
 	Locked       bool      `json:"locked"`
@@ -84,7 +84,7 @@ type StatusResult struct {
 	Hint         string    `json:"hint,omitempty"`          // not in the document
 }
 
-// StatusOf is the status of a key at now. The lock is nil if there is none; one that has expired is not
+// StatusOf returns the status of a key at now. lock is nil if there is none; an expired lock counts as not
 // held.
 func StatusOf(fullKey string, lock *Lock, now time.Time) StatusResult {
 	if lock == nil || lock.Expired(now) {
@@ -101,7 +101,7 @@ func StatusOf(fullKey string, lock *Lock, now time.Time) StatusResult {
 	}
 }
 
-// hintAt says which keys may be meant by one that is no full key.
+// hintAt suggests full keys for an incomplete one.
 func hintAt(key string) string {
 	if strings.HasPrefix(key, keyPrefix) {
 		return ""

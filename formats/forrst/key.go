@@ -13,10 +13,10 @@ const (
 	hexDigits   = "0123456789ABCDEF"
 )
 
-// FileName is the name of the file that holds the lock of a full key. Most keys are their own names;
-// slashes, percent signs, control characters and a dot in front are written as %2F and the like. Two
-// keys never share a name, and [KeyOf] finds the key again. A key that is empty, not UTF-8, or whose name
-// would have more than 255 bytes is refused with a [lockfact.FieldError].
+// FileName returns the file name for the lock of a full key. Most keys are unchanged. Slashes, percent signs,
+// control characters and a leading dot become %2F and the like. Two keys never share a name, and [KeyOf] is
+// the reverse. A key is refused with a [lockfact.FieldError] if it is empty, not UTF-8, or its name is longer
+// than 255 bytes.
 func FileName(fullKey string) (string, error) {
 	if fullKey == "" {
 		return "", &lockfact.FieldError{Field: "key", Problem: "is required"}
@@ -40,12 +40,12 @@ func FileName(fullKey string) (string, error) {
 	return name.String(), nil
 }
 
-// escaped reports whether the byte at position i of a key cannot stand for itself in a file name.
+// escaped reports whether the byte at position i of a key must be escaped in a file name.
 func escaped(c byte, i int) bool {
 	return c < ' ' || c == 0x7f || c == '/' || c == '%' || (c == '.' && i == 0)
 }
 
-// KeyOf is the full key of a lock's file name. A name that [FileName] does not give is an error.
+// KeyOf returns the full key of a lock's file name. The error means that [FileName] never returns this name.
 func KeyOf(fileName string) (string, error) {
 	var key strings.Builder
 	for i := 0; i < len(fileName); i++ {

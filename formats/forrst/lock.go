@@ -8,18 +8,18 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// Lock is the content of the file that a lockfs server keeps for a key. The specification leaves the
-// storage to the server; the URN in front tells the file from other JSON.
+// Lock is the content of a lockfs server's file for a key. The specification leaves the storage to the
+// server; the URN in front distinguishes the file from other JSON.
 type Lock struct {
 	URN        string    `json:"urn"` // always URN
 	Key        string    `json:"key"` // the full key
 	Owner      string    `json:"owner"`
 	AcquiredAt time.Time `json:"acquired_at"`
 	ExpiresAt  time.Time `json:"expires_at"`
-	Request    string    `json:"request,omitempty"` // the [Identity] of the request that took it
+	Request    string    `json:"request,omitempty"` // the [Identity] of the request that acquired it
 }
 
-// NewLock describes the lock that valid options ask for, taken now. An owner is made if they bring none.
+// NewLock returns a lock for valid options, acquired now. It makes an owner if the options have none.
 func NewLock(o *Options, function string, now time.Time) (*Lock, error) {
 	key, err := o.FullKey(function)
 	if err != nil {
@@ -34,8 +34,8 @@ func NewLock(o *Options, function string, now time.Time) (*Lock, error) {
 	return l, l.Validate()
 }
 
-// Parse reads and validates a lock file. Other members are ignored. The error is a
-// [lockfact.FieldError] when one field is at fault.
+// Parse reads and validates a lock file and ignores other members. If one field is at fault, the error is a
+// [lockfact.FieldError].
 func Parse(content []byte) (*Lock, error) {
 	object, err := strictjson.Parse(content)
 	if err != nil {
@@ -59,7 +59,7 @@ func Parse(content []byte) (*Lock, error) {
 	return l, nil
 }
 
-// Validate checks the fields and gives a [lockfact.FieldError] for the first that is wrong.
+// Validate returns a [lockfact.FieldError] for the first invalid field.
 func (l *Lock) Validate() error {
 	if l.URN != URN {
 		return &lockfact.FieldError{Field: "urn", Problem: "must be " + URN}
@@ -84,7 +84,7 @@ func (l *Lock) Validate() error {
 	return nil
 }
 
-// Render writes a valid lock as indented JSON, ending with a newline.
+// Render returns a valid lock as indented JSON with a final newline.
 func (l *Lock) Render() ([]byte, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (l *Lock) Render() ([]byte, error) {
 // Expired reports whether now is after expires_at.
 func (l *Lock) Expired(now time.Time) bool { return now.After(l.ExpiresAt) }
 
-// FactsOf gives the facts of a content; the error is that of Parse.
+// FactsOf returns the facts of a content; the error is that of Parse.
 func FactsOf(content []byte, written lockfact.Origin) (lockfact.Facts, error) {
 	l, err := Parse(content)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// The protocol that this package speaks.
+// The protocol of this package.
 const (
 	ProtocolName    = "forrst"
 	ProtocolVersion = "0.1.0"
@@ -20,8 +20,7 @@ type Protocol struct {
 	Version string `json:"version"`
 }
 
-// Request is a call. Members that the extension does not need are not in it; forward the text that it
-// was parsed from.
+// Request is a call. It has only the members that the extension needs, so forward the original text.
 type Request struct {
 	Protocol   Protocol    `json:"protocol"`
 	ID         string      `json:"id"`
@@ -29,7 +28,7 @@ type Request struct {
 	Extensions []Extension `json:"extensions,omitempty"`
 }
 
-// Call is what a request calls.
+// Call is the function of a request and its arguments.
 type Call struct {
 	Function  string          `json:"function"`
 	Version   string          `json:"version,omitempty"`
@@ -52,14 +51,14 @@ type Response struct {
 	Extensions []Extension `json:"extensions,omitempty"`
 }
 
-// Reply starts the response to a request, with its id.
+// Reply returns the response to a request, with its id.
 func (r *Request) Reply(result any) *Response {
 	return &Response{Protocol: Protocol{ProtocolName, ProtocolVersion}, ID: r.ID, Result: result}
 }
 
-// ParseRequest reads a request and checks what the extension depends on: protocol, id, function, and the
-// form of the extensions. The error is a [lockfact.FieldError] such as "call.function: is required" when
-// one field is at fault.
+// ParseRequest reads a request and checks the members that the extension needs: protocol, id, function, and
+// the form of the extensions. If one field is at fault, the error is a [lockfact.FieldError] such as
+// "call.function: is required".
 func ParseRequest(body []byte) (*Request, error) {
 	object, err := strictjson.Parse(body)
 	if err != nil {
@@ -141,8 +140,8 @@ func parseExtensions(raw json.RawMessage) ([]Extension, error) {
 	return extensions, nil
 }
 
-// LockOptions are the options of the request's atomic lock, which have a full key; nil if it asks for none. A lock
-// that is asked for twice is an error.
+// LockOptions returns the options of the request's atomic lock, with a valid full key; nil if it has none.
+// Two atomic locks are an error.
 func (r *Request) LockOptions() (*Options, error) {
 	var options *Options
 	for i, e := range r.Extensions {

@@ -11,32 +11,31 @@ import (
 // URN is the name of the extension.
 const URN = "urn:forrst:ext:atomicLock"
 
-// Scope says who shares a key.
+// Scope is the set of requests that share a key.
 type Scope string
 
 // The scopes.
 const (
-	ScopeFunction Scope = "function" // the requests that call one function; the default
+	ScopeFunction Scope = "function" // the requests to one function; the default
 	ScopeGlobal   Scope = "global"   // all requests
 )
 
-// Options is what a request asks for ("Options (Request)"). Options that were parsed are complete:
-// defaults are filled in, except for an owner, which the server makes.
+// Options is the extension's part of a request ("Options (Request)"). Parsed options have defaults filled in,
+// except for an owner, because the server makes it.
 type Options struct {
 	Key         string    `json:"key"`
 	TTL         Duration  `json:"ttl"`
 	Scope       Scope     `json:"scope,omitempty"`
-	Block       *Duration `json:"block,omitempty"` // how long to wait; nil: not at all
+	Block       *Duration `json:"block,omitempty"` // time to wait; nil: none
 	Owner       string    `json:"owner,omitempty"`
 	AutoRelease *bool     `json:"auto_release,omitempty"` // nil: true
 }
 
-// optionNames are all the options that there are.
+// optionNames are all options.
 var optionNames = []string{"key", "ttl", "scope", "block", "owner", "auto_release"}
 
-// ParseOptions reads and validates options. One that the document does not have is refused: it may be a misspelt one,
-// and the lock another than is wanted. The error is a [lockfact.FieldError] such as "ttl.unit: ..." when one field
-// is at fault.
+// ParseOptions reads and validates options. It refuses unknown options: a misspelt one could mean another
+// lock. If one field is at fault, the error is a [lockfact.FieldError] such as "ttl.unit: ...".
 func ParseOptions(raw json.RawMessage) (*Options, error) {
 	object, err := strictjson.Parse(raw)
 	if err != nil {
@@ -74,7 +73,7 @@ func ParseOptions(raw json.RawMessage) (*Options, error) {
 	return o, o.Validate()
 }
 
-// Validate checks the fields and gives a [lockfact.FieldError] for the first that is wrong.
+// Validate returns a [lockfact.FieldError] for the first invalid field.
 func (o *Options) Validate() error {
 	if o.Key == "" {
 		return &lockfact.FieldError{Field: "key", Problem: "is required"}
@@ -99,14 +98,14 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// keyPrefix is what each full key begins with.
+// keyPrefix is the begin of each full key.
 const keyPrefix = "lock:"
 
-// Releases reports whether the lock ends with the call: unless auto_release is false.
+// Releases reports whether the lock ends with the call, that is, auto_release is not false.
 func (o *Options) Releases() bool { return o.AutoRelease == nil || *o.AutoRelease }
 
-// FullKey is the key of the lock ("Scope Behavior"): lock:{function}:{key}, or lock:{key} if the scope is
-// global. The error is that of FileName, for the field key.
+// FullKey returns the key of the lock ("Scope Behavior"): lock:{function}:{key}, or lock:{key} for the global
+// scope. The error is that of FileName, for the field key.
 func (o *Options) FullKey(function string) (string, error) {
 	key := keyPrefix + o.Key
 	if o.Scope != ScopeGlobal {

@@ -12,7 +12,7 @@ import (
 
 const maxOwner = 255
 
-// NewOwner makes an owner token: a random UUID, version 4 ("Owner Token Generation").
+// NewOwner returns a random UUID, version 4, as an owner token ("Owner Token Generation").
 func NewOwner() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
@@ -21,8 +21,8 @@ func NewOwner() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// ValidateOwner accepts any owner token that is one printable line of 1 to 255 bytes: a client may
-// bring its own.
+// ValidateOwner accepts any owner token of one printable line with 1 to 255 bytes, because clients may bring
+// their own.
 func ValidateOwner(owner string) error {
 	problem := ""
 	switch {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// recorder takes the response of a handler.
+// recorder records the response of a handler.
 type recorder struct {
 	header   http.Header
 	status   int

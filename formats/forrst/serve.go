@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ServeHTTP answers a request. The status of a protocol's answer, also of an error about a lock, is 200; that
-// of a request that cannot be understood or done is the one that fits.
+// ServeHTTP answers a request. Answers of the protocol, also errors about a lock, have status 200. Invalid or
+// impossible requests get a fitting status.
 func (run *Runner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -40,14 +40,15 @@ func (run *Runner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	run.serve(w, r, request, body)
 }
 
-// readBody reads the body of a request within ReadTimeout. A writer that knows no deadlines, as in tests, has none.
+// readBody reads the body of a request within ReadTimeout. A writer without deadlines, as in tests, has no
+// limit.
 func (run *Runner) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	limit := run.ReadTimeout
 	if limit == 0 {
 		limit = DefaultReadTimeout
 	}
 	connection := http.NewResponseController(w)
-	_ = connection.SetWriteDeadline(time.Time{}) // of the request before on this connection
+	_ = connection.SetWriteDeadline(time.Time{}) // left from the previous request on this connection
 	_ = connection.SetReadDeadline(time.Now().Add(limit))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequest))
 	if err == nil {
@@ -77,7 +78,7 @@ func (run *Runner) serve(w http.ResponseWriter, r *http.Request, request *Reques
 	}
 }
 
-// pass passes a call on: with its lock, if it asks for one.
+// pass passes a call on, with its lock if it asks for one.
 func (run *Runner) pass(w http.ResponseWriter, r *http.Request, c *call) {
 	leave, ok := enter(&run.calls, run.MaxCalls)
 	if !ok {

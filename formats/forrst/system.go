@@ -9,8 +9,8 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// systemFunction does one of the system functions, or finds that the request has done it before. The error is an
-// *Error, a [Store]'s, or says what is wrong with the arguments as badArguments.
+// systemFunction does a system function, or finds that the request has done it before. The error is an
+// *Error, an error of the [Store], or badArguments for a fault of the arguments.
 type systemFunction func(ctx context.Context, run *Runner, request *Request, by Identity) (result any, again bool, err error)
 
 var systemFunctions = map[string]systemFunction{
@@ -19,7 +19,7 @@ var systemFunctions = map[string]systemFunction{
 	StatusFunction:       status,
 }
 
-// badArguments says what is wrong with a request.
+// badArguments is a fault of a request.
 type badArguments struct{ error }
 
 func (run *Runner) system(w http.ResponseWriter, r *http.Request, request *Request, body []byte, do systemFunction) {
@@ -40,7 +40,7 @@ func (run *Runner) system(w http.ResponseWriter, r *http.Request, request *Reque
 	}
 }
 
-// inArguments names a field as it is found in the request.
+// inArguments names a field by its place in the request.
 func inArguments(err error) error {
 	if field := new(lockfact.FieldError); errors.As(err, &field) && strings.HasPrefix(field.Field, "arguments") {
 		return within("call", err)
@@ -75,7 +75,7 @@ func status(ctx context.Context, run *Runner, request *Request, _ Identity) (any
 	return StatusOf(arguments.Key, lock, run.Store.Now()), false, err
 }
 
-// explain makes what the document says of a store's error.
+// explain returns the document's error for a store's error.
 func explain(err error, key string) error {
 	switch {
 	case errors.Is(err, ErrNotFound):

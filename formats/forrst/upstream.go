@@ -15,30 +15,30 @@ import (
 	"time"
 )
 
-// Upstream passes requests on to a server that has the functions, behind a [Runner].
+// Upstream passes requests on to a server with the functions, behind a [Runner].
 //
-// A server that hangs up instead of answering has ended the call: that is what many do with a function that
-// throws, and what becomes of one that is killed. A call that has no complete answer for another reason, because
-// its time was over or the network failed, may still be at work there: it is reported as Unfinished.
+// If the server closes the connection without an answer, the call has ended: many servers do so for a
+// function that throws, and a killed server does too. If the answer is incomplete for another reason, such as
+// a timeout or a network failure, the call may still run there. Upstream reports it as Unfinished.
 type Upstream struct {
 	URL       *url.URL
-	Transport http.RoundTripper // nil: http.DefaultTransport, and for each call with a lock a connection of its own
+	Transport http.RoundTripper // nil: http.DefaultTransport, and a new connection for each call with a lock
 }
 
-// connectTimeout is for a connection of its own.
+// connectTimeout limits the time to connect for a call with a lock.
 const connectTimeout = 10 * time.Second
 
-// ownConnection does not use a connection again, which its server may be closing just then: nobody would know
+// ownConnection never reuses a connection. The server may just be closing it, and the client could not know
 // whether the call had begun.
 var ownConnection = &http.Transport{
 	Proxy:               http.ProxyFromEnvironment,
 	DialContext:         (&net.Dialer{Timeout: connectTimeout}).DialContext,
 	TLSHandshakeTimeout: connectTimeout,
-	TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // no HTTP/2, which has one connection for all
+	TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // no HTTP/2: it shares one connection
 	DisableKeepAlives:   true,
 }
 
-// ServeHTTP answers what the server answers, or why it does not.
+// ServeHTTP passes on the server's answer, or the reason for a missing one.
 func (u *Upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p := passageOf(r.Context())
 	var connected atomic.Bool
@@ -76,7 +76,7 @@ func (u *Upstream) fail(w http.ResponseWriter, r *http.Request, request *Request
 	fail(w, http.StatusBadGateway, request, &Error{Code: DependencyError, Message: message})
 }
 
-// hungUp tells that the server has closed the connection. What is still being sent then finds it closed on this side.
+// hungUp reports whether the server has closed the connection, also if this side notices it while sending.
 func hungUp(err error) bool {
 	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed} {
 		if errors.Is(err, closed) {
@@ -86,7 +86,7 @@ func hungUp(err error) bool {
 	return false
 }
 
-// readWhole finds out whether the answer is complete.
+// readWhole returns an error if the answer is incomplete.
 func readWhole(response *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(response.Body, MaxResponse+1))
 	if err != nil {

@@ -12,30 +12,30 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// File is a lock file, on any file system, and how its lock is taken. Only Path is needed.
+// File is a lock file on any file system, with the parameters of an acquisition. Only Path is required.
 //
-// Of all that take the lock at once exactly one gets it, also when it is stale and all of them want to replace it: on
-// one host, and on a mount of lockfs on all hosts. Programs that do not use this package take part: creation is
-// exclusive for them too, but between the moment in which they find a lock stale and that in which they remove it only
-// a mount of lockfs keeps them from removing a new one.
+// Of several processes that acquire the lock at once exactly one succeeds, even if it is stale and all try to
+// replace it. This holds on one host, and across hosts on a lockfs mount. Programs without this package take
+// part, because their creation is exclusive too. But between finding a stale lock and removing it, only a
+// lockfs mount keeps them from removing a new one.
 //
-// Whether a lock is stale is judged on the clock of this host and with StaleTimeout. A mount of lockfs judges by
-// itself, on the cluster's clock and with the timeout that its rules set.
+// A lock becomes stale by this host's clock and StaleTimeout. On a lockfs mount, the cluster's clock and the
+// timeout of its rules decide.
 type File struct {
 	Path          string
-	Tag           string        // for people
+	Tag           string        // for readers
 	PID           int           // of the holder; 0: this process
 	StaleTimeout  time.Duration // 0: DefaultStaleTimeout
-	RetryInterval time.Duration // 0: DefaultRetryInterval; counts only where nothing tells that the lock has changed
+	RetryInterval time.Duration // 0: DefaultRetryInterval; unused if the file system reports changes
 }
 
-// HeldError is an acquisition of a lock that somebody has.
+// HeldError means that another process holds the lock.
 type HeldError struct {
 	Path string
 	Lock *Lock
 }
 
-// Error says who has it.
+// Error names the holder.
 func (e *HeldError) Error() string {
 	tag := ""
 	if e.Lock.Tag != "" {
@@ -44,45 +44,45 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is held by process %d%s since %s", e.Path, e.Lock.PID, tag, e.Lock.Time().Format(time.RFC3339))
 }
 
-// MalformedError is a file that is no valid lock. It may be one that is being written, so it counts as held, and is
-// never stale.
+// MalformedError means that the file is no valid lock. Another program may be writing it, so it counts as
+// held and never becomes stale.
 type MalformedError struct {
 	Path string
 	Err  error
 }
 
-// Error says what is wrong with it.
+// Error returns the path and the fault.
 func (e *MalformedError) Error() string {
 	return fmt.Sprintf("%s is not a valid lock: %v", e.Path, e.Err)
 }
 
-// Unwrap is what is wrong with it.
+// Unwrap returns the fault.
 func (e *MalformedError) Unwrap() error { return e.Err }
 
-// TimeoutError is an acquisition that was given up. It wraps the error of the context, and why the lock was not taken.
+// TimeoutError is an abandoned acquisition. It wraps the error of the context and the last reason.
 type TimeoutError struct{ Context, Last error }
 
-// Error says who has the lock.
+// Error returns both.
 func (e *TimeoutError) Error() string { return fmt.Sprintf("%v: %v", e.Context, e.Last) }
 
-// Unwrap gives both.
+// Unwrap returns both.
 func (e *TimeoutError) Unwrap() []error { return []error{e.Context, e.Last} }
 
-// LostError is a lock that its holder has no longer: somebody removed, replaced or overwrote it.
+// LostError means that the lock was removed, replaced or overwritten by another program.
 type LostError = lockfile.LostError
 
-// ErrChanged is a lock that became another one while it was dealt with, again and again.
+// ErrChanged means that the lock changed during each of several attempts.
 var ErrChanged = lockfile.ErrChanged
 
-// Blocks reports whether an error of TryAcquire means that somebody has the lock.
+// Blocks reports whether an error of TryAcquire means that the lock is held.
 func Blocks(err error) bool {
 	var held *HeldError
 	var malformed *MalformedError
 	return errors.As(err, &held) || errors.As(err, &malformed) || errors.Is(err, ErrChanged)
 }
 
-// TryAcquire takes the lock if nobody has it or it is stale ("Acquiring a Lock"). It does not wait: the error is a
-// [HeldError] or a [MalformedError] then. The file is complete and on disk from its first moment.
+// TryAcquire acquires the lock if it is free or stale ("Acquiring a Lock"). It does not wait: the error is a
+// [HeldError] or a [MalformedError]. The file is complete and on disk from its first moment.
 func (f File) TryAcquire(ctx context.Context) (*Held, error) {
 	var lock *Lock
 	held, err := lockfile.Take(ctx, f.Path, FileMode, f.judge, func() ([]byte, error) {
@@ -98,8 +98,8 @@ func (f File) TryAcquire(ctx context.Context) (*Held, error) {
 	return &Held{Held: held, Lock: *lock, staleTimeout: f.staleTimeout()}, nil
 }
 
-// Acquire is TryAcquire until the lock is taken ("Blocking Acquisition") or ctx ends, which is a [TimeoutError].
-// It tries once at least.
+// Acquire calls TryAcquire, at least once, until it succeeds ("Blocking Acquisition") or ctx ends. The latter
+// is a [TimeoutError].
 func (f File) Acquire(ctx context.Context) (*Held, error) {
 	var held *Held
 	var last error
@@ -113,9 +113,9 @@ func (f File) Acquire(ctx context.Context) (*Held, error) {
 	return held, last
 }
 
-// Release removes the lock that a process has ("Releasing a Lock"), of which this one knows no more than its pid. The
-// error is fs.ErrNotExist if there is no lock, and a [HeldError] if mine says that it is not this one, unless it is
-// stale.
+// Release removes a lock of another process ("Releasing a Lock"). mine reports whether the lock is the
+// expected one. The error is fs.ErrNotExist if there is no lock, and a [HeldError] if mine refuses a lock
+// that is not stale.
 func (f File) Release(ctx context.Context, mine func(*Lock) bool) (*Lock, error) {
 	var found *Lock
 	err := lockfile.RemoveIf(ctx, f.Path, func(content []byte, opened *os.File) error {
@@ -128,7 +128,7 @@ func (f File) Release(ctx context.Context, mine func(*Lock) bool) (*Lock, error)
 	return found, f.busy(err)
 }
 
-// Read reads the lock, and tells whether it is stale. The error is fs.ErrNotExist if there is none, and a
+// Read reads the lock and reports whether it is stale. The error is fs.ErrNotExist if there is none, or a
 // [MalformedError].
 func (f File) Read() (lock *Lock, stale bool, err error) {
 	opened, content, err := lockfile.Open(f.Path)
@@ -142,7 +142,7 @@ func (f File) Read() (lock *Lock, stale bool, err error) {
 	return lock, f.stale(lock, opened), nil
 }
 
-// read reads the lock in what was read of a file.
+// read parses the content of a file.
 func read(content []byte, opened *os.File) (*Lock, error) {
 	if err := lockfile.CheckSize(content, opened); err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func read(content []byte, opened *os.File) (*Lock, error) {
 	return Parse(content)
 }
 
-// judge answers nil for a lock that is stale.
+// judge returns nil for a stale lock.
 func (f File) judge(content []byte, opened *os.File) error {
 	lock, err := read(content, opened)
 	switch {
@@ -162,7 +162,7 @@ func (f File) judge(content []byte, opened *os.File) error {
 	return nil
 }
 
-// busy names the holder of a lock that this host takes for stale, and a mount of lockfs does not.
+// busy names the holder of a lock that is stale for this host but not for the lockfs mount.
 func (f File) busy(err error) error {
 	if !errors.Is(err, syscall.EBUSY) {
 		return err
@@ -181,7 +181,7 @@ func (f File) stale(l *Lock, opened *os.File) bool {
 	return l.Stale(time.Now(), f.staleTimeout())
 }
 
-// staleAt is when what blocks goes stale, if it ever does.
+// staleAt returns the time at which the lock becomes stale; zero if unknown.
 func (f File) staleAt(blocks error) time.Time {
 	var held *HeldError
 	if !errors.As(blocks, &held) {

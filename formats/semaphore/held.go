@@ -7,7 +7,7 @@ import (
 	"lockfs/formats/internal/lockfile"
 )
 
-// Held is a lock that was taken. It is for one goroutine at a time. Beside its own it has the methods
+// Held is an acquired lock, for one goroutine at a time. Further methods:
 //
 //	Release(context.Context) error // removes the file; a LostError if it is not this lock any more
 //	Check(context.Context) error   // nil: it is there; a LostError: it is not; any other error is no evidence
@@ -18,11 +18,11 @@ type Held struct {
 	*lockfile.Held
 	Lock Lock
 
-	staleTimeout time.Duration // where no mount of lockfs says otherwise
+	staleTimeout time.Duration // on file systems other than lockfs
 }
 
-// Renew writes the present time into the lock, so that a long job is not taken for stale. The token stays. It is a
-// [LostError] if it is not this lock any more, and any other error is no evidence of that.
+// Renew writes the current time into the lock, so it does not become stale during a long job. The token
+// stays. A [LostError] means that the lock is gone; any other error proves nothing.
 func (h *Held) Renew(ctx context.Context) error {
 	renewed := h.Lock
 	renewed.Timestamp = time.Now().Unix()
@@ -36,8 +36,8 @@ func (h *Held) Renew(ctx context.Context) error {
 	return err
 }
 
-// StaleAfter is how long the lock lives without being renewed; 0: for ever. A mount of lockfs sets that by its rules; the error is for one that
-// does not say it now.
+// StaleAfter returns the time from a renewal to stale; 0: never. On a lockfs mount its rules decide. The
+// error means that the mount does not answer.
 func (h *Held) StaleAfter() (time.Duration, error) {
 	if h.Token() == "" {
 		return h.staleTimeout, nil

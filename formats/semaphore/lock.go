@@ -12,7 +12,7 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// Defaults of the protocol, and the mode to create lock files with ("Security Considerations").
+// Defaults of the protocol, and the mode of lock files ("Security Considerations").
 const (
 	DefaultStaleTimeout  = 3600 * time.Second
 	DefaultRetryInterval = 100 * time.Millisecond
@@ -22,26 +22,26 @@ const (
 // Lock is the content of a lock file ("Content Structure").
 type Lock struct {
 	PID       int    // of the holder
-	Timestamp int64  // when it took the lock, in seconds since the Unix epoch
-	Tag       string // optional: for people
+	Timestamp int64  // time of the acquisition, in seconds since the Unix epoch
+	Tag       string // optional, for readers
 
-	// Unknown holds the fields of later versions, in their order, so that Render keeps them.
+	// Unknown holds the fields of later versions in order, for Render.
 	Unknown []Field
 }
 
 // Field is one line of a lock file.
 type Field struct{ Key, Value string }
 
-// New describes a lock that this process takes now. The tag may be empty; spaces around it do not count.
+// New returns a lock acquired now by this process. The tag may be empty; New trims it.
 func New(tag string, now time.Time) *Lock {
 	return &Lock{PID: os.Getpid(), Timestamp: now.Unix(), Tag: strings.TrimSpace(tag)}
 }
 
-// Time is when the lock was taken.
+// Time returns the time of the acquisition.
 func (l *Lock) Time() time.Time { return time.Unix(l.Timestamp, 0).UTC() }
 
-// Validate checks the fields and gives a [lockfact.FieldError] for the first that is wrong. The pid
-// must be positive and fit 32 bits, the timestamp lie between 1970 and 9999; no value has line breaks.
+// Validate returns a [lockfact.FieldError] for the first invalid field. The pid must be positive and fit 32
+// bits. The timestamp must be between 1970 and 9999. No value has line breaks.
 func (l *Lock) Validate() error {
 	if err := lockfact.CheckPID(int64(l.PID)); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (f Field) validate() error {
 
 var errSpace = errors.New("no space is allowed around = and at the end")
 
-// checkValue refuses what a line of a known field cannot hold.
+// checkValue refuses values that a line of a known field cannot hold.
 func checkValue(field, value string) error {
 	if strings.ContainsAny(value, "\r\n") || !utf8.ValidString(value) {
 		return &lockfact.FieldError{Field: field, Problem: "must be one line of valid UTF-8"}
@@ -90,8 +90,8 @@ func checkValue(field, value string) error {
 // isKnown reports whether this version of the protocol defines the field.
 func isKnown(key string) bool { return key == "pid" || key == "timestamp" || key == "tag" }
 
-// Render writes a valid lock, lines ending with LF: pid, timestamp, tag unless it is empty, and the
-// unknown fields.
+// Render returns the text of a valid lock, with LF: pid, timestamp, tag unless it is empty, and the unknown
+// fields.
 func (l *Lock) Render() ([]byte, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err

@@ -16,12 +16,13 @@ var errNotUTF8 = errors.New("not valid UTF-8")
 // wholeTimestamp is the number of digits of a timestamp from 2001 to 2286.
 const wholeTimestamp = 10
 
-// Parse reads and validates a lock file by "Format Rules", and as "Parsing in Python" does: a field per line, ended by LF
-// or CRLF, spaces at its ends stripped and none around "=", lines without "=" and unknown fields ignored (but the latter
-// kept for Render). A known field that appears twice is an error; it is a [lockfact.FieldError] when one field is at fault.
+// Parse reads and validates a lock file by "Format Rules" and "Parsing in Python". Each line is a field and
+// ends with LF or CRLF. Parse trims lines, allows no spaces around "=", and ignores lines without "=" and
+// unknown fields (but keeps the latter for Render). A known field must not appear twice. If one field is at
+// fault, the error is a [lockfact.FieldError].
 //
-// A last line without terminator may be half of what is being written. The beginning of a timestamp is a
-// much earlier timestamp, so an unterminated one counts only with all its ten digits.
+// A last line without terminator may be half of a line. The begin of a timestamp is a much earlier timestamp,
+// so a timestamp without terminator counts only with all ten digits.
 func Parse(content []byte) (*Lock, error) {
 	if !utf8.Valid(content) {
 		return nil, errNotUTF8
@@ -45,8 +46,8 @@ func Parse(content []byte) (*Lock, error) {
 	return &r.lock, nil
 }
 
-// IsMarked reports whether a content has the lines of a lock file, pid= and timestamp=, whatever their values. A last
-// line without terminator that may be half of what is being written is none.
+// IsMarked reports whether a content has the lines pid= and timestamp=, with any values. A last line that may
+// be incomplete does not count.
 func IsMarked(content []byte) bool {
 	pid, timestamp := false, false
 	for len(content) > 0 {
@@ -62,7 +63,7 @@ func IsMarked(content []byte) bool {
 	return pid && timestamp
 }
 
-// reader collects the fields of a file, a line at a time.
+// reader collects the fields of a file line by line.
 type reader struct {
 	lock Lock
 	seen map[string]bool // the known fields

@@ -8,18 +8,18 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// Stale reports whether the lock was certainly taken more than timeout ago ("Stale Detection").
+// Stale reports whether the lock is certainly older than timeout ("Stale Detection").
 func (l *Lock) Stale(now time.Time, timeout time.Duration) bool {
 	return now.After(l.staleSince(timeout))
 }
 
-// staleSince is when the lock becomes stale at the latest: its timestamp was cut to the second.
+// staleSince returns the latest time at which the lock becomes stale: its timestamp was cut to the second.
 func (l *Lock) staleSince(timeout time.Duration) time.Time {
 	return stamp.Latest(l.Time()).Add(timeout)
 }
 
-// FactsOf gives the facts of a content; the error is that of Parse. The holder is the pid, the only
-// name that the format has.
+// FactsOf returns the facts of a content; the error is that of Parse. The holder is the pid, because the
+// format has no other name.
 func FactsOf(content []byte, written lockfact.Origin) (lockfact.Facts, error) {
 	l, err := Parse(content)
 	if err != nil {

@@ -14,18 +14,17 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// Dir is a directory of lock files, one a task ("Path Configuration").
+// Dir is a directory with one lock file for each task ("Path Configuration").
 //
-// Its methods can be used by any number of processes at once. On one host, and on a mount of lockfs on all
-// hosts, exactly one of those that want a task gets it, also when its lock has expired and all of them want
-// to replace it. Programs that do not use this package may still take part: creation is exclusive for them
-// too, but between the moment in which they find a lock expired and that in which they remove it only a mount
-// of lockfs keeps them from removing a new one.
+// Any number of processes can use its methods at once. Of those that acquire a task exactly one succeeds,
+// even if its lock has expired and all try to replace it. This holds on one host, and across hosts on a
+// lockfs mount. Programs without this package take part, because their creation is exclusive too. But between
+// finding an expired lock and removing it, only a lockfs mount keeps them from removing a new one.
 //
-// Whether a lock has expired is judged on the clock of this host; on a mount of lockfs, on the cluster's.
+// Locks expire by this host's clock; on a lockfs mount, by the cluster's clock.
 type Dir string
 
-// DefaultDir is the directory that the environment asks for. An empty variable is as good as none.
+// DefaultDir returns the directory from the environment. An empty variable counts as missing.
 func DefaultDir() Dir {
 	state := os.Getenv(StateDirVariable)
 	if state == "" {
@@ -34,25 +33,25 @@ func DefaultDir() Dir {
 	return Dir(filepath.Join(state, LockDir))
 }
 
-// Entry is what a directory has for a task.
+// Entry is the lock of a task in a directory.
 type Entry struct {
 	TaskID string
-	Lock   *Lock  // nil: Err says why
+	Lock   *Lock  // nil: see Err
 	Status Status // Active or Expired; Unreadable without a Lock
-	Token  string // the fencing token, larger for each holder; empty anywhere but on a mount of lockfs
-	Err    error  // what is wrong with the content
+	Token  string // the fencing token, larger for each holder; empty on other file systems
+	Err    error  // the fault of the content
 }
 
-// Unreadable is the state of a file that is no lock, or one of another task. It never expires.
+// Unreadable is the state of a file that is no lock, or the lock of another task. It never expires.
 const Unreadable Status = "Unreadable"
 
-// ErrUnreadable is a file that is no lock, or one of another task.
+// ErrUnreadable means a file that is no lock, or the lock of another task.
 var ErrUnreadable = errors.New("cannot be understood")
 
-// HeldError is an acquisition of a task that has a lock which has not expired.
+// HeldError means that the task has a lock that has not expired.
 type HeldError struct{ Entry Entry }
 
-// Error says who has the lock.
+// Error names the holder.
 func (e *HeldError) Error() string {
 	id, l := e.Entry.TaskID, e.Entry.Lock
 	if l == nil {
@@ -65,14 +64,14 @@ func (e *HeldError) Error() string {
 	return said + ", and expires at " + l.ExpiresAt.Format(time.RFC3339)
 }
 
-// ErrChanged is a lock that became another one while it was dealt with, again and again.
+// ErrChanged means that the lock changed during each of several attempts.
 var ErrChanged = lockfile.ErrChanged
 
-// attempts bounds how often Acquire looks again because the lock was another one than a moment before.
+// attempts limits the attempts of Acquire while the lock keeps changing.
 const attempts = 10
 
-// Acquire takes the lock of a task; a ttl of 0 is none. It does not wait: a [HeldError] says who has it
-// ("Behavioral Specifications", 1). An expired lock is replaced.
+// Acquire acquires the lock of a task and replaces an expired one; a ttl of 0 means no expiry. It does not
+// wait: a [HeldError] names the holder ("Behavioral Specifications", 1).
 func (d Dir) Acquire(ctx context.Context, taskID, worker string, ttl time.Duration) (*Lock, error) {
 	if _, err := New(taskID, worker, ttl, time.Now()); err != nil {
 		return nil, err
@@ -96,12 +95,13 @@ func (d Dir) Acquire(ctx context.Context, taskID, worker string, ttl time.Durati
 	return nil, fmt.Errorf("%s: %w, again and again", taskID, ErrChanged)
 }
 
-// changed tells an error that is another the next time: the lock, or the directory, came or went.
+// changed reports whether the caller should try again: the lock or the directory was created or removed
+// meanwhile.
 func changed(err error) bool {
 	return errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist)
 }
 
-// create begins the lock's time at the moment in which it is written.
+// create writes a lock whose time begins at the moment of the write.
 func (d Dir) create(taskID, worker string, ttl time.Duration) (*Lock, error) {
 	lock, err := New(taskID, worker, ttl, time.Now())
 	if err != nil {
@@ -117,7 +117,7 @@ func (d Dir) create(taskID, worker string, ttl time.Duration) (*Lock, error) {
 	return lock, nil
 }
 
-// freeOrExpired answers nil when the task has no lock any more.
+// freeOrExpired returns nil if the task has no lock any more.
 func (d Dir) freeOrExpired(ctx context.Context, taskID string) error {
 	found, err := d.read(taskID)
 	switch {
@@ -136,9 +136,9 @@ func (d Dir) freeOrExpired(ctx context.Context, taskID string) error {
 	})
 }
 
-// Release removes the lock of a task if that worker has it ("Behavioral Specifications", 2): else it is an
-// [OwnerError], fs.ErrNotExist if there is none, and [ErrUnreadable] if nobody can tell. A lock that has expired is
-// its worker's all the same, until somebody else replaces it.
+// Release removes the lock of a task if the worker holds it ("Behavioral Specifications", 2). The error is an
+// [OwnerError] for another worker, fs.ErrNotExist without a lock, and [ErrUnreadable] for an invalid file. An
+// expired lock still belongs to its worker until another worker replaces it.
 func (d Dir) Release(ctx context.Context, taskID, worker string) error {
 	if err := ValidateTaskID(taskID); err != nil {
 		return err
@@ -151,8 +151,8 @@ func (d Dir) Release(ctx context.Context, taskID, worker string) error {
 	})
 }
 
-// remove removes the lock of a task if, judged while no other program does the same, it may be. The error is
-// fs.ErrNotExist if there is none, or the one that was judged is gone.
+// remove removes the lock of a task if may permits it. Other users of LockDir wait meanwhile. The error is
+// fs.ErrNotExist if the lock is missing or was replaced.
 func (d Dir) remove(ctx context.Context, taskID string, may func(Entry) error) error {
 	return lockfile.RemoveIf(ctx, d.file(taskID), func(content []byte, f *os.File) error {
 		return may(entryOf(taskID, content, f))
@@ -167,9 +167,9 @@ func (d Dir) Check(taskID string) (Entry, error) {
 	return d.read(taskID)
 }
 
-// List reads all locks, sorted by the names of their files. It makes the directory if there is none.
+// List reads all locks, sorted by file name. It creates a missing directory.
 func (d Dir) List() ([]Entry, error) {
-	_ = os.MkdirAll(string(d), 0o777) // if that cannot be done, there are no locks
+	_ = os.MkdirAll(string(d), 0o777) // after an error there are no locks
 	files, err := os.ReadDir(string(d))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -194,7 +194,7 @@ func (d Dir) List() ([]Entry, error) {
 
 func (d Dir) file(taskID string) string { return filepath.Join(string(d), FileName(taskID)) }
 
-// read reads and judges the lock of a task.
+// read reads and evaluates the lock of a task.
 func (d Dir) read(taskID string) (Entry, error) {
 	f, content, err := lockfile.Open(d.file(taskID))
 	if err != nil {
@@ -204,7 +204,7 @@ func (d Dir) read(taskID string) (Entry, error) {
 	return entryOf(taskID, content, f), nil
 }
 
-// entryOf judges what was read from a file.
+// entryOf evaluates the content of a file.
 func entryOf(taskID string, content []byte, f *os.File) Entry {
 	found := Entry{TaskID: taskID, Status: Unreadable, Token: lockfile.AttributeOf(f, "token")}
 	if found.Err = lockfile.CheckSize(content, f); found.Err != nil {
@@ -220,7 +220,7 @@ func entryOf(taskID string, content []byte, f *os.File) Entry {
 	return found
 }
 
-// statusOf is the status of a lock in a file, on the cluster's clock where there is one.
+// statusOf returns the status of a lock in a file, by the cluster's clock on a lockfs mount.
 func statusOf(l *Lock, f *os.File) Status {
 	stale, known := lockfile.Judged(f, lockfact.Swarm)
 	switch {
@@ -232,7 +232,7 @@ func statusOf(l *Lock, f *os.File) Status {
 	return Active
 }
 
-// Line is the entry's line in list.
+// Line returns the entry's line in list.
 func (e Entry) Line() string {
 	if e.Lock == nil {
 		return fmt.Sprintf("%s: %s (%v)", e.TaskID, e.Status, e.Err)
@@ -240,7 +240,7 @@ func (e Entry) Line() string {
 	return e.Lock.line(e.Status)
 }
 
-// Details is what check says of the entry: its status, and a line for each field that is set.
+// Details returns the entry's text in check: its status, and a line for each field.
 func (e Entry) Details() string {
 	if e.Lock == nil {
 		return e.Line() + "\n"

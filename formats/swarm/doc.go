@@ -1,11 +1,11 @@
-// Package swarm is the swarm task lock: a JSON file with the task, the worker that has it, and when that
-// ends, if it ever does.
+// Package swarm is the swarm task lock: a JSON file with the task, its worker, and an optional expiry.
 //
 //	dir := swarm.DefaultDir()
 //	lock, err := dir.Acquire(ctx, "task-001", "worker-0", time.Hour)
 //	... do the task ...
 //	err = dir.Release(ctx, "task-001", "worker-0")
 //
-// [Dir] does what the specification's script does. [New], [Parse] and [Lock] are for programs that keep the
-// files themselves. The owner is a name: whoever removes a lock compares the worker first ([Lock.CheckOwner]).
+// [Dir] does the same as the specification's script. [New], [Parse] and [Lock] are for programs with lock
+// files of their own. The owner is a name: before a removal, a program compares the worker
+// ([Lock.CheckOwner]).
 package swarm

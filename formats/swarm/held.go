@@ -8,7 +8,7 @@ import (
 	"lockfs/formats/internal/lockfile"
 )
 
-// Held is a lock that this process took for a worker. Beside its own it has the methods
+// Held is a lock acquired for a worker. Further methods:
 //
 //	Release(context.Context) error // removes the file; a LostError if it is not this lock any more
 //	Check(context.Context) error   // nil: it is there; a LostError: it is not; any other error is no evidence
@@ -20,14 +20,13 @@ type Held struct {
 	Lock *Lock
 }
 
-// LostError is a lock that its worker has no longer: somebody removed, replaced or overwrote it.
+// LostError means that the lock was removed, replaced or overwritten by another program.
 type LostError = lockfile.LostError
 
-// pollInterval counts only where nothing tells that the lock has changed.
+// pollInterval is unused if the file system reports changes.
 const pollInterval = 100 * time.Millisecond
 
-// Hold is Acquire until the lock is taken or ctx ends, which gives the last reason why it was not taken. It tries once
-// at least.
+// Hold calls Acquire, at least once, until it succeeds or ctx ends. Then the error is the last reason.
 func (d Dir) Hold(ctx context.Context, taskID, worker string, ttl time.Duration) (*Held, error) {
 	if err := ValidateTaskID(taskID); err != nil {
 		return nil, err
@@ -56,8 +55,8 @@ func (d Dir) Hold(ctx context.Context, taskID, worker string, ttl time.Duration)
 	return &Held{held, lock}, nil
 }
 
-// Extend makes the lock expire a ttl from now. It is a [LostError] if it is not this lock any more, and any other error
-// is no evidence of that.
+// Extend sets the expiry to ttl from now. A [LostError] means that the lock is gone; any other error proves
+// nothing.
 func (h *Held) Extend(ctx context.Context, ttl time.Duration) error {
 	extended, err := New(h.Lock.TaskID, h.Lock.Worker, ttl, time.Now())
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// Where locks are kept ("Path Configuration"): in "locks" below the directory that the environment
-// variable names, or DefaultStateDir.
+// The directory of locks ("Path Configuration") is "locks" below the directory in the environment variable,
+// or below DefaultStateDir.
 const (
 	StateDirVariable = "SWARM_STATE_DIR"
 	DefaultStateDir  = "/tmp/ai_swarm"
@@ -34,7 +34,7 @@ type Lock struct {
 	ExpiresAt  time.Time // zero: never
 }
 
-// wire is a Lock as JSON. All four members are always written; an empty expires_at is "never".
+// wire is a Lock as JSON. All four members are always written; an empty expires_at means "never".
 type wire struct {
 	TaskID     string `json:"task_id"`
 	Worker     string `json:"worker"`
@@ -42,8 +42,8 @@ type wire struct {
 	ExpiresAt  string `json:"expires_at"`
 }
 
-// New describes a lock taken now, in whole seconds as in "Lock File Format": its expires_at is acquired_at and ttl, rounded
-// up to the second. A ttl of 0 is none: the lock never expires.
+// New returns a lock acquired now, in whole seconds as in "Lock File Format". Its expires_at is acquired_at
+// plus ttl, rounded up to the second. A ttl of 0 means no expiry.
 func New(taskID, worker string, ttl time.Duration, now time.Time) (*Lock, error) {
 	if ttl < 0 {
 		return nil, &lockfact.FieldError{Field: "ttl_seconds", Problem: "must not be negative"}
@@ -58,8 +58,8 @@ func New(taskID, worker string, ttl time.Duration, now time.Time) (*Lock, error)
 	return l, l.Validate()
 }
 
-// Parse reads and validates a lock file. Other members are ignored. An expires_at that is missing, null
-// or empty is "never". The error is a [lockfact.FieldError] when one field is at fault.
+// Parse reads and validates a lock file and ignores other members. A missing, null or empty expires_at means
+// "never". If one field is at fault, the error is a [lockfact.FieldError].
 func Parse(content []byte) (*Lock, error) {
 	object, err := strictjson.Parse(content)
 	if err != nil {
@@ -86,7 +86,7 @@ func Parse(content []byte) (*Lock, error) {
 	return l, nil
 }
 
-// Validate checks the fields and gives a [lockfact.FieldError] for the first that is wrong.
+// Validate returns a [lockfact.FieldError] for the first invalid field.
 func (l *Lock) Validate() error {
 	if err := ValidateTaskID(l.TaskID); err != nil {
 		return err
@@ -100,8 +100,8 @@ func (l *Lock) Validate() error {
 	return nil
 }
 
-// ValidateTaskID checks that a task id can be the name of a file: 1 to 250 bytes of printable text
-// without slashes that does not begin with a dot. The specification sets no form.
+// ValidateTaskID reports an error if a task id cannot be a file name. It must be 1 to 250 bytes of printable
+// text without slashes and must not begin with a dot. The specification sets no form.
 func ValidateTaskID(id string) error {
 	problem := ""
 	switch {
@@ -119,7 +119,7 @@ func ValidateTaskID(id string) error {
 	return &lockfact.FieldError{Field: "task_id", Problem: problem}
 }
 
-// ValidateWorker checks that a worker's name is not empty and is one printable line.
+// ValidateWorker reports an error if a worker's name is empty or not one printable line.
 func ValidateWorker(worker string) error {
 	switch {
 	case worker == "":
@@ -137,7 +137,7 @@ func printable(s string) bool {
 // FileName is the name of a task's file in the lock directory.
 func FileName(taskID string) string { return taskID + suffix }
 
-// Render writes a valid lock with all four members, in the order and layout of "Lock File Format".
+// Render returns the text of a valid lock with all four members, in the layout of "Lock File Format".
 func (l *Lock) Render() ([]byte, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err

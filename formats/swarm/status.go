@@ -9,7 +9,7 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// Status is the word that check and list show for a lock.
+// Status is the state shown by check and list.
 type Status string
 
 // The two states of a lock.
@@ -18,7 +18,7 @@ const (
 	Expired Status = "Expired"
 )
 
-// Status is Expired when now is after any instant that expires_at can mean, and Active otherwise or if there is none.
+// Status returns Expired if now is after each instant that expires_at can mean, and Active otherwise.
 func (l *Lock) Status(now time.Time) Status {
 	if !l.ExpiresAt.IsZero() && now.After(l.expiry()) {
 		return Expired
@@ -26,17 +26,17 @@ func (l *Lock) Status(now time.Time) Status {
 	return Active
 }
 
-// expiry is when the lock expires at the latest: an expires_at in whole seconds is that of an acquired_at which was cut
-// to the second.
+// expiry returns the latest time at which the lock expires. An expires_at in whole seconds comes from an
+// acquired_at cut to the second.
 func (l *Lock) expiry() time.Time { return stamp.Latest(l.ExpiresAt) }
 
-// OwnerError is a release by a worker that does not have the lock.
+// OwnerError is the release of another worker's lock.
 type OwnerError struct {
-	TaskID, Worker string // what was to be released, and for whom
-	HeldTask, Held string // what the lock file says
+	TaskID, Worker string // of the release
+	HeldTask, Held string // in the lock file
 }
 
-// Error says who has the lock.
+// Error names the holder.
 func (e *OwnerError) Error() string {
 	if e.TaskID != e.HeldTask {
 		return fmt.Sprintf("the lock of %s is for task %s", e.TaskID, e.HeldTask)
@@ -44,8 +44,8 @@ func (e *OwnerError) Error() string {
 	return fmt.Sprintf("%s is locked by %s, not by %s", e.TaskID, e.Held, e.Worker)
 }
 
-// CheckOwner allows a release only to the task and the worker that the lock names ("Behavioral
-// Specifications", 2); anybody else gets an [OwnerError].
+// CheckOwner returns an [OwnerError] unless the lock names this task and worker ("Behavioral Specifications",
+// 2).
 func (l *Lock) CheckOwner(taskID, worker string) error {
 	if l.TaskID == taskID && l.Worker == worker {
 		return nil
@@ -53,7 +53,7 @@ func (l *Lock) CheckOwner(taskID, worker string) error {
 	return &OwnerError{TaskID: taskID, Worker: worker, HeldTask: l.TaskID, Held: l.Worker}
 }
 
-// ListLine is the lock's line in list: "task-id: Active (worker: xxx, acquired: xxx)".
+// ListLine returns the lock's line in list: "task-id: Active (worker: xxx, acquired: xxx)".
 func (l *Lock) ListLine(now time.Time) string { return l.line(l.Status(now)) }
 
 func (l *Lock) line(status Status) string {
@@ -61,10 +61,10 @@ func (l *Lock) line(status Status) string {
 	return fmt.Sprintf("%s: %s (worker: %s, acquired: %s)", l.TaskID, status, l.Worker, acquired)
 }
 
-// NoLock is what check says when a task has no lock.
+// NoLock returns the text of check for a task without a lock.
 func NoLock(taskID string) string { return "No lock for " + taskID }
 
-// Details is what check says of a lock: its status, and a line for each field that is set.
+// Details returns the text of check for a lock: its status, and a line for each field.
 func (l *Lock) Details(now time.Time) string { return l.details(l.Status(now)) }
 
 func (l *Lock) details(status Status) string {
@@ -78,7 +78,7 @@ func (l *Lock) details(status Status) string {
 	return b.String()
 }
 
-// FactsOf gives the facts of a content; the error is that of Parse.
+// FactsOf returns the facts of a content; the error is that of Parse.
 func FactsOf(content []byte, written lockfact.Origin) (lockfact.Facts, error) {
 	l, err := Parse(content)
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"lockfs/formats/internal/stamp"
 )
 
-// Acquisition is a lock that was taken.
+// Acquisition is an acquired lock.
 type Acquisition struct {
 	Lock     *Lock
 	Path     string
-	File     fs.FileInfo // of the file that was made for the lock; nil where the file system has no hard links
-	Token    uint64      // on a mount of lockfs: larger than every earlier holder's
-	Previous []byte      // the content of the stale lock that was stolen; nil if there was none
+	File     fs.FileInfo // of the lock's file; nil on file systems without hard links
+	Token    uint64      // on a lockfs mount: larger than that of each earlier holder
+	Previous []byte      // the content of the stolen lock; nil if none
 }
 
-// Events are the audit events of the acquisition: lock_stolen before lock_acquired if it was stolen, for
-// a stolen lock is an acquired one too (sections 4.3, 6.3 and 7.2).
+// Events returns the audit events of the acquisition. A stolen lock has lock_stolen before lock_acquired
+// (sections 4.3, 6.3 and 7.2).
 func (a *Acquisition) Events() []any {
 	events := []any{a.Lock.Acquired(a.Path, a.Lock.CreatedAt)}
 	if a.Previous != nil {
@@ -33,9 +33,9 @@ func (a *Acquisition) Events() []any {
 	return events
 }
 
-// Acquire takes the lock that l describes, from now on (section 4.1). A stale one is stolen with force
-// and blocks without; one that is active always blocks (section 7.1). The errors of a lock that is
-// there are [BlockedError] and [InvalidError], and a [LostError] if it was taken away again at once.
+// Acquire acquires the lock l now (section 4.1). A stale lock is stolen with force and blocks without; an
+// active lock always blocks (section 7.1). For an existing lock the error is a [BlockedError] or an
+// [InvalidError]. A [LostError] means that another program took the new lock away at once.
 func (d Dir) Acquire(l *Lock, force bool) (*Acquisition, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
@@ -52,7 +52,8 @@ func (d Dir) Acquire(l *Lock, force bool) (*Acquisition, error) {
 	return d.withToken(taken)
 }
 
-// withToken looks at the lock again once it has read a token: a thief's would be larger, and do harm.
+// withToken adds the fencing token, and then checks the lock again. The token of a thief would be larger, and
+// wrong here.
 func (d Dir) withToken(taken *Acquisition) (*Acquisition, error) {
 	token := d.token(taken.Lock.LockName)
 	if token == 0 {
@@ -97,8 +98,8 @@ func (d Dir) blocks(current *Lock, force bool) error {
 	return &BlockedError{Lock: current, Stale: stale, At: d.Now()}
 }
 
-// create gives a complete file its name, so that nobody ever sees half a lock (section 4.2 with what
-// both its methods mean: mv -n of older coreutils tells the loser that it has won).
+// create links a complete file to the lock's name, so readers never see a part of a lock. It implements both
+// methods of section 4.2: mv -n of older coreutils reports success to the loser.
 func (d Dir) create(l *Lock) (file fs.FileInfo, err error) {
 	content, err := l.Render()
 	if err != nil {
@@ -121,7 +122,7 @@ func (d Dir) create(l *Lock) (file fs.FileInfo, err error) {
 	return file, err
 }
 
-// steal replaces a stale lock, if it is still that lock.
+// steal replaces a stale lock if the file still has that lock.
 func (d Dir) steal(l, previous *Lock, content []byte) (fs.FileInfo, error) {
 	text, err := l.Render()
 	if err != nil {
@@ -139,17 +140,17 @@ func (d Dir) steal(l, previous *Lock, content []byte) (fs.FileInfo, error) {
 	err = d.unchanged(l.LockName, content, func() error {
 		return d.rename(temp, d.LockPath(l.LockName))
 	})
-	if errors.Is(err, syscall.EBUSY) { // a live lock of another host, whatever this host's clock says
+	if errors.Is(err, syscall.EBUSY) { // the holder is alive on another host, despite this host's clock
 		err = &BlockedError{Lock: previous, At: d.Now(), Err: err}
 	}
 	return file, err
 }
 
-// pollInterval counts only where nothing tells that the lock has changed.
+// pollInterval is unused if the file system reports changes.
 const pollInterval = 500 * time.Millisecond
 
-// AcquireWait is Acquire until the lock is taken or ctx ends, which gives the last reason why it was not
-// taken. With force it steals the lock once that is stale.
+// AcquireWait calls Acquire until it succeeds or ctx ends. Then the error is the last reason. With force it
+// steals the lock once it is stale.
 func (d Dir) AcquireWait(ctx context.Context, l *Lock, force bool) (taken *Acquisition, err error) {
 	_ = lockfile.Wait(ctx, d.LockPath(l.LockName), pollInterval, func() (time.Time, bool) {
 		taken, err = d.Acquire(l, force)
@@ -162,7 +163,8 @@ func (d Dir) AcquireWait(ctx context.Context, l *Lock, force bool) (taken *Acqui
 	return taken, err
 }
 
-// Blocks reports whether an error of Acquire means that somebody has the lock, or took it away at once.
+// Blocks reports whether an error of Acquire means that another request holds the lock, or took it away at
+// once.
 func Blocks(err error) bool {
 	var blocked *BlockedError
 	var invalid *InvalidError

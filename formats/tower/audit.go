@@ -6,11 +6,11 @@ import (
 	"os"
 )
 
-// AuditLog is a file to which events are appended, one line of JSON each. It is opened for each of them,
-// so it can be rotated under a program that runs for long.
+// AuditLog is a file of events, one line of JSON each. Each append opens it, so it can be rotated while
+// programs run.
 type AuditLog struct{ Path string }
 
-// Check tells whether events can be appended, before anything happens that calls for one.
+// Check reports whether events can be appended.
 func (a AuditLog) Check() error {
 	file, err := a.open()
 	if err != nil {
@@ -19,7 +19,7 @@ func (a AuditLog) Check() error {
 	return file.Close()
 }
 
-// Append writes an event with one write, so that lines of several programs do not mix.
+// Append writes an event in one write, so lines of several programs do not mix.
 func (a AuditLog) Append(event any) error {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)

@@ -15,13 +15,13 @@ import (
 	"lockfs/formats/internal/lockfile"
 )
 
-// errChanged means that a lock is not what it was when it was judged: judge again.
+// errChanged means that a lock changed after it was evaluated: evaluate it again.
 var errChanged = errors.New("it changes all the time")
 
-// maxChanges is how often a lock is judged again. Each time somebody else got further.
+// maxChanges limits the attempts. Each failure means progress of another program.
 const maxChanges = 100
 
-// untilSettled judges again for as long as the lock changes.
+// untilSettled repeats try while the lock changes.
 func untilSettled(path string, try func() error) error {
 	for range maxChanges {
 		if err := try(); !errors.Is(err, errChanged) {
@@ -31,9 +31,9 @@ func untilSettled(path string, try func() error) error {
 	return fmt.Errorf("%s: %w", path, errChanged)
 }
 
-// unchanged acts if the lock still has the content that was judged. Until it has acted, nothing else
-// on this host that goes through this package changes the directory. A file system that compares what
-// was read with what is replaced sees this last look.
+// unchanged calls act if the lock still has the evaluated content. Meanwhile no other user of this package on
+// this host changes the directory. The check is also a look for a file system that compares looks and
+// replacements.
 func (d Dir) unchanged(lockName string, content []byte, act func() error) error {
 	unlock, err := lockfile.LockDir(context.Background(), d.Path)
 	if err != nil {
@@ -50,31 +50,31 @@ func (d Dir) unchanged(lockName string, content []byte, act func() error) error 
 	}
 	err = act()
 	if errors.Is(err, syscall.ESTALE) || errors.Is(err, fs.ErrNotExist) {
-		return errChanged // the file system saw another lock there
+		return errChanged // the file system has another lock
 	}
 	return err
 }
 
-// fileMode is that of a new lock, which everybody may read.
+// fileMode is the mode of a new lock: all users may read it.
 const fileMode = 0o644
 
 const tempSuffix = ".tmp"
 
-// tempPath is a path beside the lock for a file to be moved in its place. It is this call's alone: a request may
-// be repeated while the first one still runs.
+// tempPath returns the path of a temporary file beside the lock. Each call has its own, because a request may
+// be repeated while its first attempt still runs.
 func (d Dir) tempPath(lockName string) string {
 	var unique [8]byte
 	_, _ = rand.Read(unique[:])
 	return d.LockPath(lockName) + "." + hex.EncodeToString(unique[:]) + tempSuffix
 }
 
-// writeTemp writes a whole content to a tempPath.
+// writeTemp writes a content to a tempPath.
 func (d Dir) writeTemp(lockName string, content []byte, mode fs.FileMode) (string, error) {
 	path := d.tempPath(lockName)
 	return path, lockfile.WriteNew(path, content, mode)
 }
 
-// sweep removes what killed processes left of their temporary files for this lock.
+// sweep removes the lock's temporary files of killed processes.
 func (d Dir) sweep(lockName string) {
 	random := strings.Repeat("[0-9a-f]", 16)
 	lockfile.Sweep(d.LockPath(lockName), d.Now(), func(name string) bool {

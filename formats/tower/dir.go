@@ -14,22 +14,24 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// Dir is a directory of locks (section 2.3), on any file system.
+// Dir is a directory of locks (section 2.3) on any file system.
 //
-// What this package does in one directory excludes itself, between processes and goroutines of one
-// host: no two requests hold a lock, no steal hits a lock that was renewed or taken meanwhile, and no
-// half-written lock is seen. What other programs do (a script's rm and mv), and what other hosts do
-// through a network file system, can come between the look at a lock and its replacement; only a file
-// system that compares the two, as a mount of lockfs does, refuses that. Its refusals (EBUSY, ENOENT,
-// ESTALE) are understood, and there the cluster's clock judges what is stale.
+// Calls of this package in one directory exclude each other, across the processes and goroutines of one host.
+// Two requests never hold one lock. A steal never hits a lock that was renewed or acquired meanwhile. Readers
+// never see a part of a lock.
+//
+// Other programs (rm or mv in a script), and other hosts on a network file system, can act between the look
+// at a lock and its replacement. Only a file system that compares the two, such as a lockfs mount, refuses
+// that. This package understands its refusals (EBUSY, ENOENT, ESTALE); there the cluster's clock decides when
+// a lock is stale.
 type Dir struct {
 	Path string
-	Now  func() time.Time // time.Now outside of tests
+	Now  func() time.Time // time.Now except in tests
 
 	calls calls
 }
 
-// calls are the system calls that tests make fail.
+// calls are the system calls that tests replace.
 type calls struct {
 	link, rename func(oldPath, newPath string) error
 	remove       func(path string) error
@@ -64,11 +66,11 @@ func (d Dir) attribute(path, name string) string {
 	return lockfile.Attribute(path, name)
 }
 
-// LockPath is the path of a lock's file.
+// LockPath returns the path of a lock's file.
 func (d Dir) LockPath(lockName string) string { return filepath.Join(d.Path, FileName(lockName)) }
 
-// Make creates the directory with mode 700 if it is missing (section 10.1). One that is there keeps
-// its mode: it may be shared, such as the root of a mount.
+// Make creates a missing directory with mode 700 (section 10.1). An existing one keeps its mode: it may be
+// shared, such as the root of a mount.
 func (d Dir) Make() error {
 	if err := os.MkdirAll(filepath.Dir(d.Path), 0o755); err != nil {
 		return err
@@ -84,7 +86,7 @@ func (d Dir) Make() error {
 	return err
 }
 
-// Exposed says what section 12.1 has against the directory's mode and owner; empty: nothing.
+// Exposed returns the objection of section 12.1 to the directory's mode and owner; empty: none.
 func (d Dir) Exposed() string {
 	info, err := os.Stat(d.Path)
 	if err != nil {
@@ -99,14 +101,14 @@ func (d Dir) Exposed() string {
 	return ""
 }
 
-// Read gives a lock and its content as it stands in the file. The error is fs.ErrNotExist when nobody
-// has the lock, and an [InvalidError] when what is there is not a valid lock of that name (section 12.2).
+// Read returns a lock and the content of its file. The error is fs.ErrNotExist without a lock, and an
+// [InvalidError] without a valid lock of that name (section 12.2).
 func (d Dir) Read(lockName string) (*Lock, []byte, error) {
 	l, content, _, err := d.read(lockName)
 	return l, content, err
 }
 
-// read is Read, and returns the file that it read.
+// read is Read with the file's information.
 func (d Dir) read(lockName string) (*Lock, []byte, fs.FileInfo, error) {
 	if err := ValidateName(lockName); err != nil {
 		return nil, nil, nil, err
@@ -130,7 +132,7 @@ func (d Dir) read(lockName string) (*Lock, []byte, fs.FileInfo, error) {
 	return l, content, file, nil
 }
 
-// staleRetries is how often a file is opened again that was replaced from elsewhere while it was read.
+// staleRetries limits the attempts to open a file that another host replaced meanwhile.
 const staleRetries = 5
 
 func readRegular(path string) (content []byte, file fs.FileInfo, err error) {
@@ -159,7 +161,7 @@ func readOnce(path string) ([]byte, fs.FileInfo, error) {
 	return content, info, err
 }
 
-// stale goes by section 6.1, on the clock of the cluster where there is one.
+// stale applies section 6.1, by the cluster's clock on a lockfs mount.
 func (d Dir) stale(l *Lock) bool {
 	path := d.LockPath(l.LockName)
 	if d.attribute(path, "format") == lockfact.Tower.String() {
@@ -173,7 +175,7 @@ func (d Dir) stale(l *Lock) bool {
 	return l.Stale(d.Now())
 }
 
-// token is 0 where there is none.
+// token returns the fencing token; 0 on other file systems.
 func (d Dir) token(lockName string) uint64 {
 	token, _ := strconv.ParseUint(d.attribute(d.LockPath(lockName), "token"), 10, 64)
 	return token

@@ -18,12 +18,12 @@ type Acquired struct {
 	TTLSeconds int64     `json:"ttl_seconds"`
 }
 
-// Acquired gives the event for a lock that was created at path.
+// Acquired returns the event for a lock created at path.
 func (l *Lock) Acquired(path string, at time.Time) Acquired {
 	return Acquired{"lock_acquired", l.RequestID, stamp.Second(at), l.LockName, path, l.TTLSeconds}
 }
 
-// Stolen is the audit event of a stale lock that was taken by force (section 7.2).
+// Stolen is the audit event of a stolen stale lock (section 7.2).
 type Stolen struct {
 	Event            string       `json:"event"`
 	RequestID        string       `json:"request_id"` // of the new holder
@@ -34,7 +34,7 @@ type Stolen struct {
 	Reason           string       `json:"reason"`
 }
 
-// PreviousLock is a lock that was stolen, as section 7.2 shows it.
+// PreviousLock is a stolen lock in the form of section 7.2.
 type PreviousLock struct {
 	RequestID       string    `json:"request_id"`
 	Actor           string    `json:"actor"`
@@ -45,8 +45,8 @@ type PreviousLock struct {
 	PID             int       `json:"pid"`
 }
 
-// Stolen gives the event for the lock l that took the place of a previous one. The error is that of
-// parsing the previous content.
+// Stolen returns the event for lock l in the place of a previous one. The error is that of parsing the
+// previous content.
 func (l *Lock) Stolen(previous []byte, at time.Time) (Stolen, error) {
 	p, err := Parse(previous)
 	if err != nil {
@@ -71,7 +71,7 @@ func (l *Lock) Stolen(previous []byte, at time.Time) (Stolen, error) {
 	}, nil
 }
 
-// Hash is the previous_lock_hash of a content: "sha256:" and the checksum in lower-case hexadecimal.
+// Hash returns the previous_lock_hash of a content: "sha256:" and the checksum in lower-case hexadecimal.
 func Hash(content []byte) string {
 	sum := sha256.Sum256(content)
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -10,15 +10,15 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// BlockedError is what Acquire gives when somebody has the lock.
+// BlockedError means that another request holds the lock.
 type BlockedError struct {
 	Lock  *Lock
-	Stale bool      // and it was not forced
-	At    time.Time // when that was found
-	Err   error     // why the file system refused a steal, if it did
+	Stale bool      // and the request did not force it
+	At    time.Time // time of the check
+	Err   error     // the file system's refusal of a steal, if any
 }
 
-// Error names the holder and says what to do.
+// Error names the holder and the next step.
 func (e *BlockedError) Error() string {
 	l := e.Lock
 	heartbeat := l.Suspicion(e.At)
@@ -35,10 +35,10 @@ func (e *BlockedError) Error() string {
 	return held + "; wait until it is released"
 }
 
-// Unwrap gives why the file system refused.
+// Unwrap returns the file system's refusal.
 func (e *BlockedError) Unwrap() error { return e.Err }
 
-// Response is a [Blocked] (section 4.4) or a [BlockedStale] (section 6.3).
+// Response returns a [Blocked] (section 4.4) or a [BlockedStale] (section 6.3).
 func (e *BlockedError) Response() any {
 	if e.Stale {
 		return e.Lock.BlockedStale(e.At)
@@ -46,27 +46,27 @@ func (e *BlockedError) Response() any {
 	return e.Lock.Blocked()
 }
 
-// InvalidError is a file that has a lock's name and is not a valid lock (section 12.2). It blocks, for it
-// may be a lock that is being written.
+// InvalidError is a file with a lock's name that is not a valid lock (section 12.2). It blocks, because
+// another program may be writing it.
 type InvalidError struct {
 	LockName string
 	Path     string
 	Err      error
 }
 
-// invalidAdvice names what works on a mount too, where a file that may be another host's live lock is guarded.
+// invalidAdvice also works on a mount, where a guard may protect the file as the live lock of another host.
 const invalidAdvice = "look at it, and remove it if nobody uses it (on a mount of lockfs with `lockfs rm --force`)"
 
-// Error says what is wrong with the file, and what to do.
+// Error returns the fault and the next step.
 func (e *InvalidError) Error() string {
 	return fmt.Sprintf("lock %s: %s is not a valid lock (%v); %s", e.LockName, e.Path, e.Err, invalidAdvice)
 }
 
-// Unwrap gives what is wrong.
+// Unwrap returns the fault.
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// BlockedInvalid is what a request gets that finds a file which is not a valid lock. The specification
-// has no response for it; this one is like those of sections 4.4 and 6.3.
+// BlockedInvalid is the response to a request that finds an invalid lock. The specification has none; this
+// one has the form of sections 4.4 and 6.3.
 type BlockedInvalid struct {
 	Error      string `json:"error"`
 	LockName   string `json:"lock_name"`
@@ -75,7 +75,7 @@ type BlockedInvalid struct {
 	Suggestion string `json:"suggestion"`
 }
 
-// Response describes the file to a request that it blocks.
+// Response describes the file to the blocked request.
 func (e *InvalidError) Response() any {
 	return BlockedInvalid{
 		Error: "lock_invalid", LockName: e.LockName, LockPath: e.Path, Problem: e.Err.Error(),
@@ -83,15 +83,15 @@ func (e *InvalidError) Response() any {
 	}
 }
 
-// LostError is what a request gets that does not have the lock, or no longer.
+// LostError means that the request does not hold the lock, or no longer.
 type LostError struct {
 	LockName  string
-	RequestID string // that has lost it
-	Lock      *Lock  // the lock that has the name now; nil: there is none, or it cannot be read
-	Err       error  // why it cannot be read; an InvalidError: the file is no lock any more
+	RequestID string // the request without the lock
+	Lock      *Lock  // the lock that has the name now; nil: none, or unreadable
+	Err       error  // the reason if it is unreadable; an InvalidError: the file is no lock any more
 }
 
-// Error says who has the lock.
+// Error names the holder.
 func (e *LostError) Error() string {
 	text := fmt.Sprintf("request %s does not have the lock %s: ", lockfact.HolderName(e.RequestID), e.LockName)
 	var invalid *InvalidError
@@ -106,5 +106,5 @@ func (e *LostError) Error() string {
 	return text + "there is none"
 }
 
-// Unwrap gives why the lock cannot be read.
+// Unwrap returns the reason if the lock is unreadable.
 func (e *LostError) Unwrap() error { return e.Err }

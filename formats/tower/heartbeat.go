@@ -7,19 +7,19 @@ import (
 	"lockfs/formats/internal/strictjson"
 )
 
-// MaxHeartbeatFailures is how many failures in a row call for a heartbeat_failed event (section 5.4).
+// MaxHeartbeatFailures is the number of failures in a row before a heartbeat_failed event (section 5.4).
 const MaxHeartbeatFailures = 3
 
-// responsiveInterval is the longest interval that section 5.2 recommends.
+// responsiveInterval is the longest interval recommended by section 5.2.
 const responsiveInterval = 30 * time.Second
 
-// HeartbeatInterval is the interval that section 5.2 requires: a third of the time to live.
+// HeartbeatInterval returns the interval required by section 5.2: a third of the time to live.
 func HeartbeatInterval(ttlSeconds int64) time.Duration {
 	return ttl(ttlSeconds) / 3
 }
 
-// RecommendedInterval is the interval that section 5.2 recommends: 30 seconds, or the required one if
-// that is shorter.
+// RecommendedInterval returns the interval recommended by section 5.2: 30 seconds, or the required one if it
+// is shorter.
 func RecommendedInterval(ttlSeconds int64) time.Duration {
 	return min(responsiveInterval, HeartbeatInterval(ttlSeconds))
 }
@@ -29,9 +29,9 @@ func ttl(seconds int64) time.Duration {
 	return time.Duration(min(seconds, most)) * time.Second
 }
 
-// Heartbeat gives the content with last_heartbeat_at set to now, in whole seconds, and every other
-// byte as it was: fields of other programs, their order and their layout (section 5.3). After a clock was set back it is
-// created_at at the earliest, for there is no heartbeat before that. A content that is not a valid lock is refused.
+// Heartbeat returns the content with last_heartbeat_at set to now, in whole seconds, and all other bytes
+// unchanged: fields of other programs, order and layout (section 5.3). After a clock was set back it is
+// created_at at the earliest, because no heartbeat precedes the lock. Heartbeat refuses an invalid lock.
 func Heartbeat(content []byte, now time.Time) ([]byte, error) {
 	l, err := Parse(content)
 	if err != nil {

@@ -7,25 +7,25 @@ import (
 	"sync/atomic"
 )
 
-// LockFile is the file in which a request's lock was last read, or written.
+// LockFile records the file in which a request's lock was last read or written.
 type LockFile struct{ info atomic.Pointer[fs.FileInfo] }
 
-// Note remembers a file that has the request's lock; nil changes nothing.
+// Note records a file with the request's lock; nil changes nothing.
 func (f *LockFile) Note(info fs.FileInfo) {
 	if info != nil {
 		f.info.Store(&info)
 	}
 }
 
-// Replaced reports whether another file has the name now.
+// Replaced reports whether the name has another file now.
 func (f *LockFile) Replaced(path string) bool {
 	last := f.info.Load()
 	now, err := os.Lstat(path)
 	return err == nil && last != nil && !os.SameFile(now, *last)
 }
 
-// lost makes a [LostError] of an [InvalidError] if that is of another file. A content that another program is writing may be
-// invalid for a moment.
+// lost turns an [InvalidError] of another file into a [LostError]. A content that another program is writing
+// may be invalid for a moment.
 func (f *LockFile) lost(path string, l *Lock, err error) error {
 	var invalid *InvalidError
 	if !errors.As(err, &invalid) || !f.Replaced(path) {
@@ -34,14 +34,14 @@ func (f *LockFile) lost(path string, l *Lock, err error) error {
 	return &LostError{LockName: l.LockName, RequestID: l.RequestID, Err: err}
 }
 
-// Heartbeat renews the lock of a request (section 5.3): the file that replaces it differs in
-// last_heartbeat_at and nothing else, and has its mode. It gives the lock as it is now. A [LostError]
-// says that the request does not have the lock; any other failure may pass.
+// Heartbeat renews the lock of a request (section 5.3) and returns it. The new file differs only in
+// last_heartbeat_at and has the old mode. A [LostError] means that the request does not hold the lock; other
+// failures may pass.
 func (d Dir) Heartbeat(lockName, requestID string) (*Lock, error) {
 	return d.HeartbeatFile(lockName, requestID, new(LockFile))
 }
 
-// HeartbeatFile is Heartbeat, and notes the file.
+// HeartbeatFile is Heartbeat, and records the file.
 func (d Dir) HeartbeatFile(lockName, requestID string, file *LockFile) (*Lock, error) {
 	var renewed *Lock
 	err := untilSettled(d.LockPath(lockName), func() (err error) {
@@ -76,7 +76,7 @@ func (d Dir) heartbeat(lockName, requestID string, file *LockFile) (*Lock, error
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.Remove(temp) }() // once it is renamed there is none
+	defer func() { _ = os.Remove(temp) }() // after the rename it does not exist
 	if err := os.Chmod(temp, info.Mode().Perm()); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (d Dir) heartbeat(lockName, requestID string, file *LockFile) (*Lock, error
 	return current, nil
 }
 
-// own reads the lock if the request has it, and returns its file.
+// own returns the lock of the request and its file.
 func (d Dir) own(lockName, requestID string) (*Lock, []byte, fs.FileInfo, error) {
 	if err := ValidateRequestID(requestID); err != nil {
 		return nil, nil, nil, err
@@ -116,7 +116,7 @@ func (d Dir) own(lockName, requestID string) (*Lock, []byte, fs.FileInfo, error)
 	return l, content, file, nil
 }
 
-// lostOr tells a refusal that somebody else's lock caused from one of the request's own lock.
+// lostOr returns a [LostError] if another request's lock caused the refusal, and err if not.
 func (d Dir) lostOr(err error, lockName, requestID string) error {
 	var lost *LostError
 	if errors.As(err, &lost) {
@@ -128,8 +128,8 @@ func (d Dir) lostOr(err error, lockName, requestID string) error {
 	return err
 }
 
-// Release removes the lock of a request (section 8.1) and gives it as it was. A [LostError] without a
-// Lock says that there is none. With any other error the lock is still there: see [Lock.ReleaseFailed].
+// Release removes the lock of a request (section 8.1) and returns it. A [LostError] without a Lock means that
+// there is none. After any other error the lock still exists: see [Lock.ReleaseFailed].
 func (d Dir) Release(lockName, requestID string) (*Lock, error) {
 	var released *Lock
 	path := d.LockPath(lockName)

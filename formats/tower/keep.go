@@ -8,19 +8,20 @@ import (
 	"lockfs/formats/internal/lockfile"
 )
 
-// Keep renews a request's lock at each interval, which is at most a third of its ttl (section 5.2),
-// until ctx ends: then it gives nil, and no heartbeat is under way any more. renewed is before the lock
-// was asked for, or last to be renewed, by time.Now: its life may be counted from then. failed is told of
-// each failure and how many there were in a row; they do not end it (section 5.4).
+// Keep renews a request's lock at each interval, at most a third of its ttl (section 5.2). When ctx ends,
+// Keep returns nil, with no heartbeat in progress. renewed is a time before the acquisition, or before the
+// last renewal, by time.Now: Keep counts the lock's life from it. Keep calls failed after each failure with
+// the number of failures in a row, and continues (section 5.4).
 //
-// A [LostError] ends it: another lock or another file is there, or none, or the lock could be neither renewed nor read
-// for longer than its ttl, so that another request may have stolen it. Keep notices the first three without a
-// heartbeat: it looks at the lock when the system reports a change, and now and then.
+// Keep ends with a [LostError] if the file is missing, or has another lock or another inode. It also does if
+// it could neither renew nor read the lock for longer than its ttl, because another request may have stolen
+// it. Keep notices the first three between heartbeats: it reads the lock when the system reports a change,
+// and periodically.
 func (d Dir) Keep(ctx context.Context, l *Lock, renewed time.Time, every time.Duration, failed func(failures int, err error)) error {
 	return d.KeepFile(ctx, l, renewed, every, failed, new(LockFile))
 }
 
-// KeepFile is [Dir.Keep], and tells in which file the lock was last seen.
+// KeepFile is [Dir.Keep], and records the file of the lock.
 func (d Dir) KeepFile(
 	ctx context.Context, l *Lock, renewed time.Time, every time.Duration, failed func(failures int, err error), file *LockFile,
 ) error {
@@ -46,14 +47,14 @@ func (d Dir) KeepFile(
 			act, beats = d.HeartbeatFile, true
 		}
 		began := time.Now()
-		// Whichever is over first, as the clock of the lock's times may be set back.
+		// The earlier end counts, because the clock of the lock's times may be set back.
 		life := min(l.safeUntil().Sub(d.Now()), l.ttl()-began.Sub(renewed))
 		current, err := d.patiently(l, life, seen(act))
 		var lost *LostError
 		switch {
 		case errors.As(err, &lost):
 			return err
-		case !beats: // what is wrong with the lock is the next heartbeat's to tell
+		case !beats: // the next heartbeat reports it
 		case err == nil:
 			failures, l, renewed = 0, current, began
 		default:
@@ -63,11 +64,11 @@ func (d Dir) KeepFile(
 	}
 }
 
-// lookInterval counts only where nothing tells that the lock has changed.
+// lookInterval is unused if the file system reports changes.
 const lookInterval = time.Second
 
-// changes tells that the lock may have changed, until ctx ends. It does not look at the lock itself: a mount of lockfs
-// would take that for the look of whoever is about to replace it.
+// changes sends when the lock may have changed, until ctx ends. It does not read the lock: a lockfs mount
+// would take that for a look before a replacement.
 func (d Dir) changes(ctx context.Context, lockName string) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	go func() {
@@ -82,12 +83,12 @@ func (d Dir) changes(ctx context.Context, lockName string) <-chan struct{} {
 	return changed
 }
 
-// Own gives the lock of a request. A [LostError] says that the request does not have it.
+// Own returns the lock of a request. A [LostError] means that the request does not hold it.
 func (d Dir) Own(lockName, requestID string) (*Lock, error) {
 	return d.ownIn(lockName, requestID, new(LockFile))
 }
 
-// ownIn is Own, and notes the file.
+// ownIn is Own, and records the file.
 func (d Dir) ownIn(lockName, requestID string, file *LockFile) (*Lock, error) {
 	l, _, info, err := d.own(lockName, requestID)
 	if err == nil {
@@ -96,12 +97,12 @@ func (d Dir) ownIn(lockName, requestID string, file *LockFile) (*Lock, error) {
 	return l, err
 }
 
-// minPatience is for locks that are stale already, but that nobody has taken.
+// minPatience is the limit for a lock that is stale already but not stolen.
 const minPatience = 5 * time.Second
 
 var errHangs = errors.New("the file system does not answer")
 
-// patiently is a heartbeat or a look that a file system which hangs does not keep for longer than the lock has to live.
+// patiently limits a heartbeat or a look on a hanging file system to the life of the lock.
 func (d Dir) patiently(l *Lock, life time.Duration, act func(lockName, requestID string) (*Lock, error)) (*Lock, error) {
 	type result struct {
 		lock *Lock
@@ -130,7 +131,7 @@ func (d Dir) patiently(l *Lock, life time.Duration, act func(lockName, requestID
 	}
 }
 
-// unseen makes of a failure that the lock is lost, unless it can still be read.
+// unseen turns a failure into a [LostError], unless the lock can still be read.
 func (d Dir) unseen(err error, l *Lock) error {
 	var lost *LostError
 	if errors.As(err, &lost) {

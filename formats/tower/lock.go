@@ -17,10 +17,10 @@ const Version = "v1"
 // DefaultTTL is the time to live of a lock whose intent sets none, in seconds (section 3.3).
 const DefaultTTL = 900
 
-// DefaultActor is the actor when nobody is named (section 10.2).
+// DefaultActor is the actor if none is named (section 10.2).
 const DefaultActor = "unknown"
 
-// DefaultDir and DirMode are where section 2.3 keeps locks, and the mode that 12.1 wants it to have.
+// DefaultDir and DirMode are the directory of section 2.3 and its mode from section 12.1.
 const (
 	DefaultDir = "/root/tower-fleet/logs/locks"
 	DirMode    = 0o700
@@ -42,8 +42,8 @@ type Lock struct {
 	Metadata        json.RawMessage `json:"metadata,omitempty"` // an object, or nil
 }
 
-// New describes a lock that this process takes now, with the default actor and time to live and empty
-// metadata; the caller may change them. The error is that of Validate, or that the host has no name.
+// New returns a lock of this process, acquired now, with the default actor and time to live and empty
+// metadata. The caller may change them. The error is that of Validate, or means that the host has no name.
 func New(name, requestID, intent, intentVersion string, now time.Time) (*Lock, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -66,8 +66,8 @@ func New(name, requestID, intent, intentVersion string, now time.Time) (*Lock, e
 	return l, l.Validate()
 }
 
-// Parse reads and validates a lock file (section 12.2). Members that section 3.2 does not name are
-// ignored. The error is a [lockfact.FieldError] when one field is at fault.
+// Parse reads and validates a lock file (section 12.2). It ignores members unknown to section 3.2. If one
+// field is at fault, the error is a [lockfact.FieldError].
 func Parse(content []byte) (*Lock, error) {
 	object, err := strictjson.Parse(content)
 	if err != nil {
@@ -97,8 +97,8 @@ func Parse(content []byte) (*Lock, error) {
 	return l, nil
 }
 
-// Validate checks every field of section 3.2 and gives a [lockfact.FieldError] for the first that is
-// wrong: required strings are not empty, names and request ids have their form, times are in UTC.
+// Validate checks each field of section 3.2 and returns a [lockfact.FieldError] for the first fault. Required
+// strings must not be empty, names and request ids must have their form, and times must be in UTC.
 func (l *Lock) Validate() error {
 	if l.LockVersion != Version {
 		return &lockfact.FieldError{Field: "lock_version", Problem: `must be "v1"`}
@@ -157,7 +157,7 @@ func validateMetadata(m json.RawMessage) error {
 	return &lockfact.FieldError{Field: "metadata", Problem: "must be an object"}
 }
 
-// Render writes a valid lock in the order and layout of section 3.1, ending with a newline.
+// Render returns the text of a valid lock in the layout of section 3.1, with a final newline.
 func (l *Lock) Render() ([]byte, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err

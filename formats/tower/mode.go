@@ -16,7 +16,7 @@ const (
 	Reconcile Mode = "reconcile"
 )
 
-// ParseMode accepts the name of a mode.
+// ParseMode parses the name of a mode.
 func ParseMode(s string) (Mode, error) {
 	switch m := Mode(s); m {
 	case Observe, Mutate, Reconcile:
@@ -26,10 +26,10 @@ func ParseMode(s string) (Mode, error) {
 	return "", &lockfact.FieldError{Field: "mode", Problem: problem}
 }
 
-// Locks reports whether an intent of this mode, whose controls.lock is given or empty, takes its lock,
-// and a warning to show if it should have one. Observe never locks and is never blocked (section 9.2);
-// the others lock what they name, and run with a warning when they name nothing (section 9.3, which
-// has it for mutate; 9.1 says that reconcile should lock).
+// Locks reports whether an intent of this mode acquires its lock; controlsLock is its controls.lock, which
+// may be empty. It also returns a warning if the intent should have a lock. Observe never locks and never
+// blocks (section 9.2). The others lock the given name. Without a name they run with a warning (section 9.3
+// for mutate; 9.1 says that reconcile should lock).
 func (m Mode) Locks(controlsLock string) (lock bool, warning string) {
 	switch {
 	case m == Observe:

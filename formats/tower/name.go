@@ -10,7 +10,7 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// maxName is the most characters of a lock name (section 2.2).
+// maxName is the length limit of a lock name (section 2.2).
 const maxName = 128
 
 // ValidateName checks a lock name against section 2.2: 1 to 128 of [a-z0-9_-], with a letter or a digit
@@ -32,8 +32,9 @@ func ValidateName(name string) error {
 	return &lockfact.FieldError{Field: "lock_name", Problem: problem}
 }
 
-// ValidateRequestID checks a request id, which section 12.2 wants validated and no section defines but as a "unique
-// identifier": anything that is not empty, is valid UTF-8 and has no control characters, such as line breaks.
+// ValidateRequestID checks a request id. Section 12.2 demands this, but the specification defines only a
+// "unique identifier". Valid ids are not empty, are UTF-8, and have no control characters such as line
+// breaks.
 func ValidateRequestID(id string) error {
 	if id == "" {
 		return &lockfact.FieldError{Field: "request_id", Problem: "is required"}
@@ -47,7 +48,7 @@ func ValidateRequestID(id string) error {
 	return nil
 }
 
-// validateText refuses what JSON would replace.
+// validateText refuses text that JSON would replace.
 func validateText(field, s string) error {
 	if utf8.ValidString(s) {
 		return nil
@@ -55,14 +56,14 @@ func validateText(field, s string) error {
 	return &lockfact.FieldError{Field: field, Problem: "must be valid UTF-8"}
 }
 
-// FileName is the name of the lock's file in the lock directory (section 2.3).
+// FileName returns the name of the lock's file in the lock directory (section 2.3).
 func FileName(lockName string) string { return lockName + ".lock" }
 
 var placeholder = regexp.MustCompile(`\$\{[^}]*\}?`)
 
-// ResolveName replaces each ${params.x} in an intent's controls.lock by the parameter x and validates
-// the name that results (sections 2.1 and 2.2). A value is never expanded again. A parameter that is
-// missing, a placeholder of another kind and one that is not closed are errors that name it.
+// ResolveName replaces each ${params.x} in an intent's controls.lock by the parameter x, and validates the
+// resulting name (sections 2.1 and 2.2). Values are not expanded again. A missing parameter, another kind of
+// placeholder and an unclosed one are errors with its name.
 func ResolveName(template string, params map[string]string) (string, error) {
 	var failed error
 	name := placeholder.ReplaceAllStringFunc(template, func(p string) string {

@@ -20,7 +20,7 @@ type Released struct {
 	FailureStep         string    `json:"failure_step,omitempty"`
 }
 
-// Released gives the event for a lock that was removed after its execution succeeded.
+// Released returns the event for a lock removed after a successful execution.
 func (l *Lock) Released(at time.Time) Released {
 	return Released{
 		Event:               "lock_released",
@@ -32,8 +32,8 @@ func (l *Lock) Released(at time.Time) Released {
 	}
 }
 
-// ReleasedFailed gives the event for a lock that was removed after its execution failed at a step,
-// which may be empty if it is not known.
+// ReleasedFailed returns the event for a lock removed after a failed execution. step is the failed step, or
+// empty.
 func (l *Lock) ReleasedFailed(step string, at time.Time) Released {
 	event := l.Released(at)
 	event.Result = "failure"
@@ -41,7 +41,7 @@ func (l *Lock) ReleasedFailed(step string, at time.Time) Released {
 	return event
 }
 
-// ReleaseFailed is the audit event of a lock file that could not be removed (section 8.3).
+// ReleaseFailed is the audit event of a failed removal of a lock file (section 8.3).
 type ReleaseFailed struct {
 	Event     string    `json:"event"`
 	RequestID string    `json:"request_id"`
@@ -52,7 +52,7 @@ type ReleaseFailed struct {
 	Action    string    `json:"action"`
 }
 
-// ReleaseFailed gives the event for a lock whose file at path could not be removed.
+// ReleaseFailed returns the event for a failed removal of the file at path.
 func (l *Lock) ReleaseFailed(path string, err error, at time.Time) ReleaseFailed {
 	return ReleaseFailed{
 		Event:     "lock_release_failed",
@@ -65,8 +65,8 @@ func (l *Lock) ReleaseFailed(path string, err error, at time.Time) ReleaseFailed
 	}
 }
 
-// HeartbeatFailed is the audit event of heartbeats that failed several times in a row (section 5.4,
-// which names the event and leaves its fields open).
+// HeartbeatFailed is the audit event of several failed heartbeats in a row. Section 5.4 names the event and
+// leaves its fields open.
 type HeartbeatFailed struct {
 	Event               string    `json:"event"`
 	RequestID           string    `json:"request_id"`
@@ -77,7 +77,7 @@ type HeartbeatFailed struct {
 	ConsecutiveFailures int       `json:"consecutive_failures"`
 }
 
-// HeartbeatFailed gives the event for a lock at path whose heartbeats failed, the last one with err.
+// HeartbeatFailed returns the event for failed heartbeats of the lock at path; err is the last error.
 func (l *Lock) HeartbeatFailed(path string, failures int, err error, at time.Time) HeartbeatFailed {
 	return HeartbeatFailed{
 		Event:               "heartbeat_failed",
@@ -106,7 +106,7 @@ var errnoNames = map[syscall.Errno]string{
 	syscall.ETIMEDOUT: "ETIMEDOUT",
 }
 
-// describe puts an error as section 8.3 does: "EACCES: permission denied".
+// describe renders an error as in section 8.3: "EACCES: permission denied".
 func describe(err error) string {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {

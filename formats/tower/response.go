@@ -6,7 +6,7 @@ import (
 	"lockfs/formats/internal/stamp"
 )
 
-// Blocked is what a request gets that finds an active lock (section 4.4).
+// Blocked is the response to a request that finds an active lock (section 4.4).
 type Blocked struct {
 	Error      string        `json:"error"`
 	LockName   string        `json:"lock_name"`
@@ -14,7 +14,7 @@ type Blocked struct {
 	Suggestion string        `json:"suggestion"`
 }
 
-// BlockedHolder is the holder as section 4.4 shows it.
+// BlockedHolder is the holder in the form of section 4.4.
 type BlockedHolder struct {
 	RequestID       string    `json:"request_id"`
 	Actor           string    `json:"actor"`
@@ -23,7 +23,7 @@ type BlockedHolder struct {
 	LastHeartbeatAt time.Time `json:"last_heartbeat_at"`
 }
 
-// Blocked describes the lock to a request that it blocks.
+// Blocked describes the lock to the blocked request.
 func (l *Lock) Blocked() Blocked {
 	return Blocked{
 		Error:    "lock_blocked",
@@ -39,7 +39,7 @@ func (l *Lock) Blocked() Blocked {
 	}
 }
 
-// BlockedStale is what a request gets that finds a stale lock and does not force it (section 6.3).
+// BlockedStale is the response to a request that finds a stale lock without force (section 6.3).
 type BlockedStale struct {
 	Error      string      `json:"error"`
 	LockName   string      `json:"lock_name"`
@@ -50,7 +50,7 @@ type BlockedStale struct {
 	Suggestion string      `json:"suggestion"`
 }
 
-// StaleHolder is the holder as section 6.3 shows it.
+// StaleHolder is the holder in the form of section 6.3.
 type StaleHolder struct {
 	RequestID string `json:"request_id"`
 	Actor     string `json:"actor"`
@@ -58,7 +58,7 @@ type StaleHolder struct {
 	PID       int    `json:"pid"`
 }
 
-// BlockedStale describes the lock, stale at now, to a request that did not force it.
+// BlockedStale describes the lock, stale at now, to a request without force.
 func (l *Lock) BlockedStale(now time.Time) BlockedStale {
 	return BlockedStale{
 		Error:      "lock_stale",

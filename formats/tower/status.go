@@ -12,10 +12,10 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// State is what a lock is at a moment, in the words of section 6.2.
+// State is the state of a lock in the terms of section 6.2.
 type State string
 
-// The states. An invalid file counts as a lock that is active, and is never stolen.
+// The states. An invalid file counts as active and is never stolen.
 const (
 	Free    State = "free"
 	Active  State = "active"
@@ -23,21 +23,21 @@ const (
 	Invalid State = "invalid"
 )
 
-// Status is what can be said of a lock without touching it.
+// Status is a report about a lock, made without changing it.
 type Status struct {
 	LockName   string          `json:"lock_name"`
 	LockPath   string          `json:"lock_path"`
 	State      State           `json:"state"`
 	AgeSeconds *int64          `json:"age_seconds,omitempty"` // since the last heartbeat
 	StaleSince *time.Time      `json:"stale_since,omitempty"` // if it is stale
-	Problem    string          `json:"problem,omitempty"`     // of an invalid file
-	Warning    string          `json:"warning,omitempty"`     // what is suspicious about a valid one
-	Token      uint64          `json:"token,omitempty"`       // on a mount of lockfs: it rises with each holder
-	Content    json.RawMessage `json:"lock,omitempty"`        // as the file has it, with the fields of other programs
+	Problem    string          `json:"problem,omitempty"`     // the fault of an invalid file
+	Warning    string          `json:"warning,omitempty"`     // a doubt about a valid one
+	Token      uint64          `json:"token,omitempty"`       // on a lockfs mount: larger for each holder
+	Content    json.RawMessage `json:"lock,omitempty"`        // as in the file, with the fields of other programs
 	Lock       *Lock           `json:"-"`
 }
 
-// Check tells the state of a lock (section 11.2).
+// Check returns the state of a lock (section 11.2).
 func (d Dir) Check(lockName string) (Status, error) {
 	s := Status{LockName: lockName, LockPath: d.LockPath(lockName), State: Free}
 	l, content, err := d.Read(lockName)
@@ -63,7 +63,7 @@ func (d Dir) Check(lockName string) (Status, error) {
 	return s, nil
 }
 
-// List tells the state of every lock in the directory, by name (section 11.1).
+// List returns the state of each lock in the directory, sorted by name (section 11.1).
 func (d Dir) List() ([]Status, error) {
 	entries, err := os.ReadDir(d.Path)
 	if err != nil {
@@ -77,12 +77,12 @@ func (d Dir) List() ([]Status, error) {
 		}
 		s, err := d.Check(name)
 		var field *lockfact.FieldError
-		if errors.As(err, &field) { // of the name
+		if errors.As(err, &field) { // a fault of the name
 			s.State, s.Problem = Invalid, err.Error()
 		} else if err != nil {
 			return nil, err
 		}
-		if s.State != Free { // it was there a moment ago
+		if s.State != Free { // not removed meanwhile
 			locks = append(locks, s)
 		}
 	}

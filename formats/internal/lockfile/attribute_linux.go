@@ -7,18 +7,19 @@ import (
 	"syscall"
 )
 
-// Attribute is what a mount of lockfs knows of a lock, such as its state; empty anywhere else.
+// Attribute returns an attribute of a lock from its lockfs mount, such as its state; empty on other file
+// systems.
 func Attribute(path, name string) string {
 	value, _ := attribute(path, name)
 	return value
 }
 
-// AttributeOf is [Attribute] of this very file, whatever has its name.
+// AttributeOf is [Attribute] for an open file, even if its name has another file now.
 func AttributeOf(f *os.File, name string) string { return Attribute(descriptor(f), name) }
 
 func descriptor(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
-// attribute tells an attribute that is not there from one that cannot be read.
+// attribute returns an error if the attribute cannot be read. A missing attribute is empty.
 func attribute(path, name string) (string, error) {
 	value := make([]byte, 256)
 	n, err := syscall.Getxattr(path, "user.lockfs."+name, value)
@@ -31,8 +32,9 @@ func attribute(path, name string) (string, error) {
 	return string(value[:n]), nil
 }
 
-// isOnMount reports whether a file is a lock on a mount of lockfs. It asks for the size of an attribute only. Reading the value would be
-// a look at the lock, and a later removal by this program would then mean that lock.
+// isOnMount reports whether a file is a lock on a lockfs mount. It asks only for the size of an attribute.
+// Reading the value would count as a look at the lock, and a later removal by this program would then refer
+// to that lock.
 func isOnMount(f *os.File) bool {
 	n, err := syscall.Getxattr(descriptor(f), "user.lockfs.state", nil)
 	return err == nil && n > 0
@@ -40,7 +42,7 @@ func isOnMount(f *os.File) bool {
 
 func tokenOf(f *os.File) (string, error) { return attribute(descriptor(f), "token") }
 
-// inodeOf is the number of an open file's inode.
+// inodeOf returns the inode number of an open file.
 func inodeOf(f *os.File) (uint64, error) {
 	var status syscall.Stat_t
 	if err := syscall.Fstat(int(f.Fd()), &status); err != nil {
@@ -49,20 +51,20 @@ func inodeOf(f *os.File) (uint64, error) {
 	return status.Ino, nil
 }
 
-// kindOfFile is [kindOf] an open file.
+// kindOfFile is [kindOf] for an open file.
 func kindOfFile(f *os.File) (int64, error) {
 	var system syscall.Statfs_t
 	if err := syscall.Fstatfs(int(f.Fd()), &system); err != nil {
 		return 0, &os.PathError{Op: "fstatfs", Path: f.Name(), Err: err}
 	}
-	return int64(system.Type), nil //nolint:unconvert // on some processors it is of another type
+	return int64(system.Type), nil //nolint:unconvert // another type on some processors
 }
 
-// kindOf is the type of the file system that a path is on (statfs(2)).
+// kindOf returns the type of the file system of a path (statfs(2)).
 func kindOf(path string) (int64, error) {
 	var system syscall.Statfs_t
 	if err := syscall.Statfs(path, &system); err != nil {
 		return 0, &os.PathError{Op: "statfs", Path: path, Err: err}
 	}
-	return int64(system.Type), nil //nolint:unconvert // on some processors it is of another type
+	return int64(system.Type), nil //nolint:unconvert // another type on some processors
 }

@@ -4,10 +4,10 @@ package lockfile
 
 import "os"
 
-// Attribute knows nothing where there is no lockfs.
+// Attribute is always empty: this system has no lockfs.
 func Attribute(_, _ string) string { return "" }
 
-// AttributeOf knows nothing either.
+// AttributeOf is always empty.
 func AttributeOf(*os.File, string) string { return "" }
 
 func attribute(_, _ string) (string, error) { return "", nil }

@@ -1,4 +1,4 @@
-// Package lockfile creates, reads and removes lock files in a directory of any file system, among programs that do
+// Package lockfile creates, reads and removes lock files on any file system, beside other programs that do
 // the same.
 package lockfile
 
@@ -16,14 +16,14 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// MaxContent is more than a lock has; lockfs itself keeps no larger files.
+// MaxContent is larger than any lock. It is also the largest file on lockfs.
 const MaxContent = 256 << 10
 
-// ErrNotRegular is a directory, symbolic link, pipe or the like in place of a lock file.
+// ErrNotRegular means that the path has a directory, symbolic link, pipe or the like.
 var ErrNotRegular = errors.New("is not a regular file")
 
-// Open opens a lock file and reads it; of one that is larger than MaxContent one byte more than that. It follows
-// no symbolic link and waits for no pipe. The caller closes the file, which until then keeps its identity.
+// Open opens and reads a lock file, at most one byte more than MaxContent. It follows no symbolic link and
+// does not block on a pipe. Until the caller closes the file, its inode number is not reused.
 func Open(path string) (*os.File, []byte, error) { return open(path, os.O_RDONLY) }
 
 func open(path string, access int) (*os.File, []byte, error) {
@@ -46,7 +46,7 @@ func open(path string, access int) (*os.File, []byte, error) {
 	return f, content, nil
 }
 
-// Gone makes fs.ErrNotExist of ESTALE, which is how a mount of lockfs answers that another file has the name.
+// Gone replaces ESTALE by fs.ErrNotExist. A lockfs mount returns ESTALE if another file has the name.
 func Gone(err error) error {
 	if errors.Is(err, syscall.ESTALE) {
 		return fs.ErrNotExist
@@ -54,15 +54,15 @@ func Gone(err error) error {
 	return err
 }
 
-// TooLargeError is a file that is larger than a lock can be.
+// TooLargeError is a file too large for a lock.
 type TooLargeError struct{ Size int64 } // in bytes
 
-// Error says how large.
+// Error returns the size.
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("too large: it has %d bytes, and a lock has at most %d", e.Size, MaxContent)
 }
 
-// CheckSize answers a [TooLargeError] if what [Open] read of a file is not all of it.
+// CheckSize returns a [TooLargeError] if [Open] has read only a part of the file.
 func CheckSize(content []byte, f *os.File) error {
 	if len(content) <= MaxContent {
 		return nil
@@ -74,9 +74,9 @@ func CheckSize(content []byte, f *os.File) error {
 	return &TooLargeError{info.Size()}
 }
 
-// Create makes a lock file that has its content from the first moment, where O_EXCL and a write leave one that is
-// empty in between. The error is fs.ErrExist if the name is taken. It also removes the temporary files that killed
-// processes left beside it.
+// Create creates a lock file with its content in one step; after O_EXCL and a write the file would be empty
+// for a moment. The error is fs.ErrExist if the name exists. Create also removes temporary files of killed
+// processes.
 func Create(path string, content []byte, mode fs.FileMode) error {
 	err := CreateFrom(besides(path), path, content, mode, os.Link)
 	if err == nil {
@@ -85,8 +85,8 @@ func Create(path string, content []byte, mode fs.FileMode) error {
 	return err
 }
 
-// CreateFrom is Create with the name of the temporary file, which is in the same directory, and with what is called
-// to link it. An error names the lock.
+// CreateFrom is Create with a given temporary file in the same directory and a given function to link it. An
+// error names the lock.
 func CreateFrom(temp, path string, content []byte, mode fs.FileMode, link func(oldPath, newPath string) error) error {
 	if err := WriteNew(temp, content, mode); err != nil {
 		return named(err, temp, path)
@@ -94,7 +94,7 @@ func CreateFrom(temp, path string, content []byte, mode fs.FileMode, link func(o
 	defer func() { _ = os.Remove(temp) }()
 	err := link(temp, path)
 	switch {
-	case err == nil || sameFile(temp, path): // of network file systems a lost answer may be that it failed
+	case err == nil || sameFile(temp, path): // a network file system may report an error although the link was made
 		return nil
 	case cannotLink(err):
 		return WriteNew(path, content, mode)
@@ -102,7 +102,7 @@ func CreateFrom(temp, path string, content []byte, mode fs.FileMode, link func(o
 	return err
 }
 
-// named makes an error about one file, of which nobody has heard, one about another.
+// named replaces the temporary name in an error by the name that the caller knows.
 func named(err error, file, other string) error {
 	var about *fs.PathError
 	if errors.As(err, &about) && about.Path == file {
@@ -111,7 +111,7 @@ func named(err error, file, other string) error {
 	return err
 }
 
-// cannotLink tells a file system that has no hard links from one that refuses this one.
+// cannotLink reports whether the file system has no hard links, unlike one that refuses this link.
 func cannotLink(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EMLINK)
 }
@@ -122,8 +122,8 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// WriteNew writes a file that must not exist, and leaves nothing behind when it fails. A lock must not be empty
-// after a power cut, so it is on disk before it has its name.
+// WriteNew writes a file that must not exist, and removes it after an error. The content is on disk before
+// the file gets its name, because a lock must not be empty after a power failure.
 func WriteNew(path string, content []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
@@ -142,19 +142,19 @@ func WriteNew(path string, content []byte, mode fs.FileMode) error {
 	return err
 }
 
-// isBesides tells a name that besides made.
+// isBesides reports whether besides returned this name.
 func isBesides(name string) bool {
 	return strings.HasPrefix(name, ".lockfs-") && lockfact.IsTemporary(name)
 }
 
-// besides is a new name in the directory of path, which no listing of locks shows.
+// besides returns a new temporary name in the directory of path. Listings of locks do not show it.
 func besides(path string) string { return filepath.Join(filepath.Dir(path), lockfact.TemporaryName()) }
 
-// Remove removes the lock that was read from seen, and no other. The error is fs.ErrNotExist if that lock does not
-// have the name any more.
+// Remove removes the lock that was read from seen, and no other. The error is fs.ErrNotExist if the name has
+// another file or none.
 //
-// A mount of lockfs compares by itself. Elsewhere nothing does, so the file is first moved and then looked at: what
-// others put there meanwhile is put back.
+// A lockfs mount compares them itself. On other file systems, Remove first moves the file away and then
+// compares. It puts another lock back.
 func Remove(path string, seen *os.File) error {
 	if AttributeOf(seen, "state") != "" {
 		return Gone(os.Remove(path))

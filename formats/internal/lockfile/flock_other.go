@@ -6,5 +6,5 @@ import "context"
 
 const openFlags = 0
 
-// LockDir does nothing where there is no flock(2).
+// LockDir does nothing: this system has no flock(2).
 func LockDir(context.Context, string) (unlock func(), err error) { return func() {}, nil }

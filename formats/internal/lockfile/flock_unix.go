@@ -13,17 +13,17 @@ import (
 	"lockfs/formats/pause"
 )
 
-// openFlags keep a pipe from blocking its reader, and a symbolic link from being followed.
+// openFlags avoid blocking on a pipe and following a symbolic link.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
 
 const (
 	flockTimeout  = 10 * time.Second
-	flockInterval = 2 * time.Millisecond // flock(2) itself cannot wait for a limited time
+	flockInterval = 2 * time.Millisecond // flock(2) has no time limit
 )
 
-// LockDir excludes, until unlock is called, the programs on this host that are about to judge a lock in the
-// directory and change it, and use LockDir too. The kernel unlocks it when the process dies. Where directories
-// cannot be locked it does nothing.
+// LockDir locks a directory while this process evaluates and changes a lock in it. It excludes other users of
+// LockDir on this host, until unlock or the end of the process. It does nothing if the file system cannot
+// lock directories.
 func LockDir(ctx context.Context, dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {

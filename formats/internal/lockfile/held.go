@@ -10,30 +10,30 @@ import (
 	"path/filepath"
 )
 
-// LostError is a lock that this process does not have any more.
+// LostError means that this process has lost its lock.
 type LostError struct {
 	Path string
-	How  string // what somebody did to it
+	How  string // the change by another program: a verb
 }
 
-// Error says what happened.
+// Error describes the change.
 func (e *LostError) Error() string { return fmt.Sprintf("somebody %s %s", e.How, e.Path) }
 
-// Held is a lock that this process took. On a mount of lockfs it is identified by its inode number, which is never reused
-// and equal on all hosts, so the check also works after the file system was mounted anew. Anywhere else an inode number may
-// be reused, but not while the file is open: there Held keeps it open.
+// Held is a lock acquired by this process. On a lockfs mount its inode number identifies it. Inode numbers
+// are never reused and are equal on all hosts, so the check also works after a new mount. Other file systems
+// reuse inode numbers, but not while the file is open, so there Held keeps it open.
 type Held struct {
 	path    string
-	content []byte   // last written successfully
-	pending []byte   // content of the last write, which may have taken effect although it failed
-	token   string   // empty outside of a mount of lockfs
+	content []byte   // of the last successful write
+	pending []byte   // of the last write, which may have taken effect despite its error
+	token   string   // empty on other file systems
 	inode   uint64   // with a token
-	file    *os.File // without a token; on a mount an open file would suppress inotify events of removals on other hosts
-	kind    int64    // type of the file system
+	file    *os.File // without a token; on a mount, an open file would suppress inotify events of removals on other hosts
+	kind    int64    // of the file system
 }
 
-// Hold takes the lock at path, which this process has just created with this content, for its own. If that cannot be
-// done the lock does not stay.
+// Hold returns the lock at path, just created by this process with this content. After an error the lock is
+// removed.
 func Hold(ctx context.Context, path string, content []byte) (*Held, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -77,21 +77,21 @@ func (h *Held) identify() error {
 	return err
 }
 
-// Token is the fencing token; empty anywhere but on a mount of lockfs.
+// Token returns the fencing token; empty on other file systems.
 func (h *Held) Token() string { return h.token }
 
-// Path is the absolute path of the file.
+// Path returns the absolute path of the file.
 func (h *Held) Path() string { return h.path }
 
-// Check answers nil when the lock is there and nobody has written to it. A [LostError] says that it is not; any other
-// error, that it cannot be told, which is no evidence: a mount that is cut off from the others answers nothing, and
-// one whose daemon is started again is not there for a moment, but what is locked stays locked.
+// Check returns nil if the lock exists with the content written by this process, and a [LostError] if not.
+// Any other error proves nothing. A mount without quorum does not answer, and a restarting daemon is absent
+// for a moment, but the lock stays.
 func (h *Held) Check(ctx context.Context) error {
 	return h.open(ctx, os.O_RDONLY, func(*os.File) error { return nil })
 }
 
-// Rewrite replaces the content by one of the same length, so that everybody sees the one or the other. It is written
-// to the file itself: if that has lost its name meanwhile, to whom it belongs now is not touched.
+// Rewrite replaces the content by one of the same length. Readers see one of the two. Rewrite writes to the
+// open file of this lock, so another file with the same name is not changed.
 func (h *Held) Rewrite(ctx context.Context, content []byte) error {
 	if len(content) != len(h.content) {
 		return fmt.Errorf("%s: a lock of %d bytes cannot take the place of one of %d", h.path, len(content), len(h.content))
@@ -106,7 +106,7 @@ func (h *Held) Rewrite(ctx context.Context, content []byte) error {
 	})
 }
 
-// Release removes the lock, if it is still this one; else it is a [LostError].
+// Release removes the lock. The error is a [LostError] if the name has another file or none.
 func (h *Held) Release(ctx context.Context) error {
 	err := h.open(ctx, os.O_RDONLY, func(f *os.File) error { return Remove(h.path, f) })
 	var lost *LostError
@@ -116,7 +116,7 @@ func (h *Held) Release(ctx context.Context) error {
 	return err
 }
 
-// Close forgets the lock, which stays. There is no need for it after Release.
+// Close forgets the lock without removing it. Release does the same.
 func (h *Held) Close() {
 	if h.file != nil {
 		_ = h.file.Close()
@@ -124,8 +124,8 @@ func (h *Held) Close() {
 	h.file = nil
 }
 
-// open opens the file for then, once it is known to be this lock. Until then has acted, nothing else on this host
-// that uses LockDir changes the directory.
+// open opens the file, checks that it is this lock, and calls then. Until then returns, no other user of
+// LockDir on this host changes the directory.
 func (h *Held) open(ctx context.Context, access int, then func(*os.File) error) error {
 	unlock, err := LockDir(ctx, filepath.Dir(h.path))
 	if err == nil {
@@ -161,8 +161,8 @@ func (h *Held) opened(access int, then func(*os.File) error) error {
 	return then(f)
 }
 
-// same reports whether a file that was opened by the name is the lock's. The token alone does not tell: a data file in
-// the place of the lock has none.
+// same reports whether a file opened by name is this lock. A token is not enough: a data file in the place of
+// the lock has none.
 func (h *Held) same(f *os.File) (bool, error) {
 	if h.token == "" {
 		now, err := f.Stat()
@@ -183,7 +183,7 @@ func (h *Held) same(f *os.File) (bool, error) {
 	if err != nil || inode != h.inode {
 		return false, err
 	}
-	token, err := tokenOf(f) // another one: the name had another holder meanwhile
+	token, err := tokenOf(f) // another lock: the name had another holder in between
 	return token == h.token || token == "", err
 }
 
@@ -191,7 +191,7 @@ func (h *Held) notMounted() error {
 	return fmt.Errorf("%s: the file system with the lock is not mounted", h.path)
 }
 
-// absent is a [LostError], unless the file system of the lock is not mounted.
+// absent returns a [LostError], or another error if the file system is not mounted.
 func (h *Held) absent() error {
 	kind, err := nearestKind(filepath.Dir(h.path))
 	if err == nil && kind != h.kind {
@@ -203,7 +203,7 @@ func (h *Held) absent() error {
 	return err
 }
 
-// nearestKind is the type of the file system of a directory, or of the next one above that there is.
+// nearestKind returns the type of the file system of a directory, or of its nearest existing parent.
 func nearestKind(dir string) (int64, error) {
 	kind, err := kindOf(dir)
 	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {

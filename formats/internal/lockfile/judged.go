@@ -9,9 +9,9 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// Judged is whether a mount of lockfs says that a lock of this format is stale: it knows how wrong the clock of the
-// host was that wrote the lock, and how wrong this one's is. It is not known anywhere else, nor when a rule has it
-// that this is no such lock.
+// Judged returns whether a lockfs mount says that a lock of this format is stale. The mount knows the clock
+// offsets of this host and of the writer's host. known is false on other file systems, and if a rule excludes
+// this file.
 func Judged(f *os.File, format lockfact.Format) (stale, known bool) {
 	if AttributeOf(f, "format") != format.String() {
 		return false, false
@@ -19,18 +19,19 @@ func Judged(f *os.File, format lockfact.Format) (stale, known bool) {
 	return AttributeOf(f, "state") == string(lockfact.Stale), true
 }
 
-// Watched is whether a mount of lockfs knows the process that a lock lives as long as, and has not seen it end. It may
-// be one that cannot be seen from here, in a container with the name of this host. In doubt it is.
+// Watched reports whether a lockfs mount watches the holder and has not seen its end. The holder may be
+// invisible from here, in a container with the name of this host. In doubt, Watched is true.
 func Watched(f *os.File) bool {
 	watched, err := attribute(descriptor(f), "watched")
 	if errors.Is(err, fs.ErrNotExist) {
-		return false // there is no /proc to ask through
+		return false // no /proc: ask about the name
 	}
 	return err != nil || watched != ""
 }
 
-// StaleAt is when the lock at path goes stale: what its content says, but on a mount of lockfs what that says, which
-// is the cluster's time, and zero if it is not by time.
+// StaleAt returns the time at which the lock at path becomes stale. A lockfs mount answers by cluster time;
+// the result is zero if time does not make the lock stale. On other file systems the time comes from the
+// content.
 func StaleAt(path string, content time.Time) time.Time {
 	if Attribute(path, "state") == "" {
 		return content
@@ -38,8 +39,8 @@ func StaleAt(path string, content time.Time) time.Time {
 	return timeOf(path, "expires")
 }
 
-// Lifetime is how long after it was written the lock at path goes stale, on a mount of lockfs; 0: not by time. The error is for one that cannot be
-// looked at, as a mount may end between two looks.
+// Lifetime returns the time from a write to stale for the lock at path on a lockfs mount; 0: it does not
+// become stale by time. The error means that the mount cannot be read.
 func Lifetime(path string) (time.Duration, error) {
 	said, err := attribute(path, "expires")
 	if err != nil || said == "" {

@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// leftoverAge is when a temporary file is a leftover: it is there for a moment.
+// leftoverAge is the age at which a temporary file is a leftover. In use, it exists only for a moment.
 const leftoverAge = time.Hour
 
-// mostNames bounds what it costs to look for leftovers, where thousands of locks are in one directory.
+// mostNames limits the cost of a search in a directory with thousands of locks.
 const mostNames = 1000
 
-// Sweep removes the temporary files that killed processes left beside a lock that was just made, an hour ago or earlier. ours
-// tells them by their names. It waits for nobody: if another program has LockDir, the next one sweeps.
+// Sweep removes temporary files of killed processes beside a lock just created, if they are older than an
+// hour. ours recognizes their names. Sweep does not wait: if another program has LockDir, the next call
+// sweeps.
 //
-// How old they are it tells by the lock too: where this host's clock is an hour ahead of the file system's, what another host is
-// about to link or has moved for a moment is no leftover.
+// The age also counts against the new lock's time. This host's clock may be an hour ahead of the file
+// system's clock. A temporary file of another host, about to be linked, must stay.
 //
-// It has LockDir from before it lists the directory, for two reasons. While a lock is being removed it has a temporary
-// name. And on a mount of lockfs who lists a directory is not held to what he saw of its locks before, so nothing else in
-// this process may be between a look and a removal.
+// Sweep has LockDir before it lists the directory, for two reasons. A lock that is being removed has a
+// temporary name. And on a lockfs mount, a process that lists a directory loses its earlier looks at locks
+// there, so the listing must not come between a look and a removal in this process.
 func Sweep(made string, now time.Time, ours func(name string) bool) {
 	lock, err := os.Lstat(made)
 	if err != nil {

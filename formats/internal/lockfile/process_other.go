@@ -2,5 +2,5 @@
 
 package lockfile
 
-// ProvablyDead proves nothing where there is no ESRCH.
+// ProvablyDead is always false: this system has no ESRCH.
 func ProvablyDead(int) bool { return false }

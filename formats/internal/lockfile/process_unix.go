@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// ProvablyDead reports whether the system has no process pid. Numbers that kill would take for a group
-// of processes, or cut to another number, prove nothing.
+// ProvablyDead reports whether the system has no process pid. A number that kill takes for a process group,
+// or that does not fit, proves nothing.
 func ProvablyDead(pid int) bool {
 	if pid < 1 || pid > math.MaxInt32 {
 		return false

@@ -7,14 +7,15 @@ import (
 	"path/filepath"
 )
 
-// Judge says of a lock, from its content and its open file, why it must stay; nil: it is stale, and may be removed.
+// Judge returns the reason for which a lock must stay, from its content and open file; nil: it is stale and
+// may be removed.
 type Judge func(content []byte, f *os.File) error
 
-// ErrChanged is a lock that became another one while it was dealt with, again and again.
+// ErrChanged means that the lock changed during each of several attempts.
 var ErrChanged = errors.New("somebody else changed the lock meanwhile")
 
-// RemoveIf removes a lock if, judged while no other program does the same, it may be. The error is fs.ErrNotExist if
-// there is none, or the one that was judged does not have the name any more.
+// RemoveIf removes a lock if judge permits it. Other users of LockDir wait meanwhile. The error is
+// fs.ErrNotExist if the lock is missing or was replaced.
 func RemoveIf(ctx context.Context, path string, judge Judge) error {
 	unlock, err := LockDir(ctx, filepath.Dir(path))
 	if err != nil {

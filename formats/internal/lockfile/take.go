@@ -6,12 +6,12 @@ import (
 	"io/fs"
 )
 
-// attempts bounds how often Take looks again because the lock was another one than a moment before.
+// attempts limits the attempts of Take while the lock keeps changing.
 const attempts = 10
 
-// Take creates a lock file with the content that render gives at that moment, in place of a stale one if there is
-// one. Of any number of processes that do this at once exactly one gets it. It does not wait: the error is what
-// judge has to say of the lock that is there.
+// Take creates a lock file with the content that render returns at that moment. It replaces a stale lock. Of
+// several processes at once exactly one succeeds. Take does not wait: if a lock is held, the error is that of
+// judge.
 func Take(ctx context.Context, path string, mode fs.FileMode, judge Judge, render func() ([]byte, error)) (*Held, error) {
 	for range attempts {
 		err := vacate(ctx, path, judge)
@@ -36,7 +36,7 @@ func Take(ctx context.Context, path string, mode fs.FileMode, judge Judge, rende
 	return nil, ErrChanged
 }
 
-// vacate answers nil when there is no lock any more, and fs.ErrNotExist when that has to be looked at again.
+// vacate returns nil if there is no lock any more, and fs.ErrNotExist if the caller has to check again.
 func vacate(ctx context.Context, path string, judge Judge) error {
 	err := look(path, judge)
 	if errors.Is(err, fs.ErrNotExist) {

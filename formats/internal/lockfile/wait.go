@@ -6,23 +6,24 @@ import (
 )
 
 const (
-	// relook is how often a lock is looked at that should tell by itself when it changes. On a mount of lockfs not
-	// everything done on another host does: that the lock is written to, or renamed, or may be taken for stale
-	// though it stays; nor is a removal told to processes that the mount cannot see, or when thousands come at once.
+	// relook is the interval of checks where inotify reports changes. A lockfs mount does not report every
+	// change by another host: it omits writes, renames, and locks that become stale but stay. It also omits
+	// removals for invisible processes, and if thousands come at once.
 	relook = 10 * time.Second
-	// soon is for how long it is looked at more often: a mount of lockfs collects what was removed on other hosts for a
+	// soon is the time of more frequent checks. A lockfs mount collects removals on other hosts for one
 	// second, and many locks are held for less.
 	soon = time.Second
-	// briefest is how soon after the moment in which a lock should be stale it is looked at when it is not yet.
+	// briefest is the first pause after the time at which a lock should have become stale.
 	briefest = 20 * time.Millisecond
 )
 
-// Wait calls try, and again each time that the lock file at path may have changed, until it answers that this is
-// enough, or ctx ends, whose error is the result then. try also answers when the lock goes stale, if that is known.
+// Wait calls try until it returns false for again or ctx ends; then the error is that of ctx. It calls try
+// each time the lock file at path may have changed. try also returns the time at which the lock becomes
+// stale, if known.
 //
-// It does not poll where the system tells of changes: on Linux, in local file systems and on mounts of lockfs, by
-// inotify(7) on the file. There try is called all the same some times in the first second, after pauses that double, and
-// then every ten seconds, for what is not told. Elsewhere, and for a file that may not be read, it is called at each
+// On local file systems of Linux and on lockfs mounts, Wait uses inotify(7) on the file instead of polling.
+// There it also calls try a few times in the first second, with pauses that double, and then every ten
+// seconds, for unreported changes. On other file systems, and for an unreadable file, it calls try once per
 // interval.
 func Wait(ctx context.Context, path string, interval time.Duration, try func() (staleAt time.Time, again bool)) error {
 	if _, again := try(); !again {
@@ -50,9 +51,9 @@ func Wait(ctx context.Context, path string, interval time.Duration, try func() (
 	}
 }
 
-// untilLook is how long to wait for a lock that has not changed since, unless something tells that it has. It is looked
-// at when it goes stale. When that is past already, as clocks are not the same and who judges takes its time, the
-// pauses begin small and double.
+// untilLook returns the pause before the next check of an unchanged lock. The check comes when the lock
+// becomes stale. If that time is past, because clocks differ or the mount has not decided yet, pauses begin
+// small and double.
 func untilLook(since, staleAt, now time.Time) time.Duration {
 	next := relook
 	if waited := now.Sub(since); waited < soon {

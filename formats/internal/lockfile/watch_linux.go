@@ -10,19 +10,19 @@ import (
 	"lockfs/formats/pause"
 )
 
-// watcher waits for something to happen to a file. A nil one cannot, and waits for time to pass.
+// watcher waits for changes of a file. A nil watcher only waits for time to pass.
 type watcher struct {
 	path   string
-	file   fs.FileInfo // what is watched
+	file   fs.FileInfo // the watched file
 	events *os.File
 }
 
-// changes are what a release, a removal, a replacement or a new content raises. Not that it is read.
+// changes are the events of a release, a removal, a replacement or a write, but not of a read.
 const changes = syscall.IN_ATTRIB | syscall.IN_MODIFY | syscall.IN_MOVE_SELF | syscall.IN_DELETE_SELF
 
-// watch watches the file that has the name now. It answers nil where changes are not told of.
+// watch watches the file that has the name now. It returns nil if the file system does not report changes.
 //
-// The file must not stay open: while it is, the kernel does not tell of a removal on another host.
+// The file must not stay open: the kernel would not report its removal on another host.
 func watch(path string) *watcher {
 	fd, err := syscall.Open(path, openPath|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -46,9 +46,9 @@ func watch(path string) *watcher {
 	return w
 }
 
-const openPath = 0x200000 // O_PATH, which package syscall lacks: to name the file without opening it
+const openPath = 0x200000 // O_PATH, missing in package syscall: a descriptor without opening the file
 
-// Types of file systems that only this host changes (statfs(2)).
+// local has the types of file systems that only this host changes (statfs(2)).
 var local = map[uint32]bool{
 	0xef53:     true, // ext2, ext3, ext4
 	0x58465342: true, // xfs
@@ -61,7 +61,7 @@ var local = map[uint32]bool{
 	0x2fc12fc1: true, // zfs
 }
 
-// tellsOfChanges knows the file systems where inotify tells of all changes, or lockfs of those of files that matter.
+// tellsOfChanges reports whether inotify reports all changes of a file, or on lockfs those of lock files.
 func tellsOfChanges(f *os.File, mode fs.FileMode) bool {
 	var system syscall.Statfs_t
 	if err := syscall.Fstatfs(int(f.Fd()), &system); err != nil {
@@ -70,8 +70,8 @@ func tellsOfChanges(f *os.File, mode fs.FileMode) bool {
 	return local[uint32(system.Type)] || mode.IsRegular() && isOnMount(f)
 }
 
-// current tells whether the file that is watched still has the name: then whatever happens to it from now on, or
-// has happened since it is watched, ends wait.
+// current reports whether the watched file still has the name. If so, each change since the begin of the
+// watch ends wait.
 func (w *watcher) current() bool {
 	if w == nil {
 		return false
@@ -80,7 +80,8 @@ func (w *watcher) current() bool {
 	return err == nil && os.SameFile(now, w.file)
 }
 
-// wait waits for a change, at most for so long, and tells whether there was one. The error is that of ctx.
+// wait waits for a change, at most for the given time, and reports whether there was one. The error is that
+// of ctx.
 func (w *watcher) wait(ctx context.Context, atMost time.Duration) (changed bool, err error) {
 	if w == nil || w.events.SetReadDeadline(time.Now().Add(atMost)) != nil {
 		return false, pause.For(ctx, atMost)

@@ -9,7 +9,7 @@ import (
 	"lockfs/formats/pause"
 )
 
-// watcher has nothing to watch with.
+// watcher cannot watch on this system.
 type watcher struct{}
 
 func watch(string) *watcher { return nil }

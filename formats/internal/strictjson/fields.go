@@ -11,17 +11,17 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// Fields reads the members of an object one after another and keeps the first error, which names the
-// member. A member that is null counts as missing.
+// Fields reads the members of an object one after another. It keeps the first error, which names the member.
+// A null member counts as missing.
 type Fields struct {
 	object *Object
 	err    error
 }
 
-// Fields starts reading.
+// Fields returns a reader of the members.
 func (o *Object) Fields() *Fields { return &Fields{object: o} }
 
-// Err is the first error of all that was read.
+// Err returns the first error.
 func (f *Fields) Err() error { return f.err }
 
 // String reads a required string.
@@ -32,7 +32,7 @@ func (f *Fields) String(name string) string {
 	return f.OptionalString(name)
 }
 
-// OptionalString reads a string that may be missing.
+// OptionalString reads a string; empty if it is missing.
 func (f *Fields) OptionalString(name string) string {
 	raw := f.object.Raw(name)
 	if raw == nil {
@@ -60,7 +60,7 @@ func (f *Fields) Int(name string) int64 {
 	return n
 }
 
-// PID reads the required number of a process, called pid.
+// PID reads the required number "pid" of a process.
 func (f *Fields) PID() int {
 	n := f.Int("pid")
 	if f.err == nil {
@@ -96,7 +96,7 @@ func (f *Fields) Time(name string) time.Time {
 	return t
 }
 
-// OptionalObject reads an object that may be missing, as its text.
+// OptionalObject reads an object as text; nil if it is missing.
 func (f *Fields) OptionalObject(name string) json.RawMessage {
 	raw := f.object.Raw(name)
 	if raw != nil && raw[0] != '{' {
@@ -106,7 +106,7 @@ func (f *Fields) OptionalObject(name string) json.RawMessage {
 	return bytes.Clone(raw)
 }
 
-// Object reads a required object, as its text.
+// Object reads a required object as text.
 func (f *Fields) Object(name string) json.RawMessage {
 	if !f.require(name) {
 		return nil

@@ -1,6 +1,6 @@
-// Package strictjson reads JSON objects as the lock protocols mean them: names match exactly, no
-// member appears twice, text is valid UTF-8, and nothing follows the object. encoding/json alone
-// forgives all four. It takes linear time and no deeper nesting than encoding/json allows.
+// Package strictjson reads JSON objects for the lock protocols: names match exactly, no member appears twice,
+// text is valid UTF-8, and nothing follows the object. encoding/json accepts all four faults. Parsing takes
+// linear time, and nesting is limited as in encoding/json.
 package strictjson
 
 import (
@@ -9,11 +9,11 @@ import (
 	"slices"
 )
 
-// Object is a JSON object and where its members stand in the text.
+// Object is a JSON object with the positions of its members.
 type Object struct {
 	content []byte
 	members map[string]span
-	twice   error // names the first member that appears twice, of which the last counts
+	twice   error // the first member that appears twice; its last value counts
 }
 
 type span struct{ start, end int }
@@ -28,7 +28,7 @@ func (o *Object) Has(names ...string) bool {
 	return true
 }
 
-// Other is the first member that is none of these.
+// Other returns the first member that is none of these.
 func (o *Object) Other(than ...string) (name string, found bool) {
 	first := len(o.content)
 	for member, at := range o.members {
@@ -39,7 +39,7 @@ func (o *Object) Other(than ...string) (name string, found bool) {
 	return name, found
 }
 
-// Raw is the text of a member's value; nil if there is no such member or it is null.
+// Raw returns the text of a member's value; nil if the member is missing or null.
 func (o *Object) Raw(name string) json.RawMessage {
 	at, ok := o.members[name]
 	if raw := o.content[at.start:at.end]; ok && string(raw) != "null" {
@@ -48,8 +48,8 @@ func (o *Object) Raw(name string) json.RawMessage {
 	return nil
 }
 
-// Replace gives the object's text with the value of one member changed and every other byte as it
-// was. The member must be there.
+// Replace returns the object's text with one value replaced and all other bytes unchanged. The member must
+// exist.
 func (o *Object) Replace(name string, value []byte) []byte {
 	at := o.members[name]
 	text := make([]byte, 0, len(o.content)-(at.end-at.start)+len(value))
@@ -58,7 +58,7 @@ func (o *Object) Replace(name string, value []byte) []byte {
 	return append(text, o.content[at.end:]...)
 }
 
-// Render writes v as indented JSON that ends with a newline and leaves <, > and & alone.
+// Render returns v as indented JSON with a final newline, without escaping <, > and &.
 func Render(v any) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)

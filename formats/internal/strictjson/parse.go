@@ -17,8 +17,8 @@ var (
 	errTrailing  = errors.New("something follows the JSON object")
 )
 
-// Parse reads one object. A content that ends too soon is io.ErrUnexpectedEOF, a member that
-// appears twice an error that names it.
+// Parse reads one object. The error is io.ErrUnexpectedEOF for a truncated content. For a member that appears
+// twice, it names the member.
 func Parse(content []byte) (*Object, error) {
 	if !utf8.Valid(content) {
 		return nil, errNotUTF8
@@ -33,8 +33,8 @@ func Parse(content []byte) (*Object, error) {
 	return o, nil
 }
 
-// Scan is Parse for who only wants to know what an object is meant to be: it forgives text that is not valid UTF-8, and
-// a member that appears twice, of which the last counts.
+// Scan is a lenient Parse, to recognize the kind of an object. It accepts invalid UTF-8 and members that
+// appear twice; the last value counts.
 func Scan(content []byte) (*Object, error) {
 	if err := checkSyntax(content); err != nil {
 		return nil, err
@@ -46,12 +46,12 @@ func Scan(content []byte) (*Object, error) {
 	return o, nil
 }
 
-// checkSyntax accepts exactly one JSON value, so that what walks over it later need not.
+// checkSyntax accepts exactly one JSON value. Later steps rely on it.
 func checkSyntax(content []byte) error {
 	if json.Valid(content) {
 		return nil
 	}
-	// A decoder, unlike Unmarshal, says io.ErrUnexpectedEOF when the content ends too soon.
+	// Unlike Unmarshal, a decoder returns io.ErrUnexpectedEOF for a truncated content.
 	var value json.RawMessage
 	err := json.NewDecoder(bytes.NewReader(content)).Decode(&value)
 	switch {
@@ -63,7 +63,7 @@ func checkSyntax(content []byte) error {
 	return err
 }
 
-// scan finds the members of a content that is known to be valid JSON.
+// scan finds the members in valid JSON.
 func (o *Object) scan() error {
 	i := o.blanks(0)
 	if o.content[i] != '{' {
@@ -78,7 +78,7 @@ func (o *Object) scan() error {
 		if _, twice := o.members[name]; twice && o.twice == nil {
 			o.twice = &lockfact.FieldError{Field: lockfact.HolderName(name), Problem: "appears twice"}
 		}
-		start := o.blanks(o.blanks(nameEnd) + 1) // past the colon
+		start := o.blanks(o.blanks(nameEnd) + 1) // after the colon
 		end := o.valueEnd(start)
 		o.members[name] = span{start, end}
 		if i = o.blanks(end); o.content[i] == ',' {
@@ -90,7 +90,7 @@ func (o *Object) scan() error {
 
 const blank = " \t\r\n"
 
-// blanks is the first position from i on that is not blank.
+// blanks returns the first position from i on that is not blank.
 func (o *Object) blanks(i int) int {
 	for strings.IndexByte(blank, o.content[i]) >= 0 {
 		i++
@@ -98,7 +98,7 @@ func (o *Object) blanks(i int) int {
 	return i
 }
 
-// stringEnd is the position after the string that begins at i.
+// stringEnd returns the position after the string that begins at i.
 func (o *Object) stringEnd(i int) int {
 	for i++; o.content[i] != '"'; i++ {
 		if o.content[i] == '\\' {
@@ -108,7 +108,7 @@ func (o *Object) stringEnd(i int) int {
 	return i + 1
 }
 
-// valueEnd is the position after the value that begins at i.
+// valueEnd returns the position after the value that begins at i.
 func (o *Object) valueEnd(i int) int {
 	for depth := 0; ; {
 		switch o.content[i] {
@@ -120,7 +120,7 @@ func (o *Object) valueEnd(i int) int {
 		case '}', ']':
 			depth--
 			i++
-		case ',', ':', ' ', '\t', '\r', '\n': // only between the values of a deeper one
+		case ',', ':', ' ', '\t', '\r', '\n': // only inside a deeper value
 			i++
 		default:
 			i += bytes.IndexAny(o.content[i:], ",:}]"+blank)
@@ -131,7 +131,7 @@ func (o *Object) valueEnd(i int) int {
 	}
 }
 
-// unquote is the text of a JSON string.
+// unquote returns the text of a JSON string.
 func unquote(raw []byte) (string, error) {
 	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1]), nil
