@@ -1,5 +1,5 @@
-// Package clusterpb has the messages that nodes, mounts and commands send each other. What they mean is in cluster.proto, of
-// which go generate makes the rest.
+// Package clusterpb has the messages between servers, mounts and commands. cluster.proto describes them; go
+// generate writes the rest.
 package clusterpb
 
 //go:generate go run lockfs/raftstore/storepb/internal/protogen cluster/clusterpb/cluster.proto

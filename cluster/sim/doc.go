@@ -1,32 +1,37 @@
-// Package sim simulates a cluster with its mounts in one process. It has tests only.
+// Package sim simulates a cluster with its mounts in one process. It has only tests.
 //
-// # What is real
+// # Real parts
 //
-// Servers are cluster.Node with all that they do, from the state machine to raft, its log and its snapshots; mounts are session.Client
-// with its journal. They run in a bubble of testing/synctest, where time goes on when all wait for it, so that seconds take milliseconds.
+// Servers are complete cluster.Nodes with state machine, raft, log and snapshots. Mounts are session.Clients
+// with their journals. They run in a bubble of testing/synctest: time advances when all goroutines wait, so
+// seconds take milliseconds.
 //
-// # What is simulated
+// # Simulated parts
 //
-// The network (network_test.go): connections with delays, directions that are cut, hosts that stand still, connections that are reset.
-// What was sent is lost with its connection only, as with TCP. Disks (disk_test.go): files in memory, writes of the log and of votes that
-// take their time, and the power that fails in one: then some of its sectors are there. The wall clocks of servers, which are set and
-// drift. All other clocks are one, so clocks that run at different speeds are not simulated for leases. Hosts that stand still do so as far
-// as others can see, and hear nothing; their own timers go on.
+// The network (network_test.go) has delays, cut directions, paused hosts and reset connections. As with TCP,
+// data gets lost only with its connection. Disks (disk_test.go) are files in memory with slow writes of the
+// log and of votes. A power failure during a write keeps some of its sectors. The wall clocks of servers are
+// set and drift. All other clocks are one, so leases under clocks of different speed are not simulated. A
+// paused host neither sends nor receives; its own timers go on.
 //
-// # What is required
+// # Properties
 //
-// Players (player_test.go) do through each mount what programs with locks might, while the world is harmed (harm_test.go). For each
-// directory there has to be an order in which all that they saw can have happened (package test/history). What had been given up before
-// a mount has something else done, or tells what is in the directory, or its successor begins, has no effect after that.
-// Lockers (locker_test.go) do the same with locks of open file descriptions, in worlds of their own: nobody has a lock that excludes another one's, is
-// refused one without a reason, or is told of one that is not there, and in the end none is left.
-// All servers have the same state in the end, none
-// stops by itself, and each starts again with what was on its disk. No session is ended while its mount may rely on it. Tokens of a name
-// never fall. When nothing is broken any more, all mounts work again.
+// Players (player_test.go) use each mount like programs with locks, under injected faults (harm_test.go). For
+// each directory an order must exist that explains all results (package test/history). An abandoned call has
+// no effect after the mount has begun another change, has answered a query of the directory, or has a
+// successor.
+//
+// Lockers (locker_test.go) do the same with locks of open file descriptions, in runs of their own. No two
+// locks that exclude each other are held at once. A refusal has a reason, a reported lock exists, and at the
+// end no lock is left.
+//
+// At the end all servers have the same state. No server stops by itself, and each starts again from its disk.
+// No session ends while its mount may rely on it. The tokens of a name never fall. After the last fault, all
+// mounts work again.
 //
 // # Seeds
 //
-// A seed decides on what is played, which harm is done when, and on delays. The order of goroutines that could run at the same time is
-// the scheduler's, so worlds of one seed are alike, and not the same. exact.sh has the program built in such a way that they are the same
-// (TESTING.md).
+// A seed decides the calls of the players, the faults and their times, and delays. The scheduler decides the
+// order of goroutines that are ready at the same time, so runs of one seed are similar but not equal.
+// exact.sh builds the program so that they are equal (TESTING.md).
 package sim

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// writeImage writes an OCI image for all architectures as one file, as podman load, skopeo and ctr read it: the program in an
-// otherwise empty root.
+// writeImage writes one OCI image for all architectures as a file for podman load, skopeo and ctr. The root
+// file system holds only the program.
 func (r *release) writeImage() error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range r.archs {
@@ -77,7 +77,7 @@ func (r *release) image(arch string) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// root is the file system of the image, as an archive.
+// root returns the file system of the image as an archive.
 func (r *release) root(arch string) ([]byte, error) {
 	program, err := os.ReadFile(r.program(arch))
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *release) header(kind byte, name string, mode int64, size int) *tar.Head
 	return &tar.Header{Typeflag: kind, Name: name, Mode: mode, Size: int64(size), ModTime: r.date, Format: tar.FormatUSTAR}
 }
 
-// archive writes a tree in the order of its names.
+// archive writes a tree, sorted by name.
 func (r *release) archive(to io.Writer, tree fs.FS) error {
 	w := tar.NewWriter(to)
 	err := fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {

@@ -1,13 +1,14 @@
-// Command release makes what a release of lockfs consists of, in one directory: the static program for each architecture, packages for
-// Debian and for systems with rpm, an OCI image as a file, what the programs are made of (SBOM), and the checksums of all.
+// Command release writes a release of lockfs into one directory: a static program for each architecture,
+// packages for Debian and for systems with rpm, an OCI image as a file, the lists of modules (SBOM), and
+// checksums.
 //
 //	.ci/release --version 1.2.3 --out /tmp/release
 //
-// Two runs on one commit make the same, byte by byte, with the same Go on any machine: everything bears the time of the commit (or
-// SOURCE_DATE_EPOCH), and nothing tells where it was made. What packages have besides the program, the program itself writes (lockfs
-// docs, lockfs completion), so that they cannot disagree.
+// With the same Go, two runs on one commit write the same bytes on any machine. All dates are the date of the
+// commit, or SOURCE_DATE_EPOCH, and no file names the build machine. The program itself writes the other
+// files of the packages (lockfs docs, lockfs completion), so they always match it.
 //
-// It is a module of its own, so that lockfs does not depend on what packages are made with.
+// It is a module of its own: lockfs does not depend on the tools for packages.
 package main
 
 import (
@@ -38,14 +39,14 @@ func main() {
 	}
 }
 
-// release is what is made in one go.
+// release is one run of the command.
 type release struct {
 	version string
-	date    time.Time // that everything bears
+	date    time.Time // the date in all files
 	archs   []string
-	built   string // empty: programs are built
+	built   string // a program to use; empty: build one
 	out     string
-	extras  string // directory of what packages have besides the program
+	extras  string // directory of the other files of the packages
 }
 
 func (r *release) run() error {
@@ -86,7 +87,7 @@ func (r *release) run() error {
 	return r.writeSums()
 }
 
-// identify says which version this is, and of when: those of the commit, unless it is told.
+// identify sets version and date: those of the commit, unless given.
 func (r *release) identify() error {
 	commit, err := output("git", "log", "-1", "--format=%ct %h")
 	if err != nil {
@@ -107,12 +108,12 @@ func (r *release) identify() error {
 	return nil
 }
 
-// program is where the program for an architecture is.
+// program returns the path of the program for an architecture.
 func (r *release) program(arch string) string {
 	return filepath.Join(r.out, fmt.Sprintf("lockfs_%s_linux_%s", r.version, arch))
 }
 
-// build builds a static program that does not tell where it was built.
+// build builds a static program without traces of the build machine.
 func (r *release) build(program, arch string) error {
 	if r.built != "" {
 		content, err := os.ReadFile(r.built)
@@ -136,7 +137,7 @@ func (r *release) build(program, arch string) error {
 	return nil
 }
 
-// writeExtras has the program write what packages have besides it.
+// writeExtras runs the program to write the other files of the packages.
 func (r *release) writeExtras() error {
 	program := filepath.Join(r.extras, "lockfs")
 	if err := r.build(program, runtime.GOARCH); err != nil {

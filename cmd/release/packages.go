@@ -58,7 +58,8 @@ func (r *release) info(kind, arch string) (*nfpm.Info, error) {
 	return info, nfpm.PrepareForPackager(info, kind)
 }
 
-// contents are the files of a package. The mount point is none of them: installing must never touch a mount that is there.
+// contents returns the files of a package. The mount point is not among them, because an installation must
+// never touch an active mount.
 func (r *release) contents(kind, arch string) (files.Contents, error) {
 	zsh := map[string]string{"deb": "/usr/share/zsh/vendor-completions/_lockfs", "rpm": "/usr/share/zsh/site-functions/_lockfs"}
 	all := files.Contents{
@@ -105,7 +106,7 @@ func link(to, path string) *files.Content {
 	return &files.Content{Source: to, Destination: path, Type: files.TypeSymlink}
 }
 
-// compressed compresses a file, without its name and time.
+// compressed compresses a file, without its name and time in the header.
 func (r *release) compressed(from, to string) (string, error) {
 	text, err := os.ReadFile(from)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM says of what a program is made, as the program itself tells: Go, and the modules that are linked into it.
+// writeSBOM lists Go and the modules in a program, as recorded in the program itself.
 func (r *release) writeSBOM(arch string) error {
 	info, err := buildinfo.ReadFile(r.program(arch))
 	if err != nil {
@@ -47,7 +47,7 @@ func library(module, version string) cyclonedx.Component {
 	return cyclonedx.Component{BOMRef: url, Type: cyclonedx.ComponentTypeLibrary, Name: module, Version: version, PackageURL: url}
 }
 
-// writeSums writes SHA256SUMS, as sha256sum --check reads it.
+// writeSums writes SHA256SUMS in the form of sha256sum --check.
 func (r *release) writeSums() error {
 	made, err := os.ReadDir(r.out)
 	if err != nil {
