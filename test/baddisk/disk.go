@@ -1,9 +1,9 @@
-// Package baddisk is a disk that can be slow, fail or hang: a FUSE file system that shows a directory, and does to what is written
-// there as a file says.
+// Package baddisk is a disk that can be slow, fail or hang: a FUSE file system over a directory. A file
+// controls its faults.
 //
-// A test starts its own binary on a host with [Args], which mounts it there until it is killed; TestMain calls [Main] for that. The
-// kernel keeps nothing back: each write(2) and fsync(2) of a program comes here, and waits, or fails. What hangs is that process
-// stopped.
+// A test starts its own binary on a host with [Args]; this process mounts the disk and runs until it is
+// killed. TestMain must call [Main]. The kernel caches nothing: each write(2) and fsync(2) of a program
+// reaches the process, which delays or fails it. To hang the disk, stop the process.
 package baddisk
 
 import (
@@ -18,22 +18,23 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// word makes the test binary a disk, when it is the first argument.
+// word, as the first argument, makes the test binary a disk.
 const word = "bad-disk"
 
-// Ready is what it prints once it is mounted.
+// Ready is the output after the mount.
 const Ready = "the disk is there"
 
-// What the file says that a disk obeys; a duration such as "50ms" delays each write. There may be no file.
+// Contents of the control file. A duration such as "50ms" delays each write. The file may be missing.
 const (
 	Good = ""
 	Bad  = "EIO"
 )
 
-// Args are the arguments with which the test binary shows a directory at another one, and obeys a file.
+// Args returns the arguments for the test binary: it mounts directory at another path and reads its faults
+// from file.
 func Args(directory, at, file string) []string { return []string{word, directory, at, file} }
 
-// Main is for the beginning of TestMain. It does not return in a process that was started to be a disk.
+// Main is for the begin of TestMain. In a process started as a disk it does not return.
 func Main() {
 	if len(os.Args) != 5 || os.Args[1] != word {
 		return
@@ -72,7 +73,7 @@ var (
 	_ fs.NodeWrapChilder = (*node)(nil)
 )
 
-// WrapChild is part of fs.NodeWrapChilder.
+// WrapChild implements fs.NodeWrapChilder.
 func (n *node) WrapChild(_ context.Context, child fs.InodeEmbedder) fs.InodeEmbedder {
 	if good, is := child.(*fs.LoopbackNode); is {
 		return &node{good, n.obeys}
@@ -80,7 +81,7 @@ func (n *node) WrapChild(_ context.Context, child fs.InodeEmbedder) fs.InodeEmbe
 	return child
 }
 
-// Create is part of fs.NodeCreater.
+// Create implements fs.NodeCreater.
 func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
 	if errno := obey(n.obeys); errno != 0 {
 		return nil, nil, 0, errno
@@ -89,7 +90,7 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 	return child, n.bad(opened), fuseFlags, errno
 }
 
-// Open is part of fs.NodeOpener.
+// Open implements fs.NodeOpener.
 func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	opened, fuseFlags, errno := n.LoopbackNode.Open(ctx, flags)
 	return n.bad(opened), fuseFlags, errno
@@ -114,7 +115,7 @@ var (
 	_ fs.FilePassthroughFder = (*handle)(nil)
 )
 
-// Write is part of fs.FileWriter.
+// Write implements fs.FileWriter.
 func (h *handle) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
 	if errno := obey(h.obeys); errno != 0 {
 		return 0, errno
@@ -122,7 +123,7 @@ func (h *handle) Write(ctx context.Context, data []byte, off int64) (uint32, sys
 	return h.LoopbackFile.Write(ctx, data, off)
 }
 
-// Fsync is part of fs.FileFsyncer.
+// Fsync implements fs.FileFsyncer.
 func (h *handle) Fsync(ctx context.Context, flags uint32) syscall.Errno {
 	if errno := obey(h.obeys); errno != 0 {
 		return errno
@@ -130,10 +131,10 @@ func (h *handle) Fsync(ctx context.Context, flags uint32) syscall.Errno {
 	return h.LoopbackFile.Fsync(ctx, flags)
 }
 
-// PassthroughFd says that the kernel shall not write past this process.
+// PassthroughFd keeps the kernel from writing past this process.
 func (*handle) PassthroughFd() (int, bool) { return 0, false }
 
-// obey waits or fails as a file says.
+// obey waits or fails according to the control file.
 func obey(file string) syscall.Errno {
 	text, err := os.ReadFile(file)
 	said := strings.TrimSpace(string(text))

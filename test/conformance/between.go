@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// betweenCases are about two mounts of one file system. To the kernel those of lockfs are two file systems,
-// as they are on two hosts.
+// betweenCases use two mounts of one file system. For the kernel, two lockfs mounts are two file systems, as
+// on two hosts.
 var betweenCases = []Case{
 	{Name: "elsewhere: all of an inode is the same at once", Do: sameElsewhere},
 	{Name: "elsewhere: modes hold at once", Do: modeElsewhere},
@@ -27,10 +27,10 @@ var betweenCases = []Case{
 	{Name: "elsewhere: inotify, of a lock file that is removed", Do: watchRemovedElsewhere},
 }
 
-// there is a path in the case's directory, by the other mount.
+// there returns a path in the case's directory on the other mount.
 func (t *T) there(path string) string { return filepath.Join(t.plan.Other, filepath.Base(t.dir), path) }
 
-// sameInode compares all but the device.
+// sameInode compares everything except the device.
 func (t *T) sameInode(path string) {
 	here, there := t.lstat(path), t.lstat(t.there(path))
 	there.Dev = here.Dev
@@ -78,7 +78,7 @@ func modeElsewhere(t *T) {
 	})
 }
 
-// replacedElsewhere is how a program sees that the lock which it holds open is not the one that counts.
+// replacedElsewhere is a program's check that its open lock file still has the name.
 func replacedElsewhere(t *T) {
 	t.files("lock")
 	fd := t.open("lock", unix.O_RDWR)
@@ -234,7 +234,7 @@ func leaseElsewhere(t *T) {
 	}
 }
 
-// unseen is how long what is not announced is waited for.
+// unseen limits the wait for an event that lockfs does not report.
 const unseen = 200 * time.Millisecond
 
 func watchDirectoryElsewhere(t *T) {
@@ -249,7 +249,7 @@ func watchDirectoryElsewhere(t *T) {
 	}
 }
 
-// watchRemovedElsewhere is about the one event that lockfs can raise for what another host does.
+// watchRemovedElsewhere tests the only event that lockfs can raise for another host.
 func watchRemovedElsewhere(t *T) {
 	for _, remove := range []func(){
 		func() { t.ok(unix.Unlink(t.there("lock"))) },

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open has to succeed. The descriptor is closed when the case ends.
+// open must succeed. The descriptor is closed at the end of the case.
 func (t *T) open(path string, flags int) (fd int) { return t.create(path, flags, 0o644) }
 
 // create is open with a mode.
@@ -22,7 +22,7 @@ func (t *T) create(path string, flags int, mode uint32) (fd int) {
 	return fd
 }
 
-// opening is an open that has to fail, or of which nothing is wanted but the error.
+// opening returns only the error of an open.
 func opening(path string, flags int) error {
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o644)
 	if err == nil {
@@ -31,7 +31,7 @@ func opening(path string, flags int) error {
 	return err
 }
 
-// file makes a regular file, or changes what it holds.
+// file creates a regular file or changes its content.
 func (t *T) file(path, content string) {
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC, 0o644)
 	t.ok(err, "open", path)
@@ -39,7 +39,7 @@ func (t *T) file(path, content string) {
 	t.ok(unix.Close(fd))
 }
 
-// files makes some that are empty.
+// files creates empty files.
 func (t *T) files(paths ...string) {
 	for _, path := range paths {
 		t.file(path, "")
@@ -52,7 +52,7 @@ func (t *T) mkdir(paths ...string) {
 	}
 }
 
-// write writes all of a text, in one call.
+// write writes a whole text in one call.
 func (t *T) write(fd int, text string) {
 	if text == "" {
 		return
@@ -62,7 +62,7 @@ func (t *T) write(fd int, text string) {
 	t.equal(len(text), n, "bytes written")
 }
 
-// read is what a file holds.
+// read returns the content of a file.
 func (t *T) read(path string) string {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	t.ok(err, "open", path)
@@ -70,7 +70,7 @@ func (t *T) read(path string) string {
 	return t.pread(fd)
 }
 
-// pread is what an open file holds.
+// pread returns the content of an open file.
 func (t *T) pread(fd int) string {
 	var content []byte
 	buffer := make([]byte, 64<<10)
@@ -102,7 +102,7 @@ func (t *T) fstat(fd int) unix.Stat_t {
 	return st
 }
 
-// permissions are those bits of a mode that chmod sets.
+// permissions returns the bits of a mode that chmod sets.
 func (t *T) permissions(path string) uint32 { return t.lstat(path).Mode & 0o7777 }
 
 func (t *T) missing(path string) {
@@ -110,14 +110,14 @@ func (t *T) missing(path string) {
 	t.fails(unix.ENOENT, unix.Lstat(path, &st))
 }
 
-// past is a time to set, so that what changes a time can be seen to.
+// past is a time to set before a change, so that the change is visible.
 var past = unix.Timespec{Sec: 1_000_000_000, Nsec: 123_456_789}
 
 func (t *T) age(path string) {
 	t.ok(unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{past, past}, unix.AT_SYMLINK_NOFOLLOW), "age", path)
 }
 
-// entry is one of a listing.
+// entry is an entry of a listing.
 type entry struct {
 	name   string
 	ino    uint64
@@ -125,7 +125,7 @@ type entry struct {
 	offset int64 // of the next one
 }
 
-// entries reads what one getdents64 gives, with a buffer of some size; none at the end.
+// entries returns the result of one getdents64 with a buffer of the given size; none at the end.
 func (t *T) entries(fd, size int) (list []entry) {
 	buffer := make([]byte, size)
 	n, err := unix.Getdents(fd, buffer)
@@ -144,7 +144,7 @@ func (t *T) entries(fd, size int) (list []entry) {
 	return list
 }
 
-// listing is the rest of an open directory, with the dots.
+// listing returns the rest of an open directory, with the dots.
 func (t *T) listing(fd int) (list []entry) {
 	for {
 		more := t.entries(fd, 4096)
@@ -155,7 +155,7 @@ func (t *T) listing(fd int) (list []entry) {
 	}
 }
 
-// names are those of a directory, sorted, without the dots.
+// names returns the names in a directory, sorted, without the dots.
 func (t *T) names(path string) []string {
 	fd := t.open(path, unix.O_RDONLY|unix.O_DIRECTORY)
 	names := []string{}
@@ -168,7 +168,7 @@ func (t *T) names(path string) []string {
 	return names
 }
 
-// readable waits for a descriptor, and tells whether it came to be readable.
+// readable waits for a descriptor and reports whether it became readable.
 func (t *T) readable(fd int, limit time.Duration) bool {
 	for {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -181,9 +181,9 @@ func (t *T) readable(fd int, limit time.Duration) bool {
 	}
 }
 
-// These change the calling thread alone; those of package unix change all of them.
+// These change only the calling thread; the functions of package unix change all threads.
 
-// setIDs is setresuid(2) or setresgid(2). The saved id stays root's, so that there is a way back.
+// setIDs is setresuid(2) or setresgid(2). The saved id stays root's, for the way back.
 func setIDs(call uintptr, id int) error {
 	if _, _, errno := unix.RawSyscall(call, uintptr(id), uintptr(id), 0); errno != 0 {
 		return errno
@@ -199,7 +199,7 @@ func setGroups(groups []uint32) error {
 	return nil
 }
 
-// futimens is utimensat(2) of an open file; without times, it sets the present one.
+// futimens is utimensat(2) on an open file; without times it sets the current one.
 func futimens(fd int, times *[2]unix.Timespec) error {
 	if _, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(times)), 0, 0, 0); errno != 0 {
 		return errno

@@ -2,14 +2,14 @@ package conformance
 
 import "slices"
 
-// A Set is cases that need the same kind of file system.
+// A Set is a set of cases for the same kind of file system.
 type Set string
 
 // The sets.
 const (
 	All      Set = ""
-	Full     Set = "full"      // few inodes, none of which is used
-	ReadOnly Set = "read-only" // with what ReadOnlyScript made
+	Full     Set = "full"      // few inodes, all free
+	ReadOnly Set = "read-only" // with the files of ReadOnlyScript
 	Between  Set = "between"   // mounted twice
 )
 

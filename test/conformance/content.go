@@ -185,9 +185,9 @@ func writeTooMuch(t *T) {
 			t.ok(err)
 		}
 	}
-	// Beyond what any file system can do.
+	// Beyond the limit of all file systems.
 	_, err = unix.Pwrite(fd, []byte("xx"), math.MaxInt64-1)
-	if err != unix.EINVAL { // so some file systems say of an overflow
+	if err != unix.EINVAL { // some file systems report an overflow this way
 		t.fails(unix.EFBIG, err)
 	}
 }
@@ -210,7 +210,7 @@ func writeBeyondLimit(t *T) {
 	t.equal("01234567", t.read("f"))
 }
 
-// badBuffers hands over an address that no process has memory at.
+// badBuffers passes an unmapped address.
 func badBuffers(t *T) {
 	const nowhere, size = 1, 100
 	t.file("f", "hello")
@@ -416,7 +416,7 @@ func fallocateZeros(t *T) {
 	t.ok(unix.Fallocate(fd, punch, 10, 10))
 	t.equal("h\x00\x00l\x00", t.read("f"))
 	t.fails(unix.EOPNOTSUPP, unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE, 0, 1))
-	if err := unix.Fallocate(fd, unix.FALLOC_FL_ZERO_RANGE, 3, 3); err != unix.EOPNOTSUPP { // tmpfs does not know it
+	if err := unix.Fallocate(fd, unix.FALLOC_FL_ZERO_RANGE, 3, 3); err != unix.EOPNOTSUPP { // tmpfs lacks it
 		t.ok(err)
 		t.equal("h"+repeated("\x00", 5), t.read("f"))
 	}

@@ -1,9 +1,10 @@
 package conformance
 
-// Difference is what lockfs does unlike a local file system. The manual has each among its limits (lockfs help limits).
+// Difference is a deviation from a local file system. The manual lists each under limits (lockfs help
+// limits).
 type Difference string
 
-// All that is known.
+// All known differences.
 const (
 	SmallFiles    Difference = "files are at most 256 KiB (EFBIG), and nothing is done of a write that goes beyond"
 	Depth         Difference = "directories are at most 64 deep (ENAMETOOLONG)"
@@ -30,7 +31,7 @@ const (
 	UnseenElsewhere Difference = "inotify tells only what is done on its host, but for a watched file that is removed on another"
 )
 
-// Differences are those that the cases of a set meet.
+// Differences are the differences met by the cases of a set.
 var Differences = map[Set][]Difference{
 	All: {
 		SmallFiles, Depth, ControlName, NoDevices, NoTmpfile, NoMapping, NoWhiteout, OnlyUserXattr, SmallXattr, LockXattr,

@@ -143,7 +143,7 @@ func listingErrors(t *T) {
 	t.fails(unix.EBADF, err)
 	_, err = unix.Getdents(t.open(".", unix.O_RDONLY), make([]byte, 8))
 	t.fails(unix.EINVAL, err)
-	// A buffer that holds one entry at a time shows them all.
+	// A buffer for one entry at a time shows all of them.
 	fd := t.open(".", unix.O_RDONLY)
 	var names []string
 	for list := t.entries(fd, 280); len(list) > 0; list = t.entries(fd, 280) {
@@ -166,7 +166,7 @@ func listingSeeks(t *T) {
 		t.ok(err)
 		t.equal(all[at+1:], t.listing(fd))
 	}
-	// Another descriptor has the same places.
+	// Another descriptor has the same offsets.
 	other := t.open(".", unix.O_RDONLY)
 	_, err := unix.Seek(other, all[100].offset, unix.SEEK_SET)
 	t.ok(err)
@@ -214,8 +214,8 @@ func chdirErrors(t *T) {
 	t.as(alice, func() { t.fails(unix.EACCES, unix.Chdir("closed")) })
 }
 
-// largeDirectory lists one of thousands of entries while others come and go in it, through descriptors that
-// stop in the middle. What is there all the time comes exactly once.
+// largeDirectory lists thousands of entries while other names come and go, through descriptors that pause in
+// the middle. Each permanent name appears exactly once.
 func largeDirectory(t *T) {
 	entries := t.plan.Entries
 	t.mkdir("d")
@@ -245,7 +245,7 @@ func largeDirectory(t *T) {
 	}
 }
 
-// comeAndGo makes some names, renames one and removes them.
+// comeAndGo creates names, renames one and removes them.
 func comeAndGo(dir int, name string) error {
 	for _, err := range []error{
 		unix.Symlinkat("x", dir, "comes-"+name),

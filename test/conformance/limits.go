@@ -6,21 +6,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fullCases are for a file system that may have few inodes.
+// fullCases are for a file system with few inodes.
 var fullCases = []Case{
 	{Name: "full: no inode more, and a removal makes room", Do: fullOfInodes},
 }
 
-// readOnlyCases are for a mount that is read-only.
+// readOnlyCases are for a read-only mount.
 var readOnlyCases = []Case{
 	{Name: "read-only: whatever would change something", Do: readOnly},
 }
 
-// ReadOnlyScript makes what the read-only cases look at, in the directory where a shell is.
+// ReadOnlyScript creates the files for the read-only cases in the current directory.
 const ReadOnlyScript = `mkdir prepared; cd prepared; echo hello > f; mkdir d; ln -s f link; mkfifo fifo; chmod 666 f; chmod 777 . d`
 
 func fullOfInodes(t *T) {
-	const far = 10_000 // more than there is room for
+	const far = 10_000 // more than the limit
 	t.file("f", "hello")
 	held := t.open("held", unix.O_CREAT|unix.O_RDWR)
 	t.mkdir("d")
@@ -107,7 +107,7 @@ func readOnly(t *T) {
 	t.fails(unix.EEXIST, opening("f", unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY))
 	t.fails(unix.EEXIST, unix.Mkdir("d", 0o755))
 	t.fails(unix.ENOENT, opening("none", unix.O_WRONLY))
-	t.open("fifo", unix.O_RDWR) // that is no change of the file system
+	t.open("fifo", unix.O_RDWR) // no change of the file system
 	t.ok(unix.Fsync(fd))
 	var st unix.Statfs_t
 	t.ok(unix.Statfs(".", &st))

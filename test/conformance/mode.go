@@ -234,7 +234,7 @@ func setGIDDirectory(t *T) {
 	})
 	for name, mode := range map[string]uint32{
 		"f": 0o644, "fifo": 0o644, "sub": 0o2755, "sub/sub": 0o2700, "link": 0o777,
-		"set": 0o775, // who is not in the group cannot make it a set-group-ID file
+		"set": 0o775, // outside of the group, a user cannot set the set-group-ID bit
 	} {
 		st := t.lstat("d/" + name)
 		t.equal(uint32(colleagues), st.Gid, name)
@@ -265,7 +265,7 @@ func supplementaryGroups(t *T) {
 	})
 	t.as(eve, func() { t.fails(unix.EACCES, unix.Lstat("d/g", new(unix.Stat_t))) })
 	many := user{id: eve.id}
-	for group := range 100 { // far more than fit into a request
+	for group := range 100 { // far more than a request can hold
 		many.groups = append(many.groups, 3000+group)
 	}
 	many.groups = append(many.groups, colleagues)

@@ -23,7 +23,7 @@ var nameCases = []Case{
 	{Name: "root: the name .lockfs", Do: controlName},
 }
 
-// repeated is a text as a name or part of it.
+// repeated is a text for a name or a part of it.
 func repeated(text string, times int) string { return strings.Repeat(text, times) }
 
 func namesAnyByte(t *T) {
@@ -212,7 +212,7 @@ func pathsLinks(t *T) {
 }
 
 func pathsDeep(t *T) {
-	const deepest = 64 // from the root, where the case's directory is the first
+	const deepest = 64 // from the root; the case's directory is the first
 	for range deepest - 1 {
 		t.ok(unix.Mkdir("d", 0o755))
 		t.ok(unix.Chdir("d"))

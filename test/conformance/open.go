@@ -137,7 +137,7 @@ func openAppends(t *T) {
 	_, err := unix.Seek(fd, 0, unix.SEEK_SET)
 	t.ok(err)
 	t.write(fd, "three ")
-	_, err = unix.Pwrite(fd, []byte("four "), 1) // at the end too, on Linux (pwrite(2))
+	_, err = unix.Pwrite(fd, []byte("four "), 1) // Linux still appends (pwrite(2))
 	t.ok(err)
 	t.equal("one two three four ", t.read("f"))
 
@@ -307,17 +307,17 @@ func openPermissions(t *T) {
 		t.fails(unix.EACCES, opening("shared", unix.O_RDONLY))
 	})
 	t.ok(unix.Chmod("shared", 0o330))
-	t.as(bob, func() { // may enter, but not list
+	t.as(bob, func() { // enter, but not list
 		t.open("shared/f", unix.O_RDONLY)
 		t.fails(unix.EACCES, opening("shared", unix.O_RDONLY))
 	})
 	t.ok(unix.Chmod("shared", 0o660))
-	t.as(bob, func() { // may list, but not enter
+	t.as(bob, func() { // list, but not enter
 		t.open("shared", unix.O_RDONLY)
 		t.fails(unix.EACCES, opening("shared/f", unix.O_RDONLY))
 		t.fails(unix.EACCES, opening("shared/new", unix.O_CREAT|unix.O_WRONLY))
 	})
-	// Who owns a file is judged as owner only, also where others may more.
+	// Only the owner's bits count for the owner, even if others may do more.
 	t.ok(unix.Chmod("mine", 0o077))
 	t.as(alice, func() { t.fails(unix.EACCES, opening("mine", unix.O_RDONLY)) })
 	t.as(eve, func() { t.open("mine", unix.O_RDWR) })
@@ -383,7 +383,7 @@ func openRelative(t *T) {
 	t.fails(unix.ENOENT, unix.Mkdirat(sub, "x", 0o755))
 }
 
-// openat2 tries again while somebody renames anything anywhere, for which the kernel refuses to follow .. (EAGAIN).
+// openat2 repeats the call after EAGAIN: the kernel refuses to follow .. during any concurrent rename.
 func (t *T) openat2(dir int, path string, resolve uint64) error {
 	for {
 		fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC, Resolve: resolve})

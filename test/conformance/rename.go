@@ -139,7 +139,7 @@ func renamePermissions(t *T) {
 		t.ok(unix.Rename("f", "sticky/g"), "a file of root's in a directory that is everybody's")
 		t.fails(unix.EPERM, unix.Rename("sticky/g", "f"))
 	})
-	// To move a directory elsewhere is to write its .., so its own mode counts.
+	// Moving a directory writes its .., so its own mode counts.
 	t.ok(unix.Mkdir("roots", 0o755))
 	t.as(alice, func() {
 		t.fails(unix.EACCES, unix.Rename("roots", "alices/roots"))

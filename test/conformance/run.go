@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Case is one thing that has to hold.
+// A Case is one property to check.
 type Case struct {
 	Name string
 	Do   func(t *T)
-	// Alone is for what changes the whole process, or is slow enough to disturb others.
+	// Alone marks cases that change the whole process, or that are slow.
 	Alone bool
 }
 
-// Result is what became of a case.
+// Result is the result of a case.
 type Result struct {
 	Name        string        `json:"name"`
 	Failure     string        `json:"failure,omitempty"`
@@ -29,29 +29,29 @@ type Result struct {
 	Took        time.Duration `json:"took"`
 }
 
-// workerWord makes the test binary do a plan, when it is the first argument; the Plan is the second.
+// workerWord, as the first argument, makes the test binary run a plan; the second argument is the Plan.
 const workerWord = "conformance-worker"
 
-// Plan is which cases are done, and where.
+// Plan lists the cases and their directories.
 type Plan struct {
 	Set     Set    `json:"set"`
 	Root    string `json:"root"`    // of a mount
-	Lockfs  bool   `json:"lockfs"`  // it is one of lockfs, with the differences
+	Lockfs  bool   `json:"lockfs"`  // a lockfs mount, with the differences
 	Outside string `json:"outside"` // a directory of another file system
-	Other   string `json:"other"`   // another mount of the same, for Between
+	Other   string `json:"other"`   // another mount of the same file system, for Between
 	Entries int    `json:"entries"` // of the large directory
 }
 
-// Args are the arguments with which the test binary does a plan.
+// Args returns the arguments for the test binary to run a plan.
 func (p *Plan) Args() []string {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // a Plan always can be
+		panic(err) // a Plan can always be encoded
 	}
 	return []string{workerWord, string(text)}
 }
 
-// Main is for the beginning of TestMain. It does not return in a process that was started to do a plan.
+// Main is for the begin of TestMain. In a process started for a plan it does not return.
 func Main() {
 	if len(os.Args) != 3 || os.Args[1] != workerWord {
 		return
@@ -68,7 +68,7 @@ func Main() {
 	os.Exit(0)
 }
 
-// atOnce is how many cases are done at the same time, so that a cluster commits several at once.
+// atOnce is the number of concurrent cases, so that a cluster commits several at once.
 const atOnce = 8
 
 func (p *Plan) do() []Result {
@@ -95,7 +95,7 @@ func (p *Plan) do() []Result {
 	return results
 }
 
-// dirOf is the directory of a case.
+// dirOf returns the directory of a case.
 func (p *Plan) dirOf(number int) string {
 	if p.Set == ReadOnly {
 		return filepath.Join(p.Root, "prepared")
@@ -103,8 +103,8 @@ func (p *Plan) dirOf(number int) string {
 	return filepath.Join(p.Root, fmt.Sprintf("case-%d", number))
 }
 
-// try does a case in a new directory, which it enters: paths are relative. That, as the users that a case
-// becomes, is of one thread; the thread ends with the case.
+// try runs a case in a new directory, the working directory of its thread: paths are relative. The thread
+// also has the case's users, and ends with the case.
 func (p *Plan) try(number int, c Case) Result {
 	t := &T{plan: p, dir: p.dirOf(number)}
 	start := time.Now()
@@ -126,7 +126,7 @@ func (p *Plan) try(number int, c Case) Result {
 	}
 }
 
-// dirMode is the mode of a case's directory: every user may do everything in it.
+// dirMode is the mode of a case's directory: all users have all permissions.
 const dirMode = 0o777
 
 func (t *T) enter() error {

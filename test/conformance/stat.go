@@ -171,7 +171,7 @@ func timesFar(t *T) {
 	farthest := unix.Timespec{Sec: 1 << 33, Nsec: 5} // 2242
 	t.ok(setTimes("f", farthest, farthest))
 	t.equal(farthest, t.lstat("f").Mtim)
-	beyond := unix.Timespec{Sec: 12_000_000_000} // 2350, which ext4 knows too
+	beyond := unix.Timespec{Sec: 12_000_000_000} // 2350, which ext4 supports
 	t.ok(setTimes("f", beyond, beyond))
 	if t.Differs(YearsAround) {
 		t.equal(unix.NsecToTimespec(math.MaxInt64), t.lstat("f").Mtim)
@@ -180,7 +180,7 @@ func timesFar(t *T) {
 	}
 }
 
-// timesOneClock is what programs do that ask how old a lock is: they compare it with a file made just now.
+// timesOneClock imitates programs that compare a lock's time with that of a new file.
 func timesOneClock(t *T) {
 	t.files("lock")
 	st := t.lstat("lock")

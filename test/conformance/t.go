@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// T is what a case has. It is for the goroutine that it was handed to, which is in the case's directory.
+// T is the state of a case. Only its goroutine may use it, which is in the case's directory.
 type T struct {
 	plan        *Plan
 	dir         string
@@ -28,7 +28,7 @@ func (t *T) Errorf(format string, args ...any) { t.failure += fmt.Sprintf(format
 // FailNow ends the case.
 func (t *T) FailNow() { runtime.Goexit() }
 
-// Differs tells whether the file system is one with a difference.
+// Differs reports whether the file system has a difference.
 func (t *T) Differs(in Difference) bool {
 	if t.plan.Lockfs {
 		t.differences = append(t.differences, in)
@@ -36,7 +36,7 @@ func (t *T) Differs(in Difference) bool {
 	return t.plan.Lockfs
 }
 
-// cleanup has something done when the case ends, as root.
+// cleanup registers a function for the end of the case, as root.
 func (t *T) cleanup(do func()) { t.cleanups = append(t.cleanups, do) }
 
 func (t *T) cleanUp() {
@@ -46,15 +46,15 @@ func (t *T) cleanUp() {
 	}
 }
 
-// ok is for calls that have to succeed.
+// ok requires success.
 func (t *T) ok(err error, about ...any) { require.NoError(t, err, fmt.Sprintln(about...)) }
 
-// fails is for calls that have to fail.
+// fails requires an error.
 func (t *T) fails(want unix.Errno, err error, about ...any) {
 	require.Equal(t, symbol(want), symbol(err), "the error: "+fmt.Sprintln(about...))
 }
 
-// symbol is how an error is called in manuals, which tells more than its text.
+// symbol returns the symbolic name of an error, which is clearer than its text.
 func symbol(err error) string {
 	var errno unix.Errno
 	if errors.As(err, &errno) {
@@ -67,10 +67,10 @@ func (t *T) equal(want, got any, about ...any) { require.Equal(t, want, got, abo
 
 func (t *T) true(holds bool, about ...any) { require.True(t, holds, about...) }
 
-// A user is root, or somebody.
+// A user is root or an ordinary user.
 type user struct {
 	id     int
-	groups []int // beyond its own, which has the number of the user
+	groups []int // beside the user's own group, with the same number
 }
 
 var (
@@ -81,8 +81,8 @@ var (
 
 const colleagues = 2100 // the group
 
-// as does something as another user: the thread's real and effective ids are that user's, so are its groups,
-// and it has no capabilities. What fails ends the case, so that the thread need not become root again then.
+// as runs a function as another user: with that user's ids and groups and without capabilities, for this
+// thread. A failure ends the case, so the thread need not become root again.
 func (t *T) as(u user, do func()) {
 	t.become(u)
 	do()
@@ -104,10 +104,10 @@ func becomeRoot() {
 		setIDs(unix.SYS_SETRESUID, 0), setIDs(unix.SYS_SETRESGID, 0), setGroups([]uint32{0}),
 	} {
 		if err != nil {
-			panic(err) // the thread could be root before
+			panic(err) // the thread was root before
 		}
 	}
 }
 
-// path is the place of a name of the case's directory in the whole tree.
+// path returns the path of a name from the root of the tree.
 func (t *T) path(name string) string { return strings.Join([]string{t.dir, name}, "/") }

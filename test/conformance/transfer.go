@@ -140,7 +140,7 @@ func executes(t *T) {
 }
 
 func textBusy(t *T) {
-	shell, err := exec.LookPath("dash") // a small one, that reads what to do
+	shell, err := exec.LookPath("dash") // a small shell that reads commands
 	t.ok(err)
 	code, err := os.ReadFile(shell)
 	t.ok(err)

@@ -21,10 +21,10 @@ var watchCases = []Case{
 type watcher struct {
 	t    *T
 	fd   int
-	seen []happening // not yet awaited
+	seen []happening // events before the next await
 }
 
-// happening is an event of inotify's.
+// happening is an inotify event.
 type happening struct {
 	what uint32
 	name string
@@ -39,7 +39,7 @@ func (t *T) watch(path string, mask uint32) *watcher {
 	return &watcher{t: t, fd: fd}
 }
 
-// await waits until something has happened, after what was awaited before.
+// await waits for an event after those awaited before.
 func (w *watcher) await(what uint32, name string) {
 	want := happening{what, name}
 	for !slices.Contains(w.seen, want) {

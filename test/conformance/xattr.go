@@ -18,7 +18,7 @@ var xattrCases = []Case{
 	{Name: "xattr: user.lockfs", Do: xattrOfLocks},
 }
 
-// attributes lists what users set.
+// attributes lists the users' attributes.
 func (t *T) attributes(path string) []string {
 	buffer := make([]byte, 64<<10)
 	n, err := unix.Llistxattr(path, buffer)

@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Op is the kind of a call.
+// Op is a kind of call.
 type Op string
 
-// What can be called. Paths begin in the directory of the sequence.
+// The calls. Paths begin in the directory of the sequence.
 const (
 	Open      Op = "open" // Path, Flags, Mode; into Slot
 	Close     Op = "close"
-	Read      Op = "read"   // all that the file of Slot has
-	Write     Op = "write"  // Data, where Slot is
+	Read      Op = "read"   // the whole file of Slot
+	Write     Op = "write"  // Data, at the offset of Slot
 	Pwrite    Op = "pwrite" // Data, at At
 	Ftruncate Op = "ftruncate"
 	Fstat     Op = "fstat"
@@ -31,12 +31,12 @@ const (
 	Unlink    Op = "unlink"
 	Mkdir     Op = "mkdir"
 	Rmdir     Op = "rmdir"
-	RemoveAll Op = "rm -rf" // by the program
+	RemoveAll Op = "rm -rf" // the program rm
 
-	tree  Op = "tree"  // all there is below Path
-	peek  Op = "peek"  // what a call will meet: Answer.Met
-	prune Op = "prune" // removes all below Path but Keep
-	enter Op = "enter" // makes Path, if it is not there, and begins a sequence in it
+	tree  Op = "tree"  // everything below Path
+	peek  Op = "peek"  // what a call will find: Answer.Met
+	prune Op = "prune" // removes everything below Path except Keep
+	enter Op = "enter" // creates a missing Path and begins a sequence in it
 )
 
 // Call is one system call, or a program.
@@ -52,7 +52,7 @@ type Call struct {
 	Keep  []string `json:"keep,omitempty"`
 }
 
-// onSlot tells whether a call is on an open file.
+// onSlot reports whether a call uses an open file.
 func (c *Call) onSlot() bool {
 	switch c.Op {
 	case Close, Read, Write, Pwrite, Ftruncate, Fstat:
@@ -61,7 +61,7 @@ func (c *Call) onSlot() bool {
 	return false
 }
 
-// follows tells whether a call goes where a symbolic link that is named leads.
+// follows reports whether a call follows a symbolic link as its last component.
 func (c *Call) follows() bool {
 	switch c.Op {
 	case Open:
@@ -80,7 +80,7 @@ var flagNames = []struct {
 	{unix.O_DIRECTORY, "DIRECTORY"}, {unix.O_NOFOLLOW, "NOFOLLOW"},
 }
 
-// String is the call for people.
+// String returns the call for messages.
 func (c Call) String() string {
 	text := []string{string(c.Op)}
 	if c.onSlot() || c.Op == Open {
@@ -112,10 +112,10 @@ func (c Call) String() string {
 	return strings.Join(text, " ")
 }
 
-// Answer is what a call answers. But for Met it has to be the same on both file systems.
+// Answer is the result of a call. Except Met it must be equal on both file systems.
 type Answer struct {
-	Errno string `json:"errno,omitempty"` // its name; none: it was done
-	Data  string `json:"data,omitempty"`  // that was read, or said
+	Errno string `json:"errno,omitempty"` // symbolic; empty: success
+	Data  string `json:"data,omitempty"`  // read from a file, or printed
 	Kind  string `json:"kind,omitempty"`  // of a file: see kindOf
 	Mode  uint32 `json:"mode,omitempty"`
 	Nlink uint64 `json:"nlink,omitempty"` // not of a directory
@@ -123,18 +123,18 @@ type Answer struct {
 	// List has a line for each name, in order, with its kind.
 	List []string `json:"list,omitempty"`
 
-	// Met is what a call is going to meet: under its path and, if it has two, the other. That of a slot is one.
+	// Met is what a call will find at its paths. A slot counts as one path.
 	Met []Met `json:"met,omitempty"`
 }
 
-// Met is what is under a path, with the directories on the way to it.
+// Met is what a path leads to, with the directories before it.
 type Met struct {
 	Way   []Named `json:"way"`   // from the top; the last is the path itself
-	Links []Named `json:"links"` // symbolic links that were followed at its end
-	Below []Named `json:"below"` // in a directory, with all that is below that
+	Links []Named `json:"links"` // symbolic links followed at its end
+	Below []Named `json:"below"` // everything below, if it is a directory
 }
 
-// last is what the path itself leads to; Ino is 0 if there is nothing.
+// last returns what the path leads to; Ino is 0 if it does not exist.
 func (m Met) last() Named {
 	if len(m.Way) == 0 {
 		return Named{}
@@ -142,7 +142,7 @@ func (m Met) last() Named {
 	return m.Way[len(m.Way)-1]
 }
 
-// Named is what a name is.
+// Named is a name and its inode.
 type Named struct {
 	Place
 	Path    string `json:"path"` // from the directory of the sequence
@@ -152,13 +152,13 @@ type Named struct {
 	Content string `json:"content"` // of a file, or the target of a symbolic link
 }
 
-// Place is a name in a directory, wherever that is.
+// Place is a name in a directory, independent of the path.
 type Place struct {
 	Dir  uint64 `json:"dir"` // its inode
 	Name string `json:"name"`
 }
 
-// kindOf is the letter by which ls calls the type of a mode.
+// kindOf returns the letter of ls for the type of a mode.
 func kindOf(mode uint32) string {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFDIR:
@@ -171,13 +171,13 @@ func kindOf(mode uint32) string {
 	return "?"
 }
 
-// Step is what a family does without another in between.
+// Step is a family's work without another family in between.
 type Step struct {
 	Family int
 	Calls  []Call
 }
 
-// String has a line for each call.
+// String returns a line for each call.
 func (s Step) String() string {
 	var lines []string
 	for _, call := range s.Calls {

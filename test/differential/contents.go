@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Family is processes that look at each other's files: a worker and the programs that it runs.
+// Family is a set of processes that share their looks: a worker and its child programs.
 type Family struct {
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
 }
 
-// Contents have these in place of what follows from who writes them, and when.
+// Placeholders in contents, replaced by facts about the writer and the time.
 const (
 	ownHost   = "{host}"
 	ownPID    = "{pid}"
@@ -23,11 +23,11 @@ const (
 	moment    = "{moment}" // as in JSON
 )
 
-// told are contents that tell nothing: whatever is cut off them, or put behind them, no word of them is the name of a
-// host, a number of a process, or a time.
+// told are contents without facts: no prefix or continuation of them has a word that is a host name, a pid or
+// a time.
 var told = []string{"{number}", "{number}\n", "{number}{number}\n", "hello\n", "two words\n", "one line\nand one more\n", "[section]\nkey: value\n"}
 
-// telling are contents that tell something, and are no locks by themselves.
+// telling are contents with facts that are no locks by themselves.
 var telling = []string{
 	"", "", ownHost + "\n", otherHost + "\n", ownHost + " " + ownPID + "\n", "pid: " + ownPID + "\n", otherHost + " " + otherPID + " " + second + "\n",
 	ownHost + " " + ownPID + " " + second + "\n", second + "\n", "last written " + moment + "\n", `{"pid": ` + ownPID + "}\n",
@@ -47,10 +47,10 @@ var locks = []string{
 		`","expires_at":"2999-01-01T00:00:00Z"}`,
 }
 
-// marks are words of the contents above that say which format it is, if not that of a pid.
+// marks are words that identify the format of the contents above, except pid.
 var marks = []string{"lock_version", "pid=", "timestamp=", "holder", "task_id", "urn:forrst"}
 
-// content is one that may be written in a mode.
+// content returns a content for a mode.
 func content(random *rand.Rand, mode Mode) string {
 	pick := func(from []string) string { return from[random.IntN(len(from))] }
 	switch mode {
@@ -62,7 +62,7 @@ func content(random *rand.Rand, mode Mode) string {
 	return pick([]string{pick(told), pick(telling), pick(locks), pick(locks)})
 }
 
-// writer is who replaces what contents have in place of it.
+// writer fills in the placeholders.
 type writer struct {
 	family Family
 	other  Family
@@ -78,7 +78,8 @@ func (w writer) fill(content string) string {
 	).Replace(content)
 }
 
-// writers are those of some families. Numbers are of one digit, repeated, which is the number of no process of theirs.
+// writers returns the writers of some families. Numbers are one repeated digit, and no pid of their
+// processes.
 func writers(families []Family) (all []writer) {
 	digit := byte('1')
 	for taken := true; taken && digit < '9'; {

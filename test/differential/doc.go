@@ -2,25 +2,28 @@
 //
 // # Sequences
 //
-// Three families of processes, each with a mount of its own, do calls in turn, at random, with few names, so that they
-// meet again and again: one removes what another has open, puts a directory where a file was, or rewrites what the third
-// read. The same calls are done by three processes on one local file system. Each call has to answer the same there, and
-// so have all names and contents in the end.
+// Three families of processes, each on a mount of its own, make random calls in turn. They use few names and
+// so meet often: one removes another's open file, replaces a file by a directory, or rewrites a file that the
+// third has read. Three processes on one local file system make the same calls. All results must be equal,
+// and at the end all names and contents.
 //
-// A [Step] is what one family does without another in between: one call, or a few that programs do together, such as to
-// create, write and close. A sequence follows from its seed, apart from the numbers of the processes. Any part of one is
-// a sequence too, so that one that shows a difference can be shortened: see [Match.Shorten].
+// A [Step] is a family's work without another family in between: one call, or a few calls that belong
+// together, such as create, write and close. A sequence follows from its seed, except for the pids. Any part
+// of it is a sequence too, so a failing one can be shortened: see [Match.Shorten].
 //
 // # Modes
 //
-//   - [Plain] is what programs write as data: no name is made exclusively, and contents are anything that is not a lock by
-//     itself, such as numbers, times, and the names of hosts and processes. Nothing may differ.
-//   - [Exclusive] makes names in every way there is, with contents that tell nothing: no call sees an empty file. Nothing may
-//     differ. A directory that is empty could be a lock, so who removes or renames one has just listed where it is.
-//   - [Locks] is everything, with locks of all formats. What differs there must be a refusal that the guards explain
-//     ([guards]), and what they demand must be refused. A call that is refused is not done on the local file system.
+//   - [Plain] writes data: no exclusive creation, and contents that are no lock by themselves, such as
+//     numbers, times, host names and pids. Nothing may differ.
+//   - [Exclusive] creates names in every way, with contents without facts, and no call sees an empty file.
+//     Nothing may differ. An empty directory could be a lock, so a family lists its parent before it removes
+//     or renames one.
+//   - [Locks] does everything, with locks of all formats. A difference must be a refusal explained by the
+//     guards ([guards]), and the guards' demands must be refused. Refused calls are not made on the local
+//     file system.
 //
-// In [Locks] a file that was removed from another host may answer writes with ESTALE: it may have been a lock. Data never does.
+// In [Locks], a write to a file removed by another host may return ESTALE, because it may have been a lock.
+// Data never does.
 //
-// What is not compared: inode numbers and times, the sizes of directories and how many names they have.
+// Not compared: inode numbers, times, and the sizes and link counts of directories.
 package differential

@@ -8,41 +8,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guards knows what lockfs may refuse, and what it has to. It follows what is done on the local disk.
+// guards models the refusals that lockfs may and must make. It follows the calls on the local disk.
 //
-// There are three reasons to refuse:
+// There are three reasons for a refusal:
 //
-//   - what is removed, replaced, cut or written to is a live lock of another host, or was until that emptied it, to write it
-//     anew (EBUSY);
-//   - it is a lock that was empty when the family read it, which did not make it: somebody was about to write to it (EBUSY);
-//   - the family read or made a lock under the name, or under that of a directory on the way, and another family has changed
-//     since what that name is: another lock is there (ENOENT for a removal, ESTALE for a replacement).
+//   - a call removes, replaces, truncates or writes to a live lock of another host, or to one that its holder
+//     has just emptied to rewrite it (EBUSY);
+//   - the family did not create the lock and read it while it was empty, because its creator may be about to
+//     write (EBUSY);
+//   - the family read or created a lock under this name, or under that of a parent, and another family has
+//     replaced it (ENOENT for a removal, ESTALE for a replacement).
 //
-// A family forgets a name that it removes, and those of a directory that it lists. And a file whose last name was removed by
-// another host may refuse a write if it was a lock (ESTALE).
+// A family forgets the names that it removes, and the names in a directory that it lists. If another host
+// removed the last name of a file that was a lock, a write may fail (ESTALE).
 type guards struct {
 	writers []writer
 	step    int // the number of the call
 
-	exclusive map[Place]bool    // made so, and not replaced since
-	names     map[Place][]int   // when each family last changed what the name is
-	inodes    map[uint64][]int  // when each family last changed what is in it
-	wrote     map[uint64]int    // the family that last did
-	whole     map[uint64]string // what that wrote to the empty file, if it is a lock
-	emptied   map[uint64]bool   // what was a lock before
-	removedBy map[uint64]int    // the family that removed the last name
+	exclusive map[Place]bool    // created so, and not replaced since
+	names     map[Place][]int   // each family's last change of the name
+	inodes    map[uint64][]int  // each family's last change of the content
+	wrote     map[uint64]int    // the family of the last change
+	whole     map[uint64]string // the first content of the empty file, if it is a lock
+	emptied   map[uint64]bool   // the file was a lock before
+	removedBy map[uint64]int    // the family of the last removal
 	looks     []map[Place]look  // of each family
 	opened    []map[int]openness
 }
 
-// look is what a family knows of a lock.
+// look is a family's look at a lock.
 type look struct {
 	step  int
 	empty bool // when it was read
 	made  bool
 }
 
-// openness is by what way a file was opened.
+// openness is the way in which a file was opened.
 type openness struct {
 	way  []Named
 	step int
@@ -61,7 +62,7 @@ func newGuards(writers []writer) *guards {
 	return g
 }
 
-// explain tells whether there is a reason for what a call was told.
+// explain reports whether a refusal has a reason.
 func (g *guards) explain(mode Mode, family int, c *Call, errno string, met []Met) bool {
 	if len(met) == 0 {
 		return false
@@ -88,7 +89,7 @@ func (g *guards) explain(mode Mode, family int, c *Call, errno string, met []Met
 	return false
 }
 
-// removes tells whether a call takes a name away, or what that was.
+// removes reports whether a call removes or replaces a name.
 func removes(c *Call) bool {
 	switch c.Op {
 	case Unlink, Rmdir, Rename, NoReplace, RemoveAll:
@@ -97,7 +98,7 @@ func removes(c *Call) bool {
 	return false
 }
 
-// changes tells whether a call changes what is in a file, other than that it empties it.
+// changes reports whether a call changes a file's content, except by emptying it.
 func changes(c *Call) bool {
 	switch c.Op {
 	case Write, Pwrite, Ftruncate, Truncate:
@@ -106,7 +107,7 @@ func changes(c *Call) bool {
 	return false
 }
 
-// harmed is all that a call removes, replaces or changes.
+// harmed returns everything that a call removes, replaces or changes.
 func harmed(c *Call, met []Met) (all []Named) {
 	if c.Op == NoReplace {
 		met = met[:1]
@@ -117,7 +118,7 @@ func harmed(c *Call, met []Met) (all []Named) {
 	return all
 }
 
-// busy tells whether a file is somebody's who may not be disturbed.
+// busy reports whether a file is protected from this family.
 func (g *guards) busy(family int, n Named) bool {
 	if n.Ino == 0 || n.Kind == "d" {
 		return false
@@ -126,7 +127,7 @@ func (g *guards) busy(family int, n Named) bool {
 	return seen && l.empty && !l.made && g.lockLike(n) || g.foreign(family, n) || g.emptied[n.Ino] && g.wrote[n.Ino] != family
 }
 
-// foreign tells whether a file may be a live lock of another host, or of nobody's that can be told from its host.
+// foreign reports whether a file may be a live lock of another host, or of an unknown one.
 func (g *guards) foreign(family int, n Named) bool {
 	if !g.isLock(n.Content) && !g.namesProcess(n.Content) {
 		return false
@@ -137,14 +138,15 @@ func (g *guards) foreign(family int, n Named) bool {
 	return g.wrote[n.Ino] != family || others || strings.Contains(n.Content, "urn:forrst")
 }
 
-// namesProcess reports whether a content or the target of a link names a process with its host, which makes an exclusive name a pid lock.
+// namesProcess reports whether a content or a link target names a process with its host, so an exclusive name
+// is a pid lock.
 func (g *guards) namesProcess(content string) bool {
 	return slices.ContainsFunc(g.writers, func(w writer) bool {
 		return strings.Contains(content, w.family.Host) && strings.Contains(content, strconv.Itoa(w.family.PID))
 	})
 }
 
-// isLock tells whether a content may be a lock by itself.
+// isLock reports whether a content may be a lock by itself.
 func (g *guards) isLock(content string) bool {
 	number, err := strconv.Atoi(strings.Trim(content, " \t\r\n\x00"))
 	return err == nil && g.isPID(number) || slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(content, mark) })
@@ -154,7 +156,7 @@ func (g *guards) isPID(number int) bool {
 	return slices.ContainsFunc(g.writers, func(w writer) bool { return w.family.PID == number })
 }
 
-// lockLike tells whether what is under a name may be a lock, by what it is or by how it was made.
+// lockLike reports whether a name may have a lock, by content or creation.
 func (g *guards) lockLike(n Named) bool {
 	switch {
 	case n.Ino == 0:
@@ -172,7 +174,8 @@ func (g *guards) lockLike(n Named) bool {
 	})
 }
 
-// outdated tells whether a family knows another lock than is there, under some name on the way.
+// outdated reports whether a family has looked at another lock than the present one, under some name on the
+// path.
 func (g *guards) outdated(family int, way []Named) bool {
 	return slices.ContainsFunc(way, func(n Named) bool {
 		l, seen := g.looks[family][n.Place]
@@ -190,8 +193,8 @@ func (g *guards) outdated(family int, way []Named) bool {
 
 func since(steps []int, family, step int) bool { return steps != nil && steps[family] > step }
 
-// demand tells whether a call must not be done: what it removes, replaces or empties is, as it was written, a lock that its
-// host guards, of another host.
+// demand reports whether a call must be refused: it removes, replaces or empties a lock of another host that
+// is guarded by its host, as last written.
 func (g *guards) demand(family int, c *Call, met []Met) bool {
 	switch {
 	case c.Op == Unlink, c.Op == NoReplace, c.truncates():
@@ -207,20 +210,21 @@ func (g *guards) held(family int, n Named) bool {
 	return guarded && g.whole[n.Ino] == n.Content && g.wrote[n.Ino] != family
 }
 
-// inTheWay tells whether something may stay of what is removed with all that is in it.
+// inTheWay reports whether a part of a removed tree may stay.
 func (g *guards) inTheWay(family int, met []Met) bool {
 	return g.outdated(family, met[0].Way) || slices.ContainsFunc(met[0].Below, func(n Named) bool { return g.busy(family, n) }) ||
 		g.busy(family, met[0].last())
 }
 
-// mayStay is that of one path. Who lists a directory sees anew what is in it, so that only what is on the way is outdated.
+// mayStay is inTheWay for one path. A family that lists a directory sees its names anew, so only names on the
+// path can be outdated.
 func (g *guards) mayStay(family int, path string, met []Met) bool {
 	return g.outdated(family, met[0].Way) || slices.ContainsFunc(append(met[0].Below, met[0].last()), func(n Named) bool {
 		return n.Path == path && g.busy(family, n)
 	})
 }
 
-// done follows a call that was done.
+// done records a call.
 func (g *guards) done(family int, c *Call, before, after []Met) {
 	was, is := before[0].last(), Named{}
 	if len(after) > 0 {
@@ -273,7 +277,7 @@ func (g *guards) done(family int, c *Call, before, after []Met) {
 	}
 }
 
-// with is a way whose end is what a file is now.
+// with returns a path whose end is the current file.
 func with(way []Named, is Named) []Named {
 	way = slices.Clone(way)
 	if len(way) > 0 {
@@ -282,7 +286,7 @@ func with(way []Named, is Named) []Named {
 	return way
 }
 
-// made is for a name that came to be.
+// made records a new name.
 func (g *guards) made(family int, m Met, exclusive bool) {
 	n := m.last()
 	g.mark(g.named(n.Place), family)
@@ -290,7 +294,7 @@ func (g *guards) made(family int, m Met, exclusive bool) {
 	g.saw(family, m.Way, g.step, true)
 }
 
-// changed is for a file whose content changed.
+// changed records a new content.
 func (g *guards) changed(family int, is, was Named) {
 	if g.inodes[is.Ino] == nil {
 		g.inodes[is.Ino] = make([]int, len(g.writers))
@@ -313,7 +317,7 @@ func (g *guards) named(at Place) []int {
 
 func (g *guards) mark(steps []int, family int) { steps[family] = g.step }
 
-// saw is for what a family reads or makes, if it is a lock, and for the directories that it is in.
+// saw records that a family has read or created a lock, or a directory on its path.
 func (g *guards) saw(family int, way []Named, step int, made bool) {
 	for i, n := range way {
 		if !g.lockLike(n) {
@@ -331,7 +335,7 @@ func (g *guards) saw(family int, way []Named, step int, made bool) {
 	}
 }
 
-// walked follows a call along its paths, done or not: the kernel reads the symbolic links on them for the program.
+// walked records the paths of a call in any case: the kernel reads symbolic links for the program.
 func (g *guards) walked(family int, met []Met) {
 	for _, m := range met {
 		for _, link := range m.Links {
@@ -340,7 +344,7 @@ func (g *guards) walked(family int, met []Met) {
 	}
 }
 
-// gone is for a name that is no more; what it was may have no other.
+// gone records a removed name; the file may have no other.
 func (g *guards) gone(family int, n Named, removed bool) {
 	if n.Ino == 0 {
 		return
@@ -353,8 +357,8 @@ func (g *guards) gone(family int, n Named, removed bool) {
 	}
 }
 
-// removed is for what is removed with all that was in it, but for what is kept. A file may have several names in there, so
-// who removed the last is the one who removed any.
+// removed records a removed tree except kept names. A file may have several names in it, so any removal of
+// one may be the last.
 func (g *guards) removed(family int, m Met, keep []string) {
 	for _, n := range append([]Named{m.last()}, m.Below...) {
 		if n.Ino == 0 || slices.Contains(keep, n.Path) {
@@ -367,7 +371,7 @@ func (g *guards) removed(family int, m Met, keep []string) {
 	}
 }
 
-// accident tells whether a family wrote a lock that its mode has not: put together, numbers can become its own.
+// accident reports whether a family has written a lock foreign to the mode: joined numbers can become a pid.
 func (g *guards) accident(family int, met []Met) bool {
 	return slices.ContainsFunc(met, func(m Met) bool {
 		number, err := strconv.Atoi(strings.TrimSpace(m.last().Content))
@@ -375,7 +379,7 @@ func (g *guards) accident(family int, met []Met) bool {
 	})
 }
 
-// begins tells whether a content may be the beginning of a lock that its holder is writing anew.
+// begins reports whether a content may be the first part of a lock that its holder is rewriting.
 func begins(content string) bool {
 	return content == "" || strings.HasPrefix(content, "{") || slices.ContainsFunc([]string{"pid=", "timestamp=", "tag="}, func(key string) bool {
 		return strings.HasPrefix(content, key) || strings.HasPrefix(key, content)

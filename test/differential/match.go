@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Worker is a process that does calls.
+// Worker is a process that makes calls.
 type Worker struct {
 	Family
 
@@ -21,7 +21,7 @@ type Worker struct {
 	answers *json.Decoder
 }
 
-// Await waits for a worker to come to its socket.
+// Await waits for a worker to connect.
 func Await(socket net.Listener) (*Worker, error) {
 	conn, err := socket.Accept()
 	if err != nil {
@@ -31,7 +31,7 @@ func Await(socket net.Listener) (*Worker, error) {
 	return w, w.answers.Decode(&w.Family)
 }
 
-// Close lets the worker end.
+// Close ends the worker.
 func (w *Worker) Close() { _ = w.conn.Close() }
 
 func (w *Worker) do(call Call) (a Answer, err error) {
@@ -42,7 +42,7 @@ func (w *Worker) do(call Call) (a Answer, err error) {
 	return a, err
 }
 
-// must does a call that no sequence is made of.
+// must makes an auxiliary call.
 func (w *Worker) must(call Call) (Answer, error) {
 	a, err := w.do(call)
 	if err == nil && a.Errno != "" {
@@ -51,32 +51,33 @@ func (w *Worker) must(call Call) (Answer, error) {
 	return a, err
 }
 
-// Match compares a mount with a local disk. Each family has a worker on both; those of the mount are on their own hosts.
+// Match compares a mount with a local disk. Each family has a worker on both; those of the mount are on their
+// own hosts.
 type Match struct {
 	Mode  Mode
 	Mount []*Worker
 	Disk  []*Worker
-	// Observer has the mount too, and is of no family: what it reads nobody has seen.
+	// Observer uses the mount and belongs to no family, so its reads count for none.
 	Observer *Worker
 
-	Calls    int            // that have been done
-	Refusals map[string]int // that the guards explain, by errors
+	Calls    int            // calls made
+	Refusals map[string]int // explained refusals by error
 
 	sequences int
 	writers   []writer
 	guards    *guards
 }
 
-// Difference is what a call does otherwise than on a local disk, without a good reason.
+// Difference is an unexplained difference from the local disk.
 type Difference struct {
-	Step        int // its number in the sequence; that after the last: of what is left in the end
+	Step        int // number in the sequence; after the last: a difference at the end
 	Family      int
 	Call        Call
 	Mount, Disk Answer
 	Reason      string
 }
 
-// String is the difference for people.
+// String returns the difference for messages.
 func (d *Difference) String() string {
 	if d == nil {
 		return ""
@@ -85,7 +86,7 @@ func (d *Difference) String() string {
 	return fmt.Sprintf("%s: %d: %s\n  mount: %+v\n  disk:  %+v", d.Reason, d.Family, d.Call, d.Mount, d.Disk)
 }
 
-// Play does a sequence, in a directory of its own.
+// Play plays a sequence in a directory of its own.
 func (m *Match) Play(sequence []Step) (*Difference, error) {
 	if m.Refusals == nil {
 		m.Refusals = make(map[string]int)
@@ -118,7 +119,7 @@ func (m *Match) Play(sequence []Step) (*Difference, error) {
 	return m.end(len(sequence))
 }
 
-// end looks at everything from everywhere.
+// end compares everything from all workers.
 func (m *Match) end(step int) (*Difference, error) {
 	for family := range m.Mount {
 		d, err := m.compare(m.Mount[family], family, Call{Op: tree, Path: "."})
@@ -132,7 +133,7 @@ func (m *Match) end(step int) (*Difference, error) {
 	return nil, nil
 }
 
-// call does one call on both sides. The sequence is over if it made, by accident, what its mode has not.
+// call makes a call on both sides. over means that the call accidentally left the mode.
 func (m *Match) call(family int, call Call) (d *Difference, over bool, err error) {
 	m.Calls++
 	m.guards.step++
@@ -163,7 +164,7 @@ func (m *Match) call(family int, call Call) (d *Difference, over bool, err error
 	}
 	if m.guards.explain(m.Mode, family, &call, mount.Errno, before) {
 		m.Refusals[mount.Errno]++
-		if call.Op == Open { // which closed what was in its slot
+		if call.Op == Open { // it closed the slot
 			_, err = m.Disk[family].do(Call{Op: Close, Slot: call.Slot})
 		}
 		return nil, false, err
@@ -199,7 +200,7 @@ func (m *Match) call(family int, call Call) (d *Difference, over bool, err error
 	return nil, false, nil
 }
 
-// meet asks what a call is going to meet.
+// meet returns what a call will find.
 func (m *Match) meet(family int, call Call) ([]Met, error) {
 	at := call
 	at.Op, at.Data = peek, string(call.Op)
@@ -207,7 +208,7 @@ func (m *Match) meet(family int, call Call) ([]Met, error) {
 	return answer.Met, err
 }
 
-// compare does a call on both sides that changes nothing.
+// compare makes a read-only call on both sides.
 func (m *Match) compare(on *Worker, family int, call Call) (*Difference, error) {
 	mount, err := on.do(call)
 	if err != nil {
@@ -220,7 +221,8 @@ func (m *Match) compare(on *Worker, family int, call Call) (*Difference, error) 
 	return &Difference{Family: family, Call: call, Mount: mount, Disk: disk, Reason: "not the same"}, nil
 }
 
-// listAround lists where directories are before they are moved or removed: one that is empty may be a lock.
+// listAround lists the parents of directories before a removal or rename, because an empty directory may be a
+// lock.
 func (m *Match) listAround(family int, call Call, met []Met) (*Difference, error) {
 	switch call.Op {
 	case Rename, NoReplace, Rmdir, RemoveAll:
@@ -248,8 +250,8 @@ func parent(path string) string {
 	return "."
 }
 
-// removeSome is rm -rf of a tree with something in it that may stay. What does has to have a reason to; the rest is removed
-// from the local disk too.
+// removeSome is rm -rf of a tree of which a part may stay. Each remaining part needs a reason; the rest is
+// removed from the local disk too.
 func (m *Match) removeSome(family int, call Call, before []Met) (*Difference, error) {
 	mount, err := m.Mount[family].do(call)
 	if err != nil {
@@ -289,8 +291,8 @@ func (m *Match) removeSome(family int, call Call, before []Met) (*Difference, er
 	return m.compare(m.Observer, family, Call{Op: tree, Path: "."})
 }
 
-// Shorten looks for a shorter sequence that shows a difference, and answers the shortest that it found in time with what it
-// shows. It ends with the sequence itself if that does not show one again.
+// Shorten searches for a shorter failing sequence. It returns the shortest one found in time and its
+// difference. The result is the sequence itself if it does not fail again.
 func (m *Match) Shorten(sequence []Step, d *Difference, limit time.Duration) ([]Step, *Difference, error) {
 	deadline := time.Now().Add(limit)
 	sequence = sequence[:min(d.Step+1, len(sequence))]
@@ -315,7 +317,7 @@ func (m *Match) Shorten(sequence []Step, d *Difference, limit time.Duration) ([]
 	return sequence, d, nil
 }
 
-// truncates tells whether a call empties or cuts what its path leads to.
+// truncates reports whether a call truncates its path.
 func (c *Call) truncates() bool {
 	return c.Op == Truncate || c.Op == Open && c.Flags&unix.O_TRUNC != 0
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mode says what sequences are made of: see the package.
+// Mode selects the calls: see the package.
 type Mode string
 
 // The modes.
@@ -17,13 +17,13 @@ const (
 	Locks     Mode = "locks"
 )
 
-// Modes are all of them.
+// Modes are all modes.
 var Modes = []Mode{Plain, Exclusive, Locks}
 
-// slots is how many files a family has open at most.
+// slots is the largest number of open files of a family.
 const slots = 3
 
-// Random is a sequence of a mode.
+// Random returns a random sequence of a mode.
 func Random(random *rand.Rand, mode Mode, families, steps int) (sequence []Step) {
 	total := 0
 	for _, k := range kinds {
@@ -44,7 +44,7 @@ func Random(random *rand.Rand, mode Mode, families, steps int) (sequence []Step)
 	return sequence
 }
 
-// maker makes calls. None are made where a mode has none.
+// maker makes calls. It makes none if the mode has none.
 type maker struct {
 	*rand.Rand
 	mode Mode
@@ -57,7 +57,7 @@ func (m *maker) one(of string) string {
 	return words[m.IntN(len(words))]
 }
 
-// path is one of few, mostly not deep. Any part of one may be a directory, a file, a link or nothing.
+// path returns one of few paths, mostly short. Any part may be a directory, a file, a link or missing.
 func (m *maker) path() string {
 	path := m.one("f g h f g d")
 	for m.oneIn(2) && len(path) < len("d/d/d") {
@@ -74,7 +74,7 @@ func (m *maker) fileMode() uint32 { return []uint32{0o644, 0o644, 0o600, 0o444, 
 
 func (m *maker) content() string { return content(m.Rand, m.mode) }
 
-// size is where a file is cut. In the mode Exclusive none ends empty.
+// size returns a size for a truncation. In the mode Exclusive no file becomes empty.
 func (m *maker) size() int64 {
 	if m.mode == Exclusive {
 		return int64(1 + m.IntN(6))
@@ -82,12 +82,12 @@ func (m *maker) size() int64 {
 	return int64(m.IntN(7))
 }
 
-// exclusive tells whether names may be made so.
+// exclusive reports whether names may be created exclusively.
 func (m *maker) exclusive() bool { return m.mode != Plain }
 
 func some(calls ...Call) []Call { return calls }
 
-// kinds are the steps that there are, with how often each is made.
+// kinds are the kinds of steps with their frequencies.
 var kinds = []struct {
 	weight int
 	make   func(m *maker) []Call
@@ -125,7 +125,7 @@ func (m *maker) ifExclusive(calls ...Call) []Call {
 	return calls
 }
 
-// written is what is put somewhere into a file; nothing would leave it as it is.
+// written returns data for a write in a file; empty data would change nothing.
 func (m *maker) written() string {
 	if m.mode == Exclusive {
 		return content(m.Rand, Exclusive)
@@ -133,7 +133,7 @@ func (m *maker) written() string {
 	return m.content()
 }
 
-// target is that of a symbolic link. None leads up, out of the sequence's directory.
+// target returns the target of a symbolic link. None leads out of the sequence's directory.
 func (m *maker) target() string {
 	if m.mode == Locks && m.oneIn(3) {
 		return ownHost + ":" + ownPID
@@ -141,7 +141,7 @@ func (m *maker) target() string {
 	return m.one("f g d d/f h nowhere")
 }
 
-// write is what a shell does: create, or empty, or append, write and close.
+// write does what a shell does: create, empty or append, then write and close.
 func write(m *maker) []Call {
 	flags := unix.O_WRONLY | unix.O_CREAT
 	switch m.IntN(5) {
@@ -167,7 +167,7 @@ func write(m *maker) []Call {
 	return append(calls, Call{Op: Close, Slot: slot})
 }
 
-// replace writes another file and renames it, as careful programs do. That other is new, or was left behind.
+// replace writes another file and renames it, like careful programs. The other file is new or a leftover.
 func replace(m *maker) []Call {
 	slot, path := m.IntN(slots), m.path()
 	other := path + ".new"
@@ -179,7 +179,7 @@ func replace(m *maker) []Call {
 	)
 }
 
-// open is with any flags that there are. In the mode Exclusive nothing is made, or emptied, that is not written to at once.
+// open uses any flags. In the mode Exclusive, a file made or emptied is written to at once.
 func open(m *maker) []Call {
 	flags := []int{unix.O_RDONLY, unix.O_RDWR, unix.O_RDWR, unix.O_WRONLY}[m.IntN(4)]
 	for _, flag := range []int{unix.O_CREAT, unix.O_TRUNC, unix.O_APPEND, unix.O_DIRECTORY, unix.O_NOFOLLOW} {
@@ -189,7 +189,7 @@ func open(m *maker) []Call {
 		}
 	}
 	if flags&unix.O_CREAT != 0 {
-		flags &^= unix.O_DIRECTORY // together they mean what the version of the kernel says
+		flags &^= unix.O_DIRECTORY // the combination depends on the kernel's version
 		if m.mode == Locks && m.oneIn(2) {
 			flags |= unix.O_EXCL
 		}

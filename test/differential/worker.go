@@ -18,14 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// workerWord makes the test binary a worker, when it is the first argument. The socket follows on which it is told what
-// to do, and the directory in which it does it.
+// workerWord, as the first argument, makes the test binary a worker. Its socket for commands and its
+// directory follow.
 const workerWord = "differential-worker"
 
-// Args are the arguments with which the test binary is a worker.
+// Args returns the arguments for the test binary to be a worker.
 func Args(socket, dir string) []string { return []string{workerWord, socket, dir} }
 
-// Main is for the beginning of TestMain. It does not return in a process that was started to be a worker.
+// Main is for the begin of TestMain. In a process started as a worker it does not return.
 func Main() {
 	if len(os.Args) != 4 || os.Args[1] != workerWord {
 		return
@@ -37,9 +37,9 @@ func Main() {
 	os.Exit(0)
 }
 
-// work does calls until the socket is closed.
+// work makes calls until the socket is closed.
 func work(socket, dir string) error {
-	runtime.GOMAXPROCS(1) // nothing happens at once
+	runtime.GOMAXPROCS(1) // no concurrency
 	runtime.LockOSThread()
 	unix.Umask(0)
 	w := newWorker(dir)
@@ -74,11 +74,11 @@ func serve(socket string, do func(*Call) Answer) error {
 	}
 }
 
-// worker does calls.
+// worker makes calls.
 type worker struct {
-	base  string // where sequences have their directories
-	dir   string // that of the present one
-	fd    int    // of that; -1: none
+	base  string // parent of the sequences' directories
+	dir   string // of the present sequence
+	fd    int    // of dir; -1: none
 	slots map[int]int
 }
 
@@ -95,7 +95,7 @@ func (w *worker) closeAll() {
 	w.fd = -1
 }
 
-// do does one call.
+// do makes a call.
 func (w *worker) do(c *Call) (a Answer) {
 	err := w.call(c, &a)
 	if err == nil {
@@ -109,7 +109,7 @@ func (w *worker) do(c *Call) (a Answer) {
 	return a
 }
 
-// slot is an open file's descriptor; -1 makes calls fail with EBADF.
+// slot returns the descriptor of an open file; -1 makes calls fail with EBADF.
 func (w *worker) slot(c *Call) int {
 	if fd, open := w.slots[c.Slot]; open {
 		return fd
@@ -206,7 +206,7 @@ func (w *worker) close(c *Call) error {
 	return unix.Close(fd)
 }
 
-// whole is for writes, which have to be of everything.
+// whole requires complete writes.
 func whole(n int, err error) func(*Call) error {
 	return func(c *Call) error {
 		if err == nil && n != len(c.Data) {
@@ -216,7 +216,7 @@ func whole(n int, err error) func(*Call) error {
 	}
 }
 
-// readAll reads a file from its beginning. Files are small.
+// readAll reads a small file from its begin.
 func readAll(fd int) (string, error) {
 	buffer := make([]byte, 64<<10)
 	n, err := unix.Pread(fd, buffer, 0)
@@ -239,7 +239,7 @@ func (a *Answer) tell(st *unix.Stat_t) {
 	}
 }
 
-// list reads a directory: its names, with the types that it tells of them.
+// list reads the names in a directory with their types.
 func (w *worker) list(path string) (list []string, err error) {
 	fd, err := unix.Openat(w.fd, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -265,7 +265,7 @@ func (w *worker) list(path string) (list []string, err error) {
 	}
 }
 
-// removeAll has rm remove a tree. It answers what that complained about.
+// removeAll runs rm and returns its errors.
 func (w *worker) removeAll(path string) ([]string, error) {
 	rm := exec.Command("rm", "-rf", "--", path)
 	rm.Dir, rm.Env = w.dir, []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH")}
@@ -278,7 +278,7 @@ func (w *worker) removeAll(path string) ([]string, error) {
 	return nil, nil
 }
 
-// tree is all that is below a path: a line for each name.
+// tree returns a line for each name below a path.
 func (w *worker) tree(path string) (list []string, err error) {
 	below, err := w.below(path)
 	for _, n := range below {
@@ -295,7 +295,7 @@ func (w *worker) tree(path string) (list []string, err error) {
 	return list, err
 }
 
-// below is what is in a directory, and in those in it.
+// below returns everything in a directory and its subdirectories.
 func (w *worker) below(path string) (all []Named, err error) {
 	dir, err := w.stat(path)
 	if err != nil || dir.Kind != "d" {
@@ -322,7 +322,7 @@ func (w *worker) below(path string) (all []Named, err error) {
 	return all, err
 }
 
-// stat is what is under a path, without its place.
+// stat returns what a path leads to, without its place.
 func (w *worker) stat(path string) (n Named, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(w.fd, path, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -341,7 +341,7 @@ func (w *worker) stat(path string) (n Named, err error) {
 	return n, err
 }
 
-// meet is what a call would find whose kind is the data of this one.
+// meet returns what a call of the kind in Data would find.
 func (w *worker) meet(of *Call) []Met {
 	c := *of
 	c.Op = Op(of.Data)
@@ -366,7 +366,7 @@ func (w *worker) meet(of *Call) []Met {
 	return met
 }
 
-// meetAt is what a path leads to. There is no way if a directory on it is missing.
+// meetAt returns what a path leads to. Way is empty if a directory on it is missing.
 func (w *worker) meetAt(path string, follow bool) (m Met) {
 	path, links, ok := w.resolve(path, follow)
 	m.Links = links
@@ -394,7 +394,8 @@ func (w *worker) meetAt(path string, follow bool) (m Met) {
 	return m
 }
 
-// resolve is a path without symbolic links, but for one that it names, if that is not followed; and the links at its end that are followed.
+// resolve returns a path without symbolic links, except a last one that is not followed, and the links
+// followed at its end.
 func (w *worker) resolve(path string, follow bool) (resolved string, links []Named, ok bool) {
 	const linksMost = 8
 	for range linksMost {
@@ -416,7 +417,7 @@ func (w *worker) resolve(path string, follow bool) (resolved string, links []Nam
 	return "", links, false
 }
 
-// real is the path of a directory that is there.
+// real returns the path of an existing directory.
 func (w *worker) real(path string) (string, error) {
 	fd, err := unix.Openat(w.fd, path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -430,7 +431,7 @@ func (w *worker) real(path string) (string, error) {
 	return filepath.Rel(w.dir, path)
 }
 
-// prune removes what is at a path and below, but for what is kept, and where that is.
+// prune removes a path and everything below, except kept paths and their parents.
 func (w *worker) prune(c *Call) error {
 	all, err := w.below(c.Path)
 	if err != nil {

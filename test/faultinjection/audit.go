@@ -12,9 +12,10 @@ import (
 	"lockfs/test/hosts"
 )
 
-// VerifyAudit requires that `lockfs audit verify` finds nothing wrong with the logs of all servers and with what they tell, and that they
-// have the same events, and answers how many there have been so far. It is for a site that is settled. The log of each is then put away as if it
-// was rotated, in place of the one before: what is verified is what has happened since the call before the last, and the disks do not get full.
+// VerifyAudit requires that `lockfs audit verify` finds no fault in the logs of all servers and that they
+// have the same events. It returns their number. The site must be settled. Afterwards it renames each log
+// like a rotation, in place of the previous one: so each call verifies the events since the call before the
+// last, and disks do not fill up.
 func (s *Site) VerifyAudit(t testing.TB) (events int) {
 	t.Helper()
 	at := filepath.Join(s.Cluster.Net.Dir(), "audit")

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// furthest is less than it takes for any lock to be stale. Only daemons have a wrong clock, programs of the same host do not: what
-// they write into locks looks wrong by as much.
+// furthest is less than the shortest time to stale of any lock. Only daemons have a wrong clock, not the
+// other programs of the host, so the times in their locks look wrong by this much.
 const furthest = 10 * time.Minute
 
-// clockJumps makes a clock wrong, and later right.
+// clockJumps sets a clock wrong, and later right.
 func clockJumps(s *Site, g *target, strike Strike) func() {
 	g.setClock(s.t, time.Duration((2*strike.Amount-1)*float64(furthest)))
 	return func() { g.setClock(s.t, 0) }

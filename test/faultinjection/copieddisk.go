@@ -13,17 +13,17 @@ import (
 	"lockfs/test/hosts"
 )
 
-// Ports of a copy, on a host where a mount has the usual one of HTTP.
+// Ports of a copy, on a host whose mount has the usual HTTP port.
 const (
 	copyPort     = "7430"
 	copyHTTPAddr = "127.0.0.1:7432"
 )
 
-// diskCopied copies the data directory of a follower and starts a second server with it on the host of a guest. The original goes on meanwhile, or
-// is frozen. At the end the copy is killed. Unless it was refused, the cluster may follow it; the original must not come back then,
-// and the operator replaces or removes it.
+// diskCopied copies the data directory of a follower and starts a second server with it on the host of a
+// guest. The original runs or is frozen meanwhile. At the end the copy is killed. If it was not refused, the
+// cluster may follow it. Then the original must not return, and the operator replaces or removes it.
 func diskCopied(s *Site, g *target, strike Strike) func() {
-	if g == s.servers[0] || len(s.guests) == 0 { // the judges look from the host of the first server
+	if g == s.servers[0] || len(s.guests) == 0 { // checks run on the host of the first server
 		return nil
 	}
 	at := s.guests[strike.Pick%uint64(len(s.guests))]
@@ -36,7 +36,7 @@ func diskCopied(s *Site, g *target, strike Strike) func() {
 	if freezes {
 		daemon.Freeze()
 	}
-	g.away = true // it is not to be started again, whether it ends or not
+	g.away = true // it must not start again in any case
 	second := s.startCopy(g, at, data)
 	return func() {
 		refused := hasEnded(second)
@@ -59,7 +59,7 @@ func diskCopied(s *Site, g *target, strike Strike) func() {
 	}
 }
 
-// copyData copies what is on the disk of a server, as it is at this moment, to a directory that all hosts see.
+// copyData copies the current disk of a server to a directory shared by all hosts.
 func (g *target) copyData(t testing.TB) (dir string) {
 	t.Helper()
 	dir = g.node.Data + ".copy"
@@ -67,7 +67,7 @@ func (g *target) copyData(t testing.TB) (dir string) {
 	return dir
 }
 
-// startCopy starts a server on a copy of the data of another one, on some host, by the clock of that host.
+// startCopy starts a server on a copy of another server's data, on a given host and its clock.
 func (s *Site) startCopy(of, at *target, data string) *hosts.Process {
 	args := []string{"server", "--name", of.name, "--data", data, "--addr", at.host.Addr() + ":" + copyPort, "--http-addr", copyHTTPAddr}
 	if !s.Cluster.Secure {
@@ -79,7 +79,7 @@ func (s *Site) startCopy(of, at *target, data string) *hosts.Process {
 	return server
 }
 
-// clearAlarms clears the alarms that copies have raised, so that the next piece begins without.
+// clearAlarms clears the alarms raised by copies before the next part of the run.
 func (s *Site) clearAlarms(t testing.TB) {
 	t.Helper()
 	var alarms []struct {
@@ -88,7 +88,7 @@ func (s *Site) clearAlarms(t testing.TB) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(s.command(t, "alarm", "list", "--json")), &alarms))
 	for _, a := range alarms {
-		if a.Kind == "two_processes" { // one that went with its server meanwhile is no error
+		if a.Kind == "two_processes" { // an alarm gone with its server is no error
 			_, _ = s.run(s.leading(), "alarm", "clear", fmt.Sprint(a.Number))()
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Moments at which a strike may begin, beside those of other strikes.
+// Moments at which a strike may begin, besides during other strikes.
 const (
 	MomentQuiet    = "nothing else"
 	MomentElection = "election"
@@ -29,20 +29,20 @@ var Moments = []string{
 	MomentInstall, MomentMembers, MomentRenewal, MomentRevoked,
 }
 
-// Coverage counts which kind of strike began at which moment.
+// Coverage counts strikes by kind and moment.
 type Coverage struct {
 	mu    sync.Mutex
 	count map[[2]string]int
 	begun map[string]int
-	left  map[string]int // strikes that found nobody free
+	left  map[string]int // strikes without a free target
 }
 
-// NewCoverage has counted nothing.
+// NewCoverage returns empty counts.
 func NewCoverage() *Coverage {
 	return &Coverage{count: make(map[[2]string]int), begun: make(map[string]int), left: make(map[string]int)}
 }
 
-// note counts a strike that began at some moments; none: at a quiet one.
+// note counts a strike at some moments; none: a quiet one.
 func (c *Coverage) note(kind string, moments []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +61,7 @@ func (c *Coverage) leaveOut(kind string) {
 	c.left[kind]++
 }
 
-// Counted is how often each kind began, how often it was left out, and how often it began at each moment or during another kind.
+// Counted returns the counts of each kind: begun, left out, and begun at each moment or during another kind.
 func (c *Coverage) Counted() (begun, left map[string]int64, pairs map[string]map[string]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,14 +83,14 @@ func wide(counts map[string]int) map[string]int64 {
 	return all
 }
 
-// Pairs is how many pairs of a kind and a moment, or another kind, were met, and how many there are.
+// Pairs returns the number of covered pairs of a kind and a moment or other kind, and of all pairs.
 func (c *Coverage) Pairs() (covered, all int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.count), len(kinds) * (len(Moments) + len(kinds))
 }
 
-// Strikes is how many there were, and how many were left out.
+// Strikes returns the numbers of strikes begun and left out.
 func (c *Coverage) Strikes() (begun, left int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *Coverage) Strikes() (begun, left int) {
 	return begun, left
 }
 
-// String is a table: how often each kind began at each moment, and during how many others of the kinds.
+// String returns a table: strikes by kind and moment, and the number of other kinds in progress.
 func (c *Coverage) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,11 +13,12 @@ import (
 	"lockfs/test/hosts"
 )
 
-// A dataDisk is where a server keeps its data: a small disk of its own, shown by a process that can be slow, fail and hang.
+// A dataDisk is the disk of a server: small, separate, and shown by a process that can be slow, fail and
+// hang.
 type dataDisk struct {
 	host  *hosts.Host
 	small string // where the disk is
-	obeys string // file that says what it does
+	obeys string // the control file
 	shown *hosts.Process
 }
 
@@ -38,7 +39,7 @@ func startDisk(t testing.TB, h *hosts.Host, data string) *dataDisk {
 	return d
 }
 
-// tell says what the disk obeys from now on.
+// tell changes the control file.
 func (d *dataDisk) tell(t testing.TB, what string) {
 	t.Helper()
 	fresh := d.obeys + ".new"
@@ -70,7 +71,7 @@ func hangingDisk(_ *Site, g *target, _ Strike) func() {
 	}
 }
 
-// fullDisk has another program take all space, and what is freed.
+// fullDisk lets another program take all space, also freed space.
 func fullDisk(s *Site, g *target, _ Strike) func() {
 	g.excuse()
 	filler := filepath.Join(g.disk.small, "filler")
@@ -82,7 +83,7 @@ func fullDisk(s *Site, g *target, _ Strike) func() {
 	}
 }
 
-// excuse is for a server that may end by itself, for its disk is bad, or was.
+// excuse permits a server to end by itself because of a bad disk.
 func (g *target) excuse() { g.excused = time.Now() }
 
 const excuseLasts = 30 * time.Second

@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-// A Figure is what a daemon needed at some time.
+// A Figure has the resources of a daemon at some time.
 type Figure struct {
 	Name                          string
-	Memory                        float64 // bytes that it had in memory
+	Memory                        float64 // bytes in memory
 	Descriptors, Goroutines, Term float64
 	Applied                       float64 // index
 }
 
 const appliedIndex = "lockfs_raft_applied_index"
 
-// Figures asks all daemons.
+// Figures queries all daemons.
 func (s *Site) Figures() (all []Figure) {
 	s.sample()
 	for _, g := range s.all() {
@@ -30,7 +30,7 @@ func (s *Site) Figures() (all []Figure) {
 	return all
 }
 
-// Describe is the figures of all, a line each.
+// Describe returns a line for each daemon.
 func Describe(figures []Figure) string {
 	var b strings.Builder
 	for _, f := range figures {

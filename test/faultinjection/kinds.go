@@ -1,6 +1,6 @@
 package faultinjection
 
-// A role is whom a strike is for.
+// A role selects the target of a strike.
 type role int
 
 const (
@@ -9,7 +9,7 @@ const (
 	guest
 )
 
-// A part is what a strike takes hold of, so that no other one has it meanwhile.
+// A part is the part of a host that a strike uses exclusively.
 type part uint
 
 const (
@@ -20,7 +20,7 @@ const (
 	membership // of the whole cluster
 )
 
-// A kind is one way to do harm. It lasts for some multiple of the sessions' term between two.
+// A kind is a kind of fault. Its duration is between two multiples of the session TTL.
 type kind struct {
 	name     string
 	role     role
@@ -29,7 +29,7 @@ type kind struct {
 	begin    func(*Site, *target, Strike) (end func())
 }
 
-// kinds are all there are. Their names are in what a soak prints.
+// kinds are all kinds. A soak prints their names.
 var kinds = []kind{
 	{"leader killed", leader, process, 0.2, 1.5, killed},
 	{"follower killed", follower, process, 0.2, 2, killed},
@@ -108,7 +108,7 @@ var kindsByName = func() map[string]kind {
 	return byName
 }()
 
-// Kinds are the names of all.
+// Kinds returns the names of all kinds.
 func Kinds() (names []string) {
 	for _, k := range kinds {
 		names = append(names, k.name)

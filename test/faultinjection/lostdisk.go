@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
-// noCluster is what a server says that is started on an empty data directory.
+// noCluster is in the error of a server with an empty data directory.
 const noCluster = "belongs to no cluster"
 
-// diskLost kills a follower and starts it with an empty data directory and an empty /run/lockfs. Its command line is the one that it had. The
-// server must not join by itself, nor make a cluster. The operator then replaces or removes it, and it joins with a new token.
+// diskLost kills a follower and starts it with an empty data directory, an empty /run/lockfs and its old
+// command line. The server must neither join by itself nor create a cluster. The operator then replaces or
+// removes it, and it joins with a new token.
 func diskLost(s *Site, g *target, strike Strike) func() {
-	if g == s.servers[0] { // the judges look from its host
+	if g == s.servers[0] { // checks run on its host
 		return nil
 	}
 	g.kill()
 	g.wipe(s.t)
 	g.host.MustRun(s.t, "sh", "-c", "rm -rf /run/lockfs/*")
 	g.launch(s.t)
-	g.away = true // it is not to be started again
+	g.away = true // it must not start again
 	server := g.daemon()
 	return func() {
 		select {
@@ -29,7 +30,7 @@ func diskLost(s *Site, g *target, strike Strike) func() {
 		if g.ready() {
 			s.t.Errorf("%s lost its disk, and is a server again without an operator", g.name)
 		}
-		// The command line of a server that has come back before has a token, which is spent.
+		// The command line of a server that has joined again has a spent token.
 		if joins := strings.Contains(strings.Join(g.node.Flags, " "), "--token"); !joins && (!g.ended() || !strings.Contains(server.Log(), noCluster)) {
 			s.t.Errorf("%s lost its disk, and did not refuse to start for that:\n%s", g.name, server.Log())
 		}
@@ -37,7 +38,7 @@ func diskLost(s *Site, g *target, strike Strike) func() {
 	}
 }
 
-// replaceOrRemove begins one of the two ways by which an operator lets a server join again whose data is of no use.
+// replaceOrRemove begins one of the operator's two ways to let a server with useless data join again.
 func (s *Site) replaceOrRemove(g *target, strike Strike) {
 	fresh := s.spare()
 	if fresh == g || strike.Pick&1 == 0 {

@@ -12,10 +12,10 @@ import (
 	"lockfs/test/hosts"
 )
 
-// errandTime is how long a command may take that asks the cluster to change.
+// errandTime limits a command that changes the cluster.
 const errandTime = 20 * time.Second
 
-// run begins to run the program on a host's behalf, asking its server. What it answers waits for the end.
+// run starts the program for a host's server. The caller calls ended to wait for its end.
 func (s *Site) run(g *target, args ...string) (ended func() (string, error)) {
 	type outcome struct {
 		said string
@@ -35,19 +35,20 @@ func (s *Site) run(g *target, args ...string) (ended func() (string, error)) {
 	}
 }
 
-// errand has the program ask for something that may as well not be done.
+// errand runs a command that may fail.
 func (s *Site) errand(args ...string) {
 	ended := s.run(s.leading(), args...)
 	s.errands.Go(func() { _, _ = ended() })
 }
 
-// demoted takes a follower's vote. [Site.Settle] gives it back.
+// demoted demotes a follower. [Site.Settle] promotes it again.
 func demoted(s *Site, g *target, _ Strike) func() {
 	s.errand("member", "demote", g.name)
 	return func() { s.errand("member", "promote", g.name) }
 }
 
-// replaced has the server without a vote stand in for a follower, which comes in again as somebody else, without a vote.
+// replaced replaces a follower by the server without a vote. The follower then joins as a new server, without
+// a vote.
 func replaced(s *Site, g *target, _ Strike) func() {
 	if s.replacing != nil || g == s.servers[0] || g == s.spare() || s.spare() == nil {
 		return nil
@@ -56,7 +57,7 @@ func replaced(s *Site, g *target, _ Strike) func() {
 	return func() {}
 }
 
-// replace begins to replace a server with a fresh one. A nil fresh removes the server and leaves its place empty.
+// replace begins to replace a server. A nil fresh removes the server without a replacement.
 func (s *Site) replace(old, fresh *target) {
 	r := &replacement{old: old, fresh: fresh, ended: make(chan error, 1)}
 	s.replacing = r
@@ -70,19 +71,19 @@ func (s *Site) replace(old, fresh *target) {
 	})
 }
 
-// tokenFor is the command that lets a server in that was replaced.
+// tokenFor returns the command that makes a token for a replaced server.
 func tokenFor(g *target) []string {
 	return []string{"token", "create", "--role", "server", "--host", g.name}
 }
 
-// A replacement is under way until the old one is back without a vote.
+// A replacement lasts until the old server is back without a vote.
 type replacement struct {
-	old, fresh *target // fresh is nil if no server takes the place of the old one
+	old, fresh *target // fresh is nil without a replacement
 	ended      chan error
-	token      string // with which the old one comes back
+	token      string // for the old server's return
 }
 
-// change is the command that ends the membership of the old server.
+// change returns the command that ends the membership of the old server.
 func (r *replacement) change() []string {
 	if r.fresh == nil {
 		return []string{"member", "remove", r.old.name}
@@ -90,7 +91,7 @@ func (r *replacement) change() []string {
 	return []string{"member", "replace", r.old.name, r.fresh.name}
 }
 
-// rotated has a new authority sign for the cluster. All daemons renew their certificates.
+// rotated rotates the CA. All daemons renew their certificates.
 func rotated(s *Site, _ *target, _ Strike) func() {
 	if !s.Cluster.Secure {
 		return nil
@@ -99,7 +100,7 @@ func rotated(s *Site, _ *target, _ Strike) func() {
 	return func() {}
 }
 
-// spare is the server that is meant to have no vote.
+// spare returns the server that should not vote.
 func (s *Site) spare() *target {
 	for _, g := range s.servers {
 		if !g.voter {
@@ -109,7 +110,7 @@ func (s *Site) spare() *target {
 	return nil
 }
 
-// settleMembers brings a replacement to its end, and has those vote who are meant to.
+// settleMembers completes a replacement and lets the intended servers vote.
 func (s *Site) settleMembers(t testing.TB) {
 	t.Helper()
 	if r := s.replacing; r != nil {
@@ -142,7 +143,7 @@ func (s *Site) settleMembers(t testing.TB) {
 	})
 }
 
-// goOn has a server come back that was replaced by now, and that can end: nobody thaws it or its disk meanwhile.
+// goOn lets a replaced server return, if its process can end: it must not be frozen, nor its disk.
 func (s *Site) goOn(t testing.TB, r *replacement) {
 	t.Helper()
 	if r.old.held&(process|disk|network) != 0 {
@@ -151,7 +152,7 @@ func (s *Site) goOn(t testing.TB, r *replacement) {
 	select {
 	case err := <-r.ended:
 		if err != nil {
-			r.ended <- err // it is tried again when nothing stands in its way
+			r.ended <- err // tried again when nothing blocks it
 			return
 		}
 		s.comeBack(t, r)
@@ -159,8 +160,8 @@ func (s *Site) goOn(t testing.TB, r *replacement) {
 	}
 }
 
-// comeBack has a server that is no member any more lose its data, and come in again as somebody else. It ends as it likes before, for
-// what was asked of its mount is to be settled by who asked.
+// comeBack deletes the data of a removed server, and lets it join as a new one. It may end in any way before,
+// because callers settle the calls of its mount.
 func (s *Site) comeBack(t testing.TB, r *replacement) {
 	t.Helper()
 	g := r.old
@@ -173,11 +174,11 @@ func (s *Site) comeBack(t testing.TB, r *replacement) {
 		g.kill()
 	}
 	if daemon.Wait() != nil || !g.ready() || strings.Contains(daemon.Log(), "closed before the outcome of a call was settled") {
-		s.Unsettled = append(s.Unsettled, g.name) // its mount was cut off, or killed and never came back, and what it knew goes now
+		s.Unsettled = append(s.Unsettled, g.name) // its mount was cut off, or killed for good, and its state is lost now
 	}
 	g.wipe(t)
 	g.node.Flags = []string{"--nonvoter", "--token", strings.TrimSpace(r.token)}
-	s.install(g.name, s.Next) // all others may have it, and the cluster be of that version since
+	s.install(g.name, s.Next) // all others may have it, and the cluster's version may have been raised
 	if r.fresh != nil {
 		r.fresh.voter, g.voter = true, false
 	}
@@ -185,7 +186,7 @@ func (s *Site) comeBack(t testing.TB, r *replacement) {
 	g.launch(t)
 }
 
-// command runs the program until it is done, on one server after the other.
+// command repeats the program on one server after the other until it succeeds.
 func (s *Site) command(t testing.TB, args ...string) (said string) {
 	t.Helper()
 	next := 0
@@ -205,7 +206,7 @@ func (s *Site) command(t testing.TB, args ...string) (said string) {
 	return said
 }
 
-// votesIn tells whether a list of members has one of a name, and whether that votes.
+// votesIn reports whether a list of members has a name, and whether it votes.
 func votesIn(list, name string) (votes, is bool) {
 	for line := range strings.Lines(list) {
 		if fields := strings.Fields(line); len(fields) > 0 && fields[0] == name {

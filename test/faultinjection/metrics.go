@@ -16,7 +16,7 @@ import (
 
 const leasedInodes = "lockfs_leased_inodes"
 
-// metrics asks a daemon from time to time for what it says of itself.
+// metrics reads the metrics of a daemon periodically.
 type metrics struct {
 	client  *http.Client
 	address string
@@ -25,11 +25,11 @@ type metrics struct {
 	last sample
 }
 
-// A sample is what a daemon's metrics said: sums over all labels, by name.
+// A sample has a daemon's metrics: sums over all labels, by name.
 type sample struct {
 	at      time.Time
 	values  map[string]float64
-	changed map[string]time.Time // when a value was another one than before, for some
+	changed map[string]time.Time // the last change of some values
 }
 
 func newMetrics(h *hosts.Host, address string) *metrics {
@@ -41,7 +41,7 @@ func newMetrics(h *hosts.Host, address string) *metrics {
 	}
 }
 
-// ask takes a sample. A daemon that does not answer leaves the last one.
+// ask takes a sample. If the daemon does not answer, the last one stays.
 func (m *metrics) ask() {
 	answer, err := m.client.Get("http://" + m.address + "/metrics")
 	if err != nil {
@@ -57,7 +57,7 @@ func (m *metrics) ask() {
 			m.last.changed[name] = now
 		}
 	}
-	// Only who leads tells. What nobody uses goes, too.
+	// Only the leader reports these. Unused leases end, too.
 	before, led := m.last.values[leasedInodes]
 	if still, leads := values[leasedInodes]; led && leads && still < before {
 		m.last.changed[leasedInodes] = now
@@ -65,7 +65,7 @@ func (m *metrics) ask() {
 	m.last.at, m.last.values = now, values
 }
 
-// seen is the last sample if it is not old.
+// seen returns the last sample if it is fresh.
 func (m *metrics) seen() (s sample, fresh bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,7 +73,7 @@ func (m *metrics) seen() (s sample, fresh bool) {
 	return m.last, time.Since(m.last.at) < old
 }
 
-// recently tells whether a value has changed just now.
+// recently reports whether a value has just changed.
 func (m *metrics) recently(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

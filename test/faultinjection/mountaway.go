@@ -5,13 +5,13 @@ import (
 	"syscall"
 )
 
-// mountAway has a guest's mount removed by hand, lazily, and its daemon stopped or killed before or after that. What programs have open stays as
-// it is. All else that they open by path is in the bare directory, where nothing can be made.
+// mountAway unmounts a guest's mount lazily by hand, and stops or kills its daemon before or after. Open
+// files keep working. Other opens by path reach the bare directory, where creation fails.
 func mountAway(s *Site, g *target, strike Strike) func() {
 	g.away = true
 	daemon := g.daemon()
 	switch {
-	case strike.Amount < 0.3: // it goes on for what is open
+	case strike.Amount < 0.3: // it continues for open files
 	case strike.Amount < 0.6:
 		defer daemon.Signal(syscall.SIGTERM)
 	default:

@@ -26,7 +26,7 @@ func isNotHeard(s *Site, g *target, _ Strike) func() {
 	return g.host.Heal
 }
 
-// onAnIsland leaves a guest alone with the leader.
+// onAnIsland leaves a guest connected only to the leader.
 func onAnIsland(s *Site, g *target, _ Strike) func() {
 	with := s.leading().host
 	for _, other := range s.hostsBut(g.host, with) {
@@ -51,7 +51,7 @@ func cutFromLeader(s *Site, g *target, _ Strike) func() {
 	return func() { g.host.HealLink(leading) }
 }
 
-// cutFromFollower cuts the link between a host and a server that does not lead.
+// cutFromFollower cuts the link between a host and a follower.
 func cutFromFollower(s *Site, g *target, strike Strike) func() {
 	leading := s.leading()
 	var followers []*hosts.Host
@@ -65,7 +65,7 @@ func cutFromFollower(s *Site, g *target, strike Strike) func() {
 	return func() { g.host.HealLink(other) }
 }
 
-// flapping cuts a host off and heals it again and again.
+// flapping cuts and heals a host repeatedly.
 func flapping(_ *Site, g *target, strike Strike) func() {
 	interval := 50*time.Millisecond + time.Duration(strike.Amount*float64(450*time.Millisecond))
 	stop := make(chan struct{})
@@ -91,13 +91,13 @@ func flapping(_ *Site, g *target, strike Strike) func() {
 	}
 }
 
-// slowLink lets 64 to 564 kbit/s through in each direction; what waits longer than half a second is lost.
+// slowLink limits each direction to 64 to 564 kbit/s and drops packets delayed by more than half a second.
 func slowLink(_ *Site, g *target, strike Strike) func() {
 	g.host.Slow(64+int(500*strike.Amount), 500*time.Millisecond)
 	return g.host.Fast
 }
 
-// losing loses a tenth to a half of all packets.
+// losing drops a tenth to a half of all packets.
 func losing(_ *Site, g *target, strike Strike) func() {
 	g.host.Lose(10 + int(40*strike.Amount))
 	return g.host.LoseNone

@@ -12,7 +12,7 @@ func killed(s *Site, g *target, _ Strike) func() {
 	return func() { g.launch(s.t) }
 }
 
-// stopped ends a daemon by SIGTERM. One that has not ended when it is to run again is killed.
+// stopped ends a daemon by SIGTERM. It kills one that still runs at the end of the strike.
 func stopped(s *Site, g *target, _ Strike) func() {
 	g.away = true
 	g.daemon().Signal(syscall.SIGTERM)
@@ -28,20 +28,21 @@ func frozen(_ *Site, g *target, _ Strike) func() {
 	return daemon.Thaw
 }
 
-// hostFrozen stops all processes of a host, those that have locks too.
+// hostFrozen stops all processes of a host, also those with locks.
 func hostFrozen(_ *Site, g *target, _ Strike) func() {
 	g.host.Freeze()
 	return g.host.Thaw
 }
 
-// upgraded has the program at its path go on with the mount.
+// upgraded hands the mount over to the program at its path.
 func upgraded(_ *Site, g *target, _ Strike) func() {
 	daemon := g.daemon()
 	daemon.Signal(syscall.SIGHUP)
 	return func() {}
 }
 
-// toNextVersion has the program of the next version there, from which nobody goes back: the cluster is of that version as soon as all are.
+// toNextVersion installs the next version. There is no way back: the cluster is at that version as soon as
+// all are.
 func toNextVersion(s *Site, g *target, _ Strike) func() {
 	s.install(g.name, s.Next)
 	g.daemon().Signal(syscall.SIGHUP)
@@ -56,7 +57,7 @@ func upgradedAndKilled(s *Site, g *target, _ Strike) func() {
 	}
 }
 
-// shortOfMemory has a server run with so little that it collects garbage without end.
+// shortOfMemory runs a server with so little memory that it collects garbage constantly.
 func shortOfMemory(s *Site, g *target, _ Strike) func() {
 	g.kill()
 	usual := g.node.Environment
@@ -69,7 +70,7 @@ func shortOfMemory(s *Site, g *target, _ Strike) func() {
 	}
 }
 
-// handsOver tells whether the daemon is about to be succeeded by another program, or to put that off.
+// handsOver reports whether the daemon is about to hand over, or to postpone it.
 func (g *target) handsOver(since time.Duration, k kind) bool {
 	return g.held&process != 0 && strings.Contains(k.name, "upgraded") && since < 2*time.Second
 }

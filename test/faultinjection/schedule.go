@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// A Size is what a schedule follows from.
+// A Size determines a schedule.
 type Size struct {
 	Seed   uint64
 	Length time.Duration
 	AtOnce int           // strikes at a time
-	Term   time.Duration // of sessions: most strikes last about as long
-	Only   []string      // kinds that are drawn; nil: all
+	Term   time.Duration // session TTL: most strikes last about as long
+	Only   []string      // kinds to draw; nil: all
 }
 
-// A Strike is one harm.
+// A Strike is one fault.
 type Strike struct {
 	Number int
 	Kind   string
-	At     time.Duration // after the beginning
+	At     time.Duration // after the begin
 	For    time.Duration
-	Pick   uint64  // whom, of those of the kind's role who are free
-	Amount float64 // from 0 to 1: how much, where there is a how much
+	Pick   uint64  // selects one of the free targets of the kind's role
+	Amount float64 // strength from 0 to 1, for kinds with one
 }
 
 func (s Strike) String() string {
 	return fmt.Sprintf("%3d %6.1fs %5.1fs %s", s.Number, s.At.Seconds(), s.For.Seconds(), s.Kind)
 }
 
-// Schedule is the strikes in the order in which they begin; all have ended when it is over. Each kind comes as often as the others,
-// but for the last round.
+// Schedule returns the strikes in order of their begin; all have ended at the end of the schedule. All kinds
+// are equally frequent, except in the last round.
 func Schedule(size Size) (strikes []Strike) {
 	random := rand.New(rand.NewPCG(size.Seed, 0))
 	between := func(from, to float64) time.Duration {
@@ -44,7 +44,7 @@ func Schedule(size Size) (strikes []Strike) {
 	if len(drawn) == 0 {
 		return nil
 	}
-	free := make([]time.Duration, size.AtOnce) // when each lane has ended its last strike
+	free := make([]time.Duration, size.AtOnce) // end of each lane's last strike
 	for {
 		for _, i := range random.Perm(len(drawn)) {
 			lane := 0

@@ -18,28 +18,28 @@ import (
 	"lockfs/test/testcluster"
 )
 
-// A Site is a cluster that harm can be done to. It is for one goroutine.
+// A Site is a cluster for fault injection. It is for one goroutine.
 type Site struct {
 	Cluster  *testcluster.Cluster
 	Next     string // program of the next version
 	Coverage *Coverage
-	Tell     func(strike string) // of each that begins
-	Replaced []string            // hosts whose servers were, and came in again
-	// Unsettled has those of them whose mounts could not take back what had failed before they ended.
+	Tell     func(strike string) // called for each strike that begins
+	Replaced []string            // hosts with replaced servers
+	// Unsettled has those of them whose mounts ended before failed calls were undone.
 	Unsettled []string
 
 	t       testing.TB
 	term    time.Duration
 	servers []*target
 	guests  []*target
-	active  map[int]*active // strikes that are under way, by number
-	last    *target         // that led when it was last known
+	active  map[int]*active // running strikes, by number
+	last    *target         // the last known leader
 
 	errands   sync.WaitGroup // commands to the cluster
 	replacing *replacement
 }
 
-// active is a strike that is under way.
+// active is a running strike.
 type active struct {
 	Strike
 	kind   kind
@@ -48,8 +48,8 @@ type active struct {
 	began  time.Time
 }
 
-// NewSite starts so many servers, one more without a vote, and guests. The clocks of some are wrong for good. Certificates last for
-// the time that is given, if the cluster has any.
+// NewSite starts the servers, one more without a vote, and guests. Some clocks are permanently wrong. In a
+// cluster with certificates, they are valid for the given time.
 func NewSite(t testing.TB, c *testcluster.Cluster, next string, servers, guests int, term, validity time.Duration, guestFlags ...string) *Site {
 	t.Helper()
 	s := &Site{Cluster: c, Next: next, Coverage: NewCoverage(), t: t, term: term, active: make(map[int]*active), Tell: func(string) {}}
@@ -78,7 +78,7 @@ func NewSite(t testing.TB, c *testcluster.Cluster, next string, servers, guests 
 		g.setClock(t, 0)
 		g.launch(t)
 		n.AwaitReady(t)
-		// The disk is seen by its host only; here it says that the server has come in.
+		// Only its host sees the disk. Elsewhere this directory shows that the server has joined.
 		require.NoError(t, os.MkdirAll(n.Identity(), 0o700))
 		s.servers = append(s.servers, g)
 	}
@@ -100,7 +100,7 @@ func NewSite(t testing.TB, c *testcluster.Cluster, next string, servers, guests 
 	return s
 }
 
-// install has a host run a program from now on, whenever its daemon begins or looks for a newer one, and answers its path there.
+// install installs a program for a host's next start or upgrade, and returns its path.
 func (s *Site) install(host, program string) (path string) {
 	s.t.Helper()
 	path = filepath.Join(s.Cluster.Net.Dir(), host+".program", "lockfs")
@@ -108,13 +108,13 @@ func (s *Site) install(host, program string) (path string) {
 	fresh := path + ".new"
 	require.NoError(s.t, os.Link(program, fresh))
 	require.NoError(s.t, os.Rename(fresh, path))
-	_ = os.Remove(fresh) // it is still there if it was that program's already: rename(2) leaves two names of one file
+	_ = os.Remove(fresh) // if it had that program already, rename(2) leaves two names of one file
 	return path
 }
 
 func (s *Site) all() []*target { return slices.Concat(s.servers, s.guests) }
 
-// Hosts is where there are mounts.
+// Hosts returns the hosts with mounts.
 func (s *Site) Hosts() (all []*hosts.Host) {
 	for _, g := range s.all() {
 		all = append(all, g.host)
@@ -126,7 +126,7 @@ func (s *Site) hostsBut(some ...*hosts.Host) []*hosts.Host {
 	return slices.DeleteFunc(s.Hosts(), func(h *hosts.Host) bool { return slices.Contains(some, h) })
 }
 
-// dumpUnready has daemons that are not ready end, and say in their logs what they wait for.
+// dumpUnready ends daemons that are not ready, with their stacks in the logs.
 func (s *Site) dumpUnready() {
 	for _, g := range s.all() {
 		if g.daemon() == nil || g.ended() || g.ready() {
@@ -135,12 +135,12 @@ func (s *Site) dumpUnready() {
 		g.daemon().Signal(syscall.SIGQUIT)
 		select {
 		case <-g.daemon().Ended():
-		case <-time.After(errandTime): // it may stand still in the kernel
+		case <-time.After(errandTime): // it may be blocked in the kernel
 		}
 	}
 }
 
-// sample asks all daemons at once.
+// sample queries all daemons at once.
 func (s *Site) sample() {
 	var asking sync.WaitGroup
 	for _, g := range s.all() {
@@ -149,7 +149,7 @@ func (s *Site) sample() {
 	asking.Wait()
 }
 
-// leading is who leads, as far as is known, or led last.
+// leading returns the leader, or the last known one.
 func (s *Site) leading() *target {
 	term := 0.0
 	for _, g := range s.servers {
@@ -161,7 +161,7 @@ func (s *Site) leading() *target {
 	return s.last
 }
 
-// candidates are those of a role of whom some parts are free.
+// candidates returns the targets of a role with free parts.
 func (s *Site) candidates(k kind) (free []*target) {
 	var of []*target
 	leading := s.leading()
@@ -186,7 +186,7 @@ func (s *Site) candidates(k kind) (free []*target) {
 	return free
 }
 
-// aClockIsWrong: one server's may be, for then cluster time is right.
+// aClockIsWrong reports whether a server's clock is wrong. Cluster time stays right with one wrong clock.
 func (s *Site) aClockIsWrong() bool {
 	return slices.ContainsFunc(s.servers, func(g *target) bool { return g.held&wallClock != 0 })
 }
@@ -195,7 +195,7 @@ func (s *Site) membersChange() bool {
 	return s.replacing != nil || slices.ContainsFunc(s.servers, func(g *target) bool { return g.held&membership != 0 })
 }
 
-// Run carries a schedule out. All strikes have ended when it returns.
+// Run runs a schedule. All strikes have ended when it returns.
 func (s *Site) Run(strikes []Strike) {
 	s.t.Helper()
 	began := time.Now()
@@ -219,7 +219,7 @@ func (s *Site) Run(strikes []Strike) {
 				g.noteInstalled()
 			}
 		}
-		if n%5 == 0 && asks.CompareAndSwap(false, true) { // who is frozen keeps it waiting
+		if n%5 == 0 && asks.CompareAndSwap(false, true) { // a frozen daemon delays it
 			asking.Go(func() {
 				defer asks.Store(false)
 				s.sample()
@@ -263,7 +263,7 @@ func (s *Site) end(a *active) {
 	a.target.held &^= a.kind.parts
 }
 
-// moments is what is under way.
+// moments returns the current moments.
 func (s *Site) moments() (all []string) {
 	for _, number := range sortedNumbers(s.active) {
 		if name := s.active[number].kind.name; !slices.Contains(all, name) {
@@ -310,7 +310,7 @@ func (s *Site) moments() (all []string) {
 	return all
 }
 
-// supervise starts daemons again that have ended by themselves, and does for mounts what they ask for.
+// supervise restarts daemons that ended by themselves, and upgrades mounts on request.
 func (s *Site) supervise() {
 	if s.replacing != nil {
 		s.goOn(s.t, s.replacing)
@@ -332,10 +332,10 @@ func (s *Site) supervise() {
 	}
 }
 
-// isReplaced tells whether a server is no member any more, or may not be.
+// isReplaced reports whether a server may not be a member any more.
 func (s *Site) isReplaced(g *target) bool { return s.replacing != nil && s.replacing.old == g }
 
-// fault is what a daemon said at its end for which there was no good reason.
+// fault returns a daemon's final message if its end had no good reason.
 func (g *target) fault() string {
 	if time.Since(g.excused) < excuseLasts || g.guest != nil && !strings.Contains(g.daemon().Log(), g.readyLine()) {
 		return ""
@@ -343,14 +343,14 @@ func (g *target) fault() string {
 	return tailOf(g.daemon())
 }
 
-// tailOf is the last lines that a process wrote.
+// tailOf returns the last lines of a process's output.
 func tailOf(p *hosts.Process) string {
 	lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
 
-// Settle waits until all that harm was done to is back: all daemons are ready, there is a leader whom all follow, and those vote who
-// are meant to. Somebody has to use the cluster meanwhile.
+// Settle waits until all faults are over: all daemons are ready, all follow one leader, and the intended
+// servers vote. Another goroutine must use the cluster meanwhile.
 func (s *Site) Settle(t testing.TB) {
 	t.Helper()
 	s.errands.Wait()
@@ -371,7 +371,7 @@ func (s *Site) Settle(t testing.TB) {
 		before = max(before, seen.values[appliedIndex])
 	}
 	hosts.Eventually(t, "a leader whom all servers follow", func() (string, bool) {
-		s.supervise() // one may have been about to end, whose disk had failed: it knew the leader for a while, but followed it no more
+		s.supervise() // a daemon with a failed disk may have known the leader for a while before it ended
 		s.sample()
 		follow, leads := 0, 0
 		for _, g := range s.servers {

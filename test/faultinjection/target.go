@@ -13,27 +13,27 @@ import (
 	"lockfs/test/testcluster"
 )
 
-// A target is a host with a daemon: a server, or a guest.
+// A target is a host with a daemon: a server or a guest.
 type target struct {
 	name  string
 	host  *hosts.Host
-	node  *testcluster.Node  // nil of a guest
-	guest *testcluster.Guest // nil of a server
-	voter bool               // it is meant to have a vote
+	node  *testcluster.Node  // nil for a guest
+	guest *testcluster.Guest // nil for a server
+	voter bool               // intended to vote
 
-	clock   string // file that says by how much its clock is ahead
+	clock   string // file with its clock offset
 	ahead   time.Duration
 	disk    *dataDisk // of a server
 	metrics *metrics
 
-	held     part // by strikes that are under way
-	away     bool // it is not meant to run now
+	held     part // by running strikes
+	away     bool // it should not run now
 	excused  time.Time
 	launched time.Time
-	told     time.Time // to go to the next version
+	told     time.Time // time of the request for the next version
 
-	installs  int       // how often the daemon has said that it has a snapshot of the leader's
-	installed time.Time // when it last did, about
+	installs  int       // number of the leader's snapshots installed
+	installed time.Time // approximate time of the last one
 }
 
 func (g *target) daemon() *hosts.Process {
@@ -73,7 +73,7 @@ func (g *target) ready() bool {
 	return g.daemon() != nil && strings.Contains(g.daemon().Log(), g.readyLine())
 }
 
-// noteInstalled notes whether a server has got a snapshot of the leader's since it was called before.
+// noteInstalled checks whether a server has installed a snapshot of the leader since the last call.
 func (g *target) noteInstalled() {
 	if g.daemon() == nil {
 		return
@@ -82,14 +82,14 @@ func (g *target) noteInstalled() {
 	if installs > g.installs {
 		g.installed = time.Now()
 	}
-	g.installs = installs // another process begins anew
+	g.installs = installs // a new process counts anew
 }
 
-// toldLasts is how long it may take a daemon that was told so to go on as the next version.
+// toldLasts limits the upgrade to the next version after the request.
 const toldLasts = 10 * time.Second
 
-// isOld tells whether a mount asks for the next version, which the cluster went to while it was away. Who has just been told to go there
-// may still be about to.
+// isOld reports whether a mount asks for the next version, because the cluster went there while it was away.
+// A mount with a recent request may still be upgrading.
 func (g *target) isOld() bool {
 	log := g.daemon().Log()
 	refused := strings.LastIndex(log, "the cluster runs at version 2, and ")
@@ -109,7 +109,7 @@ func hasEnded(p *hosts.Process) bool {
 	}
 }
 
-// setClock makes the clock wrong by so much more than it is for good.
+// setClock sets the clock wrong by this much more than permanently.
 func (g *target) setClock(t testing.TB, wrong time.Duration) {
 	t.Helper()
 	fresh := filepath.Join(filepath.Dir(g.clock), "."+filepath.Base(g.clock))

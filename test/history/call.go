@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// Kind is what a call does.
+// Kind is a kind of call.
 type Kind string
 
-// The calls. Those on a descriptor name the inode it is open on; the others name a name.
+// The calls. Those on a descriptor have the inode number of the open file; the others have names.
 const (
 	Create    Kind = "create"    // open with O_CREAT and O_EXCL
 	Open      Kind = "open"      // open with O_CREAT
@@ -24,8 +24,8 @@ const (
 	List      Kind = "list"      //
 	Write     Kind = "write"     // at offset 0 through a descriptor
 	Append    Kind = "append"    // through a descriptor with O_APPEND
-	Truncate  Kind = "truncate"  // to nothing, through a descriptor
-	Read      Kind = "read"      // of all, through a descriptor
+	Truncate  Kind = "truncate"  // to zero, through a descriptor
+	Read      Kind = "read"      // the whole file, through a descriptor
 	Fstat     Kind = "fstat"     //
 )
 
@@ -33,20 +33,20 @@ const (
 type Call struct {
 	Record
 	Kind   Kind   `json:"kind"`
-	Name   string `json:"name,omitempty"` // of a descriptor: by which it was opened
+	Name   string `json:"name,omitempty"` // for a descriptor: the name at its open
 	To     string `json:"to,omitempty"`
 	Opened int    `json:"opened,omitempty"` // Seq of the call that opened the descriptor
-	Ino    uint64 `json:"ino,omitempty"`    // that the descriptor is open on
-	Data   string `json:"data,omitempty"`   // that is written
+	Ino    uint64 `json:"ino,omitempty"`    // of the descriptor
+	Data   string `json:"data,omitempty"`   // written data
 	Got    Got    `json:"got"`
-	// Over is from when on, as the caller knows, nothing comes any more of a call of unknown outcome, and what it alone had made is
-	// taken back; 0: that is not known. It is on the clock of the record.
+	// Over is the time from which a call of unknown outcome takes no effect any more and its own creation is
+	// undone; 0: unknown. It is on the clock of the record.
 	Over int64 `json:"over,omitempty"`
 }
 
-// Got is what a call without an error answered. What a kind of call does not answer is zero.
+// Got is the result of a call without an error. Other fields are zero.
 type Got struct {
-	Ino     uint64            `json:"ino,omitempty"` // 0 also where it could not be found out
+	Ino     uint64            `json:"ino,omitempty"` // 0 also if unknown
 	Dir     bool              `json:"is_dir,omitempty"`
 	Nlink   uint32            `json:"nlink,omitempty"`
 	Size    int64             `json:"size,omitempty"`
@@ -54,10 +54,10 @@ type Got struct {
 	Entries map[string]uint64 `json:"entries,omitempty"`
 }
 
-// Unknown tells that the call may have been done, now or later.
+// Unknown reports whether the call may have been done, now or later.
 func (c *Call) Unknown() bool { return c.Mutates() && (c.Errno == syscall.ETIMEDOUT || c.Orphaned()) }
 
-// Mutates tells that the call changes something.
+// Mutates reports whether the call changes something.
 func (c *Call) Mutates() bool {
 	switch c.Kind {
 	case Look, Stat, List, Read, Fstat:
@@ -66,7 +66,7 @@ func (c *Call) Mutates() bool {
 	return true
 }
 
-// OnDescriptor tells that the call is done through a descriptor.
+// OnDescriptor reports whether the call uses a descriptor.
 func (c *Call) OnDescriptor() bool {
 	switch c.Kind {
 	case Write, Append, Truncate, Read, Fstat:

@@ -11,21 +11,21 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// History is calls of several clients, in one or more directories.
+// History is the calls of several clients in one or more directories.
 type History struct {
 	Calls []*Call
-	// Settled is the time from which on, as the caller knows, nothing of an unknown outcome is to be seen
-	// any more; 0: never.
+	// Settled is the time from which calls of unknown outcome have no further effect; 0: never.
 	Settled int64
-	// SessionsLast: no mount lost its session, so what it removed it can write to for as long as it is open.
+	// SessionsLast: no mount lost its session, so files removed by a mount stay writable through open
+	// descriptors.
 	SessionsLast bool
-	// Forgetful: removals are held to nothing that was seen before, as on any other file system.
+	// Forgetful: earlier looks do not restrict removals, as on any other file system.
 	Forgetful bool
-	// DisksFill: servers may have had no space, so that what would need more was refused, and not done.
+	// DisksFill: servers may have run out of space and refused commands.
 	DisksFill bool
 }
 
-// Check answers nil if there is an order. within bounds the search in each directory.
+// Check returns nil if there is an order. within limits the search in each directory.
 func (h *History) Check(within time.Duration) error {
 	byDir := make(map[string][]*Call)
 	for _, call := range h.Calls {
@@ -56,7 +56,7 @@ func (h *History) checkDir(calls []*Call, within time.Duration) error {
 	return search(rules, x.operations, within)
 }
 
-// checkNumbers requires that each creation made an inode of its own.
+// checkNumbers requires a new inode number for each creation.
 func checkNumbers(calls []*Call) error {
 	made := make(map[uint64]*Call)
 	for _, call := range calls {
@@ -94,7 +94,7 @@ func (a *action) String() string {
 	return a.call.String()
 }
 
-// Tally is how often calls came out in which way.
+// Tally returns the number of calls by result.
 func (h *History) Tally() map[string]int {
 	count := make(map[string]int)
 	for _, call := range h.Calls {
@@ -106,7 +106,7 @@ func (h *History) Tally() map[string]int {
 	return count
 }
 
-// Interrupted lists the calls that failed with EINTR, which none of these may.
+// Interrupted returns the calls that failed with EINTR. None of these may.
 func (h *History) Interrupted() []*Call {
 	return slices.DeleteFunc(slices.Clone(h.Calls), func(c *Call) bool { return c.Errno != syscall.EINTR })
 }

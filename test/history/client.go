@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Client does calls in one directory and records them. It is for one goroutine. A descriptor of the
-// directory is held, so that a name is never looked for below a mount that is gone.
+// Client makes calls in one directory and records them. It is for one goroutine. It keeps the directory open,
+// so no lookup reaches the directory below a lost mount.
 type Client struct {
 	recorder *Recorder
 	id       int
@@ -20,21 +20,21 @@ type Client struct {
 	path     string
 	seq      int
 	dir      int   // descriptor; -1: none
-	fsType   int64 // that shows the directory
+	fsType   int64 // of the directory
 }
 
-// NewClient opens no directory yet.
+// NewClient returns a client without an open directory.
 func NewClient(recorder *Recorder, id int, host, path string) *Client {
 	return &Client{recorder: recorder, id: id, host: host, path: path, dir: -1, fsType: unix.FUSE_SUPER_MAGIC}
 }
 
-// remountPatience is how long a client waits until the directory is there (again).
+// remountPatience limits the wait for the directory.
 const (
 	remountPatience = 60 * time.Second
 	remountInterval = 20 * time.Millisecond
 )
 
-// Enter opens the directory, anew if it was open, once a FUSE file system shows it.
+// Enter opens the directory, again if it was open, once a FUSE file system is mounted.
 func (c *Client) Enter() error {
 	c.Leave()
 	deadline := time.Now().Add(remountPatience)
@@ -63,7 +63,7 @@ func (c *Client) Leave() {
 	}
 }
 
-// File is an open file whose inode is known.
+// File is an open file with a known inode.
 type File struct {
 	fd     int
 	opened int // Seq of the call
@@ -72,12 +72,12 @@ type File struct {
 	Dir    bool
 }
 
-// Close is not recorded: it changes nothing that anybody sees.
+// Close is not recorded: it has no visible effect.
 func (f *File) Close() { _ = unix.Close(f.fd) }
 
 const fileMode = 0o644
 
-// Open does Create, Open or Look. The file is nil if that fails, or what was opened cannot be found out.
+// Open does Create, Open or Look. The file is nil after an error, or if its inode is unknown.
 func (c *Client) Open(kind Kind, name string) (*Call, *File, error) {
 	flags := map[Kind]int{
 		Create: unix.O_CREAT | unix.O_EXCL | unix.O_RDWR, Open: unix.O_CREAT | unix.O_RDWR, Look: unix.O_RDONLY,
@@ -89,7 +89,7 @@ func (c *Client) Open(kind Kind, name string) (*Call, *File, error) {
 		if err != nil {
 			return err
 		}
-		// The number never changes, so when it is asked for does not matter.
+		// The number never changes, so the time of this query does not matter.
 		var st unix.Stat_t
 		if unix.Fstat(file.fd, &st) == nil {
 			file.Ino, file.Dir = st.Ino, isDir(&st)
@@ -106,7 +106,7 @@ func (c *Client) Open(kind Kind, name string) (*Call, *File, error) {
 	return call, file, err
 }
 
-// Do does a call that takes names.
+// Do makes a call with names.
 func (c *Client) Do(kind Kind, names ...string) (*Call, error) {
 	call := c.call(kind, names...)
 	err := c.recorder.Do(call, func() error {
@@ -136,7 +136,7 @@ func (c *Client) Do(kind Kind, names ...string) (*Call, error) {
 	return call, err
 }
 
-// DoFile does a call on an open file.
+// DoFile makes a call on an open file.
 func (c *Client) DoFile(kind Kind, file *File, data string) (*Call, error) {
 	call := c.call(kind, file.name)
 	call.Opened, call.Ino, call.Data = file.opened, file.Ino, data
@@ -176,7 +176,7 @@ func (c *Client) DoFile(kind Kind, file *File, data string) (*Call, error) {
 	return call, err
 }
 
-// record is that of the client's next call.
+// record returns the record for the client's next call.
 func (c *Client) record() Record {
 	c.seq++
 	return Record{Client: c.id, Seq: c.seq, Host: c.host, Dir: filepath.Base(c.path)}
@@ -193,7 +193,7 @@ func (c *Client) call(kind Kind, names ...string) *Call {
 	return call
 }
 
-// list reads the directory in one request, through a descriptor of its own that begins at the start.
+// list reads the directory in one request, from the start through a new descriptor.
 func (c *Client) list(call *Call) error {
 	fd, err := unix.Openat(c.dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// maxUnknown is how many creations of unknown outcome, and other such calls of which is known when they were over, a directory may have:
-// bits in a state.
+// maxUnknown is the largest number of creations of unknown outcome, and of other such calls with a known end,
+// in a directory: bits in a state.
 const maxUnknown = 64
 
 // expansion turns the calls in one directory into operations.
 type expansion struct {
 	settled    int64
 	operations []porcupine.Operation
-	unknown    int // of these so far
+	unknown    int // number of these so far
 	unnamed    int64
 	asked      map[int64]bool
 	views      map[*Call]view
@@ -41,7 +41,7 @@ func expand(calls []*Call, settled int64, forgetful, disksFill bool) (*expansion
 	return x, nil
 }
 
-// add adds one of the operations of a call.
+// add adds an operation of a call.
 func (x *expansion) add(a action) { x.until(a, a.call.End) }
 
 func (x *expansion) until(a action, end int64) {
@@ -88,7 +88,7 @@ func (x *expansion) expand(call *Call) error {
 	return nil
 }
 
-// mayBeHeld tells whether a call may have been refused because of what its process saw before.
+// mayBeHeld reports whether a call may have been refused because of its process's looks.
 func mayBeHeld(call *Call) bool {
 	switch call.Errno {
 	case syscall.ENOENT, syscall.EBUSY, syscall.ESTALE:
@@ -97,7 +97,7 @@ func mayBeHeld(call *Call) bool {
 	return false
 }
 
-// refusal is what a call saw that was refused; nil if there is no reason for such a refusal.
+// refusal returns the observations of a refused call; nil without a reason for the refusal.
 func refusal(call *Call) []action {
 	name, to := call.Name, call.To
 	made := name
@@ -160,7 +160,7 @@ func (x *expansion) expandDone(call *Call) {
 	}
 }
 
-// expandUnknown makes operations that need not have been done.
+// expandUnknown adds operations that need not have been done.
 func (x *expansion) expandUnknown(call *Call) {
 	a := x.changeOf(call)
 	a.maybe = true
@@ -187,7 +187,7 @@ func (x *expansion) expandUnknown(call *Call) {
 		x.until(back, never)
 		return
 	}
-	// Nobody has seen the run settled yet if it is not later than the call.
+	// No call has seen the run settled if that is not later than the call.
 	x.until(back, min(over, max(x.settled, call.End)))
 }
 

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namesAtOnce is how many calls of a client in a row go to the same name, before all go on to the next.
+// namesAtOnce is the number of consecutive calls of a client on the same name.
 const namesAtOnce = 6
 
-// PlayHolds creates names, or opens those that others have created, and locks the files, so many times. Names are  never
-// removed: only a creation that is given up may take one back.
+// PlayHolds creates names, or opens existing ones, and locks the files, the given number of times. Names are
+// never removed; only an abandoned creation may be undone.
 func (c *Client) PlayHolds(random *rand.Rand, times int, longestPause time.Duration) error {
 	pause := func() { time.Sleep(time.Duration(random.Int64N(int64(longestPause)))) }
 	if err := c.Enter(); err != nil {
@@ -35,7 +35,8 @@ func (c *Client) PlayHolds(random *rand.Rand, times int, longestPause time.Durat
 	return nil
 }
 
-// hold opens a name, tries to lock it, writes a pid and shows for a while that it has it. It answers whether the mount may be gone.
+// hold opens a name, tries to lock it, writes a pid and holds the lock for a while. lost means that the mount
+// may be gone.
 func (c *Client) hold(random *rand.Rand, name string, pause func()) (lost bool, err error) {
 	kind, flags := Open, unix.O_CREAT
 	if random.IntN(2) == 0 {
@@ -51,7 +52,7 @@ func (c *Client) hold(random *rand.Rand, name string, pause func()) (lost bool, 
 	if err == nil && opening.Errno == syscall.EEXIST {
 		l.fd, err = unix.Openat(c.dir, name, unix.O_RDWR|unix.O_CLOEXEC, 0)
 		if err != nil {
-			return false, nil // it was taken back
+			return false, nil // it was undone
 		}
 	} else if err != nil || opening.Errno != 0 {
 		return opening.Orphaned(), err
@@ -74,15 +75,15 @@ func (c *Client) hold(random *rand.Rand, name string, pause func()) (lost bool, 
 	return call.Orphaned(), err
 }
 
-// held is when a client surely had the lock of a name.
+// held is the time for which a client certainly had the lock of a name.
 type held struct {
 	client     int
 	start, end int64
 	call       *LockCall
 }
 
-// CheckHolds answers nil if nobody had the lock of a name while another one had it. From when its request was answered, a client
-// has it until the last time that its descriptor was seen to be good. It also answers how often somebody had one.
+// CheckHolds returns nil if no two clients had the lock of a name at once. A client has it from the answer of
+// its request to the last success of its descriptor. holds is the number of acquisitions.
 func CheckHolds(calls []*LockCall) (holds int, err error) {
 	type descriptor struct{ client, opened int }
 	type file struct{ dir, name string }

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// interruptInterval repeats a signal that may have come before the call that it is for.
+// interruptInterval is the time after which a signal is repeated, because it may have come before the call.
 const interruptInterval = 20 * time.Millisecond
 
-// interruptAfter interrupts the system call in which the calling thread, which must be locked to its goroutine, is
-// after some time, and again, until it is told to stop.
+// interruptAfter interrupts the system call of the calling thread after some time, and repeatedly until stop.
+// The thread must be locked to its goroutine.
 func interruptAfter(limit time.Duration) (stop func()) {
 	catchInterrupts()
 	thread := unix.Gettid()
@@ -36,7 +36,7 @@ func interruptAfter(limit time.Duration) (stop func()) {
 	}
 }
 
-// catchInterrupts takes SA_RESTART from the handler that Go installs, with which calls would go on.
+// catchInterrupts removes SA_RESTART from Go's handler, which would continue the calls.
 var catchInterrupts = sync.OnceFunc(func() {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGUSR1)
 	// struct sigaction of the kernel: handler, flags, restorer, mask.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// The calls of histories of locks. Read, Write and Close there are through a descriptor as well.
+// The calls of histories of locks. Read, Write and Close also use a descriptor there.
 const (
 	Flock     Kind = "flock"     // flock(2)
 	Posix     Kind = "posix"     // F_SETLK and F_SETLKW: the process's
@@ -16,7 +16,7 @@ const (
 	Close     Kind = "close"     //
 )
 
-// Mode is how something is locked.
+// Mode is a mode of a lock.
 type Mode byte
 
 // A ReadLock is shared, a WriteLock exclusive.
@@ -26,20 +26,20 @@ const (
 	WriteLock
 )
 
-// excludes tells whether two owners cannot both have it so.
+// excludes reports whether two owners cannot have these modes at once.
 func (m Mode) excludes(other Mode) bool {
 	return m != NoLock && other != NoLock && (m == WriteLock || other == WriteLock)
 }
 
 func (m Mode) String() string { return [...]string{"none", "read", "write"}[m] }
 
-// Histories lock single bytes, and what comes behind them as one.
+// Histories lock single bytes, and all bytes after them as one.
 const (
 	beyond = 8          // stands for all bytes from this one on
 	places = beyond + 1 //
 )
 
-// Range is the bytes from First to Last, which are included. Last is beyond for a lock to the end.
+// Range is the bytes from First to Last, inclusive. Last is beyond for a lock to the end.
 type Range struct {
 	First int `json:"first"`
 	Last  int `json:"last"`
@@ -58,39 +58,40 @@ func (r Range) String() string {
 	return fmt.Sprintf("%d-%d", r.First, r.Last)
 }
 
-// LockCall is one system call on a file that several lock.
+// LockCall is one system call on a shared locked file.
 type LockCall struct {
 	Record
 	File   string `json:"file"`
 	Pid    int    `json:"pid"` // of the client, on its host
 	Kind   Kind   `json:"kind"`
-	Opened int    `json:"opened"` // which descriptor: the client's Seq when it was opened
-	Era    int    `json:"era"`    // how often the client had closed the file: each drops its Posix locks
-	Mode   Mode   `json:"mode"`   // that is wanted; NoLock: it is unlocked
+	Opened int    `json:"opened"` // descriptor: the client's Seq at its open
+	Era    int    `json:"era"`    // number of the client's closes of the file so far: each drops its Posix locks
+	Mode   Mode   `json:"mode"`   // requested; NoLock: unlock
 	Range  Range  `json:"range"`
 	Wait   bool   `json:"wait,omitempty"`
 
-	// Lapsed says that a wait was interrupted, and that its session had ended before it returned. The request may have become a lock of
-	// that session, which stays for the lock delay. Simulated mounts can tell; a program cannot.
+	// Lapsed marks an interrupted wait whose session had ended before it returned. The request may have
+	// become a lock of that session, which stays for the lock delay. Only simulated mounts know this, not
+	// programs.
 	Lapsed bool `json:"lapsed,omitempty"`
 
 	Got LockSeen `json:"got"`
 }
 
-// LockSeen is what TestPosix and TestOFD answer.
+// LockSeen is the result of TestPosix and TestOFD.
 type LockSeen struct {
 	Mode  Mode  `json:"mode"`
 	Range Range `json:"range"`
 	Pid   int   `json:"pid"`
 }
 
-// locks tells that the call takes or releases a lock.
+// locks reports whether the call takes or releases a lock.
 func (c *LockCall) locks() bool { return c.Kind == Flock || c.Kind == Posix || c.Kind == OFD }
 
 func (c *LockCall) tests() bool { return c.Kind == TestPosix || c.Kind == TestOFD }
 
-// proves tells whether the call shows that the session was alive in which its descriptor was locked: nothing can be
-// done through it after that, except to close it.
+// proves reports whether the call proves that the session of its descriptor's locks was alive. After its end,
+// the descriptor can only be closed.
 func (c *LockCall) proves() bool {
 	return c.Kind != Close && c.End != 0 && (c.Errno == 0 || c.locks() && c.Errno == syscall.EAGAIN)
 }

@@ -12,22 +12,21 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// LockHistory is what several clients did to locks.
+// LockHistory is several clients' calls on locks.
 type LockHistory struct {
 	Calls     []*LockCall
 	OpTimeout time.Duration // of the mounts
-	Prompt    time.Duration // who is interrupted and told so later than this may have the lock, in a session that ends
-	DisksFill bool          // servers may have had no space, so that what would need more was refused, and not done
-	LockDelay time.Duration // for so long at least nobody else has the locks of a session that ended
+	Prompt    time.Duration // an interrupted wait that returns later may have the lock, in a session that ends
+	DisksFill bool          // servers may have run out of space and refused commands
+	LockDelay time.Duration // least time before other owners get the locks of an ended session
 
 	unanswered map[string][]*LockCall // by host
 }
 
-// lockSpaces are the kinds of locks that have nothing to do with each other. The first of each are those of an
-// open file description.
+// lockSpaces are the independent kinds of locks. The first of each belongs to an open file description.
 var lockSpaces = [][]Kind{{Flock}, {OFD, Posix, TestOFD, TestPosix}}
 
-// Check answers nil if there is an order. within bounds the search for each file and space.
+// Check returns nil if there is an order. within limits the search for each file and space.
 func (h *LockHistory) Check(within time.Duration) error {
 	type file struct{ dir, name string }
 	byFile := make(map[file][]*LockCall)
@@ -56,7 +55,7 @@ func (h *LockHistory) Check(within time.Duration) error {
 	return errors.Join(append(failed, refused...)...)
 }
 
-// interrupted lists the waits that were interrupted and have no operation: in the order that is looked for they never had the lock.
+// interrupted returns the interrupted waits without an operation: in the order, they never had the lock.
 func (h *LockHistory) interrupted(calls []*LockCall, space []Kind) string {
 	first := slices.MinFunc(calls, func(a, b *LockCall) int { return cmp.Compare(a.Start, b.Start) }).Start
 	var b strings.Builder
@@ -68,8 +67,8 @@ func (h *LockHistory) interrupted(calls []*LockCall, space []Kind) string {
 	return b.String()
 }
 
-// allowed tells whether there is a reason at all for a call to fail so. EDEADLK is none: clients have several
-// threads, so they are never known to wait for each other in a circle.
+// allowed reports whether a call may fail with this error. EDEADLK is not allowed: clients have several
+// threads, so they are never known to wait in a cycle.
 func (h *LockHistory) allowed(c *LockCall) bool {
 	switch c.Errno {
 	case 0, syscall.ETIMEDOUT:
@@ -84,7 +83,7 @@ func (h *LockHistory) allowed(c *LockCall) bool {
 	return c.Orphaned()
 }
 
-// operations turns the calls on one file into those on one space of locks.
+// operations turns the calls on one file into operations on one space of locks.
 func (h *LockHistory) operations(calls []*LockCall, space []Kind) []porcupine.Operation {
 	owners := h.ownersOf(calls, space)
 	var operations []porcupine.Operation
@@ -113,7 +112,7 @@ func (h *LockHistory) operations(calls []*LockCall, space []Kind) []porcupine.Op
 	return operations
 }
 
-// verbsOf is what a call did, of which each part was at a moment of its own.
+// verbsOf returns the parts of a call, each at a moment of its own.
 func (h *LockHistory) verbsOf(c *LockCall) []lockVerb {
 	if c.tests() {
 		switch {
@@ -139,12 +138,12 @@ func (h *LockHistory) verbsOf(c *LockCall) []lockVerb {
 		return []lockVerb{doUnlock}
 	}
 	if c.Wait && h.LockDelay > 0 && c.End-c.Start >= int64(h.Prompt) {
-		verbs = append(verbs, doLeave) // after a signal the kernel asks again, and may do so in the next session
+		verbs = append(verbs, doLeave) // after a signal the kernel asks again, perhaps in the next session
 	}
 	return append(verbs, doTake)
 }
 
-// Tally is how often calls came out in which way.
+// Tally returns the number of calls by result.
 func (h *LockHistory) Tally() map[string]int {
 	count := make(map[string]int)
 	for _, call := range h.Calls {

@@ -9,22 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openLock is a descriptor of a file that is locked.
+// openLock is a descriptor of a locked file.
 type openLock struct {
 	*lockFile
 	fd     int
-	opened int // the client's Seq then
+	opened int // the client's Seq at the open
 }
 
-// lockFile is a file of which a client has several descriptors.
+// lockFile is a file with several descriptors of a client.
 type lockFile struct {
 	name string
-	era  int  // how often it was closed
+	era  int  // number of closes
 	had  bool // the client has locked it
 }
 
-// openLock opens a file, or makes one as any program would, and sees to it that the session is known in which it will be locked: an unlock of what is
-// not locked cannot be refused, and changes nothing.
+// openLock opens or creates a file, and makes the session of its later locks known: an unlock without a lock
+// cannot be refused and changes nothing.
 func (c *Client) openLock(file *lockFile) (*openLock, error) {
 	fd, err := unix.Openat(c.dir, file.name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, fileMode)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Client) lockCall(kind Kind, l *openLock) *LockCall {
 	return &LockCall{Record: c.record(), File: l.name, Pid: os.Getpid(), Kind: kind, Opened: l.opened, Era: l.era}
 }
 
-// use does a call through a descriptor that is none on locks.
+// use makes a call through a descriptor that is no lock call.
 func (c *Client) use(kind Kind, l *openLock) (*LockCall, error) {
 	call := c.lockCall(kind, l)
 	err := c.recorder.Do(call, func() error {
@@ -64,8 +64,8 @@ func (c *Client) use(kind Kind, l *openLock) (*LockCall, error) {
 	return call, err
 }
 
-// writePid writes a pid as programs do that have a lock, over that of whoever had it before: the client's own, or that of a
-// helper, which ends at once.
+// writePid writes a pid over an earlier one, like programs with a lock: the client's own, or that of a helper
+// that ends at once.
 func (c *Client) writePid(l *openLock, byHelper bool) (*LockCall, error) {
 	pid := os.Getpid()
 	if byHelper {
@@ -90,7 +90,7 @@ func (c *Client) writePid(l *openLock, byHelper bool) (*LockCall, error) {
 	})
 }
 
-// die kills this process, which closes what it has open.
+// die kills this process, which closes its files.
 func (c *Client) die(open []*openLock) error {
 	for _, l := range open {
 		if err := c.recorder.begin(c.lockCall(Close, l)); err != nil {
@@ -114,7 +114,7 @@ func (c *Client) tryLock(kind Kind, l *openLock, mode Mode, in Range) (*LockCall
 	})
 }
 
-// waitLock is interrupted after some time.
+// waitLock interrupts the wait after some time.
 func (c *Client) waitLock(kind Kind, l *openLock, mode Mode, in Range, limit time.Duration) (*LockCall, error) {
 	call := c.lockCall(kind, l)
 	call.Mode, call.Range, call.Wait = mode, in, true
@@ -133,7 +133,7 @@ func flockOf(mode Mode) int {
 
 var fcntlTypes = map[Mode]int16{NoLock: unix.F_UNLCK, ReadLock: unix.F_RDLCK, WriteLock: unix.F_WRLCK}
 
-// fcntl answers a test in the call's Got.
+// fcntl stores the result of a test in the call's Got.
 func (c *Client) fcntl(l *openLock, call *LockCall, command int) error {
 	lock := unix.Flock_t{Type: fcntlTypes[call.Mode], Start: int64(call.Range.First)}
 	if call.Range.Last < beyond {

@@ -9,18 +9,18 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// lockVerb is what a lockAction does to the model.
+// lockVerb is the effect of a lockAction on the model.
 type lockVerb int
 
 const (
-	doTake     lockVerb = iota // a range, in the place of what its owner had there
+	doTake     lockVerb = iota // a range, replacing the owner's modes there
 	doUnlock                   //
-	doConvert                  // give up an flock of the other mode
-	doDoubt                    // whether the owner has the range from now on is not known
-	doLeave                    // whether a session that ended has left the range locked is not known
-	seeInUse                   // somebody else's lock excludes the one that was wanted
-	seeLock                    // the same, and which it is
-	seeNoLock                  // nobody's does
+	doConvert                  // release an flock of the other mode
+	doDoubt                    // from now on it is unknown whether the owner has the range
+	doLeave                    // it is unknown whether an ended session has left the range locked
+	seeInUse                   // another owner's lock excludes the requested one
+	seeLock                    // the same, with a description of that lock
+	seeNoLock                  // no lock excludes it
 	seeSession                 // the owner has not ended
 )
 
@@ -31,25 +31,25 @@ type lockAction struct {
 	owner *lockOwner
 }
 
-// lockState is who has locked a file, by number. Flocks and the others are in different spaces, each of which has
-// a state. It is never modified.
+// lockState has the owners of a file's locks, by number. Flocks and other locks are in separate spaces with a
+// state each. It is never modified.
 type lockState []holding
 
-// holding is what an owner has.
+// holding is the locks of an owner.
 type holding struct {
 	owner *lockOwner
 	sure  [places]Mode
-	by    [places]*binding // in which it took that
-	doubt [places]bool     // it may have that too, in any mode
-	ended string           // numbers of bindings whose session has ended: what it had in them is gone, and nothing more can be done in them
+	by    [places]*binding // binding of each lock
+	doubt [places]bool     // it may have this too, in any mode
+	ended string           // numbers of bindings with an ended session: their locks are gone, and they are unusable
 }
 
-// step answers the state after an action; false if it cannot have happened in that state. What an owner had when
-// it ended goes when somebody gets it or finds it free, not before: that excludes nothing that can have happened.
+// step returns the state after an action; false if it is impossible in this state. Locks of an ended owner go
+// when another request gets them or finds them free, not before. This excludes no possible order.
 func (s lockState) step(a *lockAction) (after lockState, possible bool) {
 	own := s.of(a.owner)
 	if own.hasEnded(a.within()) {
-		return s, a.verb == doDoubt || a.verb == doLeave // then it had no effect
+		return s, a.verb == doDoubt || a.verb == doLeave // it had no effect
 	}
 	want, in := a.call.Mode, a.call.Range
 	switch a.verb {
@@ -105,7 +105,7 @@ func (s lockState) with(h holding) lockState {
 	return after
 }
 
-// giveWay ends the sessions in which others have what excludes what is wanted; false if one of them cannot have ended yet.
+// giveWay ends the sessions of locks that exclude the request; false if one of them cannot have ended yet.
 func (s lockState) giveWay(a *lockAction) (after lockState, possible bool) {
 	for _, h := range s {
 		if h.owner == a.owner || h.isOwn(a) {
@@ -125,7 +125,7 @@ func (s lockState) giveWay(a *lockAction) (after lockState, possible bool) {
 	return s, true
 }
 
-// set is what an action has its owner have. What that had in a session that may have ended may stay for the lock delay.
+// set sets the owner's locks. Its earlier locks in a session that may have ended may stay for the lock delay.
 func (h *holding) set(a *lockAction, in Range, mode Mode) {
 	for at := in.First; at <= in.Last; at++ {
 		h.doubt[at] = h.doubt[at] || h.mayBeAnothers(at, a)
@@ -142,13 +142,14 @@ func (h *holding) mayHaveAlso(in Range) {
 	}
 }
 
-// mayBeLost tells whether what an owner has at a place may be of a session that has ended when an action comes, which is not of it.
+// mayBeLost reports whether a lock of the owner may belong to an ended session, other than the action's.
 func (h *holding) mayBeLost(at int, a *lockAction) bool {
 	by := h.by[at]
 	return by != nil && by != a.within() && by.proof.Start < a.call.End
 }
 
-// mayBeAnothers tells whether that may be another one's lock to the owner, who does something in the next session.
+// mayBeAnothers reports whether a lock may count as another owner's, because the owner now acts in the next
+// session.
 func (h *holding) mayBeAnothers(at int, a *lockAction) bool {
 	return h.mayBeLost(at, a) && h.by[at].stays && h.by[at].proof.Start < a.owner.bound[a.call]
 }
@@ -166,14 +167,14 @@ func (h *holding) hasEnded(b *binding) bool {
 	return b != nil && strings.ContainsRune(h.ended, b.number)
 }
 
-// isOther tells whether an flock has to be given up to get the one that is wanted (flock(2): converting is not
+// isOther reports whether an flock must be released for the requested mode (flock(2): conversion is not
 // atomic).
 func (h *holding) isOther(a *lockAction) bool {
 	return a.call.Kind == Flock && h.sure[0] != NoLock && h.sure[0] != a.call.Mode
 }
 
-// excludes tells whether an owner surely has what excludes what is wanted, unless its session has ended; the one that wants it: if that
-// may have.
+// excludes reports whether an owner certainly has a lock that excludes the request, unless its session has
+// ended. For the requesting owner itself, the session may have ended.
 func (h *holding) excludes(a *lockAction) bool {
 	for at := a.call.Range.First; at <= a.call.Range.Last; at++ {
 		if h.sure[at].excludes(a.call.Mode) && (h.owner != a.owner || h.mayBeAnothers(at, a)) {
@@ -183,8 +184,8 @@ func (h *holding) excludes(a *lockAction) bool {
 	return false
 }
 
-// isOwn tells whether a process that tests for locks may still have had that itself: a file that it closed, and opened again, is
-// locked until the cluster knows, and by the same process.
+// isOwn reports whether the lock found by a test may be the process's own. After a close and a new open, a
+// file stays locked by the same process until the cluster knows.
 func (h *holding) isOwn(a *lockAction) bool {
 	return a.verb == seeNoLock && a.owner.kind == Posix && h.owner.kind == Posix && h.owner.closed != nil && !h.owner.gone &&
 		h.owner.first.Client == a.call.Client
@@ -200,7 +201,7 @@ func (s lockState) mayExclude(a *lockAction) bool {
 	return !own.isOther(a) && slices.ContainsFunc(s, func(h holding) bool { return h.mayExclude(a) })
 }
 
-// maySee tells whether there may be a lock as a test has answered. Locks that touch may be told of as one.
+// maySee reports whether a lock may exist as a test has answered. Adjacent locks may be reported as one.
 func (s lockState) maySee(a *lockAction) bool {
 	got := a.call.Got
 	if !got.Range.valid() || !got.Range.overlaps(a.call.Range) || !got.Mode.excludes(a.call.Mode) {
@@ -209,7 +210,7 @@ func (s lockState) maySee(a *lockAction) bool {
 	return slices.ContainsFunc(s, func(h holding) bool { return h.mayExclude(a) && h.mayHave(a) })
 }
 
-// mayHave tells whether it may be this one's lock that a test was told of.
+// mayHave reports whether a test may have found this owner's lock.
 func (h *holding) mayHave(a *lockAction) bool {
 	got, mayBeLost := a.call.Got, true
 	for at := got.Range.First; at <= got.Range.Last; at++ {
@@ -242,7 +243,7 @@ func (s lockState) hash() uint64 {
 	return sum.Sum64()
 }
 
-// within is the binding of its owner in which it was; nil: none.
+// within returns the binding of its owner at the call; nil: none.
 func (a *lockAction) within() *binding { return a.owner.during[a.call] }
 
 func (a *lockAction) String() string {

@@ -5,35 +5,35 @@ import (
 	"syscall"
 )
 
-// lockOwner is who has locks: an open file description, or a process until it closes the file.
+// lockOwner is an owner of locks: an open file description, or a process until it closes the file.
 type lockOwner struct {
 	number int
 	kind   Kind
-	first  *LockCall // of all that concern it
-	closed *LockCall // that gave its locks up; nil: none
-	gone   bool      // so surely that when closed returned
-	unsure bool      // the outcome of one of its calls is not known
-	over   bool      // a request of it was given up: no descriptor shows any more that it has what it had
+	first  *LockCall // of all calls about it
+	closed *LockCall // that ended its locks; nil: none
+	gone   bool      // its locks were certainly gone when closed returned
+	unsure bool      // one of its calls has an unknown outcome
+	over   bool      // a request of it was abandoned: no descriptor proves its locks any more
 
-	has      [places]bool           // what it took and has not released
-	through  map[int]*binding       // the descriptors by which it took that
+	has      [places]bool           // its locks so far
+	through  map[int]*binding       // the descriptors of its locks
 	bindings []*binding             // of all times
-	during   map[*LockCall]*binding // in which a call that concerns it was
-	bound    map[*LockCall]int64    // since when its descriptor is surely of one session; Never: it may be of any
+	during   map[*LockCall]*binding // binding during each call about it
+	bound    map[*LockCall]int64    // time from which the descriptor certainly belongs to one session; Never: it may belong to any
 
-	latest int64 // when all that it had is gone
+	latest int64 // latest end of all its locks
 }
 
-// binding is a descriptor from when its owner takes something through it until the owner has nothing. What is taken through it is of one
-// session, in which all is done through it meanwhile. Other descriptors, and the same one later, may be of another session,
-// and to succeed through them shows nothing of this one.
+// binding is a descriptor, from the first lock taken through it until the owner has no lock. All calls
+// through it in this time belong to one session. Other descriptors, and the same one later, may belong to
+// another session, so their success proves nothing about this one.
 type binding struct {
-	number   rune      // among those of its owner
-	first    *LockCall // that took something
-	proof    *LockCall // by which the session was alive as late as is known
+	number   rune      // among the owner's
+	first    *LockCall // that took a lock
+	proof    *LockCall // latest proof that its session was alive
 	lost     bool      // its session had ended before the owner's close
-	stays    bool      // what was taken in it stays for a lock delay when its session ends
-	earliest int64     // when what was taken in it can have gone
+	stays    bool      // its locks stay for a lock delay after the end of the session
+	earliest int64     // earliest end of its locks
 }
 
 type ownerKey struct {
@@ -42,7 +42,7 @@ type ownerKey struct {
 	which  int // Opened, or Era of Posix
 }
 
-// keysOf answers the owners that a call says something about.
+// keysOf returns the owners concerned by a call.
 func keysOf(c *LockCall, space []Kind) []ownerKey {
 	keys := []ownerKey{{c.Client, space[0], c.Opened}}
 	if len(space) > 1 {
@@ -51,7 +51,7 @@ func keysOf(c *LockCall, space []Kind) []ownerKey {
 	return keys
 }
 
-// keyOf answers the owner that a call is of.
+// keyOf returns the owner of a call.
 func keyOf(c *LockCall) ownerKey {
 	switch c.Kind {
 	case Posix, TestPosix:
@@ -62,7 +62,7 @@ func keyOf(c *LockCall) ownerKey {
 	return ownerKey{c.Client, c.Kind, c.Opened}
 }
 
-// ownersOf finds the owners in one space. The calls of each client are in order.
+// ownersOf returns the owners in one space. The calls of each client are in order.
 func (h *LockHistory) ownersOf(calls []*LockCall, space []Kind) map[ownerKey]*lockOwner {
 	owners := make(map[ownerKey]*lockOwner)
 	for i, call := range calls {
@@ -121,7 +121,7 @@ func (o *lockOwner) bind(call *LockCall) {
 	o.bindings = append(o.bindings, b)
 }
 
-// note follows what an owner takes and releases.
+// note records the owner's locks and releases.
 func (o *lockOwner) note(call *LockCall) {
 	for at := call.Range.First; at <= call.Range.Last; at++ {
 		o.has[at] = call.Mode != NoLock
@@ -131,8 +131,9 @@ func (o *lockOwner) note(call *LockCall) {
 	}
 }
 
-// boundSince answers since when the descriptor of a call is surely of one session, as somebody has something through it. What a process
-// has closed counts until the next call only: with what is released through the descriptor after that it may go to another session.
+// boundSince returns the time from which the descriptor of a call certainly belongs to one session, because a
+// lock was taken through it. A closed descriptor of a process counts only until the next call: a later
+// release through it may belong to another session.
 func boundSince(owners map[ownerKey]*lockOwner, call *LockCall, closing *lockOwner) int64 {
 	since := int64(never)
 	for key, o := range owners {
@@ -143,8 +144,8 @@ func boundSince(owners map[ownerKey]*lockOwner, call *LockCall, closing *lockOwn
 	return since
 }
 
-// isOfSession tells whether all that a process has is of the session that a descriptor has been of since some time: a host is in one
-// at a time.
+// isOfSession reports whether all locks of a process belong to the session of a descriptor since some time. A
+// host has one session at a time.
 func (o *lockOwner) isOfSession(opened int, since int64) bool {
 	for through, b := range o.through {
 		if through != opened && b.proof.Start < since {
@@ -154,32 +155,33 @@ func (o *lockOwner) isOfSession(opened int, since int64) bool {
 	return since != never
 }
 
-// showsLoss tells whether a call shows that the session of its descriptor had ended. EIO is answered too when the
-// cluster could not be asked in time.
+// showsLoss reports whether a call shows that the session of its descriptor had ended. EIO may also mean that
+// the cluster did not answer in time.
 func (h *LockHistory) showsLoss(c *LockCall) bool {
 	return c.End != 0 && c.Orphaned() && (c.Errno != syscall.EIO || c.End-c.Start < int64(h.OpTimeout))
 }
 
-// droppedAll tells whether a close is known to have been heard of by the cluster when it returned: it waits for
-// that as long as for any other call, which is not at all while the cluster does not answer. That takes the time of a call
-// after the last answer, so the call before must have had one. If the session had been lost, the locks would stay for the lock
-// delay; a call after it through the other descriptor, which was open before, shows that it was not (see isOfSession).
+// droppedAll reports whether the cluster certainly knew of a close when it returned. The close waits for the
+// cluster like any other call, but not at all while the cluster does not answer. This begins one call's time
+// after the last answer, so the call before must have had an answer. If the session had been lost, the locks
+// would stay for the lock delay. A later call through the other descriptor, open before, shows that it was
+// not (see isOfSession).
 func (h *LockHistory) droppedAll(before, c, next *LockCall) bool {
 	return before.Client == c.Client && before.locks() && before.proves() &&
 		c.Errno == 0 && c.End != 0 && c.End-before.Start < int64(h.OpTimeout) &&
 		next.Client == c.Client && next.proves() && next.Opened < c.Seq && next.Opened != c.Opened
 }
 
-// inDoubt tells whether it is not known if a lock was taken or released.
+// inDoubt reports whether it is unknown if a lock was taken or released.
 func (h *LockHistory) inDoubt(c *LockCall) bool {
-	// Who is interrupted while the cluster cannot be asked may have the lock for a moment, or until the session ends. He is told late, or
-	// at once if others have waited for nothing before.
+	// A wait interrupted while the cluster does not answer may have the lock for a moment, or until the
+	// session ends. It returns late, or at once if earlier calls have timed out.
 	unasked := c.Errno == syscall.EINTR && (c.End-c.Start >= int64(h.Prompt) || h.maybeSilent(c))
 	return c.locks() && (c.Orphaned() || c.Errno == syscall.ETIMEDOUT || unasked || c.Lapsed)
 }
 
-// maybeSilent tells whether the cluster may not have answered the host of a call then: another call there had waited in vain by then, or
-// failed at once because others had.
+// maybeSilent reports whether the cluster may not have answered the host of a call: another call there had
+// timed out by then, or had failed at once for that reason.
 func (h *LockHistory) maybeSilent(c *LockCall) bool {
 	patience := int64(h.OpTimeout)
 	return slices.ContainsFunc(h.unanswered[c.Host], func(other *LockCall) bool {
@@ -191,8 +193,8 @@ func (h *LockHistory) isUnanswered(c *LockCall) bool {
 	return c.End != 0 && (c.Errno == syscall.ETIMEDOUT || c.End-c.Start >= int64(h.OpTimeout))
 }
 
-// judge works out when the locks can have gone: with the close, or a lock delay after the session ended, which was
-// alive at the last proof.
+// judge sets when the locks can have ended: with the close, or one lock delay after the end of the session,
+// which was alive at the last proof.
 func (o *lockOwner) judge(h *LockHistory) {
 	o.latest = never
 	if o.gone && !o.unsure {
@@ -209,9 +211,10 @@ func (o *lockOwner) judge(h *LockHistory) {
 	}
 }
 
-// mayBeTold tells whether a test may have answered the pid that it did for a lock of this owner. It is that of the
-// process on the same host, else 0, as of sessions that have ended; or -1 where an open file description locks or
-// asks (a local disk differs a little from FUSE in that). To the owner itself only what is in such a session is another one's.
+// mayBeTold reports whether a test may have returned its pid for a lock of this owner. The pid is that of a
+// process on the same host, otherwise 0, also for ended sessions. It is -1 if an open file description locks
+// or asks (a local disk differs a little from FUSE here). For the owner itself, only a lock in an ended
+// session counts as another owner's.
 func (o *lockOwner) mayBeTold(a *lockAction, mayBeLost bool) bool {
 	test := a.call
 	switch {

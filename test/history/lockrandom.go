@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// waiting is the longest that a client waits for a lock before it is interrupted.
+	// waiting is the longest wait of a client before it interrupts itself.
 	waiting = 120 * time.Millisecond
-	// descriptors that a client has of each file.
+	// descriptors is the number of a client's descriptors for each file.
 	descriptors = 2
 )
 
-// locker does what programs do with advisory locks, at random.
+// locker makes random calls like a program with advisory locks.
 type locker struct {
 	*Client
 	random *rand.Rand
@@ -25,10 +25,11 @@ type locker struct {
 	open   []*openLock
 }
 
-// oneDies is how many clients there are for one that is killed while it has a lock.
+// oneDies: one in this number of clients is killed while it has a lock.
 const oneDies = 3
 
-// PlayLocks does about so many calls at random, some after a pause. It may be killed before (see [Killed]).
+// PlayLocks makes about this number of random calls, some after a pause. The client may be killed before (see
+// [Killed]).
 func (c *Client) PlayLocks(random *rand.Rand, names []string, calls int, longestPause time.Duration) error {
 	p := &locker{Client: c, random: random}
 	for _, name := range names {
@@ -78,7 +79,8 @@ func (p *locker) move() error {
 	return p.reopen(l)
 }
 
-// write writes a pid to a file that the client has locked at some time: from then on it is no lock for what is in it.
+// write writes a pid to a file that the client has locked at some time: from then on its content makes it no
+// lock.
 func (p *locker) write(l *openLock) error {
 	if !l.had {
 		return nil
@@ -87,7 +89,7 @@ func (p *locker) write(l *openLock) error {
 	return p.after(l, call, err)
 }
 
-// die tries to lock a file and writes a pid to it before the process is killed.
+// die tries to lock a file, writes a pid to it, and kills the process.
 func (p *locker) die() error {
 	l := p.open[p.random.IntN(len(p.open))]
 	call, err := p.tryLock([]Kind{Flock, Posix, OFD}[p.random.IntN(3)], l, WriteLock, everything)
@@ -129,11 +131,11 @@ func (p *locker) test(kind Kind, l *openLock) error {
 	return p.after(l, call, err)
 }
 
-// lockModes are in proportion to how often they are asked for.
+// lockModes has each mode in proportion to its frequency.
 var lockModes = []Mode{NoLock, NoLock, NoLock, ReadLock, ReadLock, WriteLock, WriteLock}
 
-// after judges a call through a descriptor. If its session is lost, all descriptors are opened anew; if it is not
-// known what became of the call, that one is. Who is interrupted goes on.
+// after handles the result of a call through a descriptor. After a lost session it opens all descriptors
+// anew, and after an unknown outcome this one. An interrupted client continues.
 func (p *locker) after(l *openLock, call *LockCall, err error) error {
 	switch {
 	case err != nil:
@@ -146,8 +148,8 @@ func (p *locker) after(l *openLock, call *LockCall, err error) error {
 	return nil
 }
 
-// reopen closes a descriptor, shows through the other one that the process is still in its session, and opens the
-// file again.
+// reopen closes a descriptor, shows through the other one that the session is the same, and opens the file
+// again.
 func (p *locker) reopen(l *openLock) error {
 	call, err := p.close(l)
 	if err != nil {
@@ -188,7 +190,7 @@ func (p *locker) closeAll() error {
 	return nil
 }
 
-// startAgain is for a client that has lost what it had.
+// startAgain is for a client that has lost its locks.
 func (p *locker) startAgain() error {
 	if err := p.closeAll(); err != nil {
 		return err
@@ -196,7 +198,7 @@ func (p *locker) startAgain() error {
 	return p.openAll()
 }
 
-// openAll tries until all files are open.
+// openAll retries until all files are open.
 func (p *locker) openAll() error {
 	deadline := time.Now().Add(remountPatience)
 	for {
@@ -208,7 +210,7 @@ func (p *locker) openAll() error {
 			return err
 		}
 		for _, l := range p.open {
-			_ = unix.Close(l.fd) // nothing was locked through it
+			_ = unix.Close(l.fd) // no lock was taken through it
 		}
 		p.open = nil
 		time.Sleep(remountInterval)

@@ -7,31 +7,30 @@ import (
 	"syscall"
 )
 
-// look is what a process, or one of its descriptors, saw last of a name. Locks of a name are told apart by
-// whether the name was free in between: nothing that histories write says who holds a lock, so a name that
-// is replaced is the same lock still.
+// look is the last look of a process, or of one of its descriptors, at a name. Two locks of a name differ if
+// the name was free in between. Histories write no holders, so a replaced lock is still the same lock.
 type look struct {
 	process int
-	opened  int // Seq of the call that opened the descriptor; 0: it is the process' own memory
+	opened  int // Seq of the call that opened the descriptor; 0: a look of the process
 	name    string
 
 	gone   bool // the name has been free since
 	empty  bool // when it was read
-	unsure bool // it may as well know nothing
-	made   bool // by the process, or written to
-	listed bool // the process has listed the names since: it is held to nothing, but what it made is its own still
-	noted  bool // of a descriptor: the process knows of it
+	unsure bool // it may also have no look
+	made   bool // created or written to by the process
+	listed bool // the process has listed the names since: only a lock that it made counts
+	noted  bool // of a descriptor: the process has this look
 }
 
-// view is what a call has to do with the memory of its process. It follows from the calls alone.
+// view is a call's relation to the looks of its process. It follows from the calls alone.
 type view struct {
-	process int  // one that has another mount is another process
-	notes   bool // what it sees under a name matters to a later call
-	keeps   bool // so does what is seen through the descriptor that it opens
-	raced   bool // the name may have been free when the call began
+	process int  // a new mount means a new process
+	notes   bool // its look at a name matters to a later call
+	keeps   bool // so does a look through the descriptor that it opens
+	raced   bool // the name may have been free at the begin of the call
 }
 
-// heldFor lists the names for which a call may be refused because of what its process saw.
+// heldFor returns the names for which a call may be refused because of looks.
 func (c *Call) heldFor() []string {
 	switch c.Kind {
 	case Unlink, Rmdir, NoReplace, Truncate:
@@ -42,8 +41,8 @@ func (c *Call) heldFor() []string {
 	return nil
 }
 
-// notes answers the name under which a call makes or sees a lock. Asking for attributes is not seeing,
-// nor is opening.
+// notes returns the name under which a call creates or reads a lock. Reading attributes and opening are no
+// looks.
 func (c *Call) notes() (name string, some bool) {
 	switch c.Kind {
 	case Create, Open, Mkdir, Read, Write, Append, Truncate:
@@ -54,7 +53,7 @@ func (c *Call) notes() (name string, some bool) {
 	return "", false
 }
 
-// viewsOf looks at the calls backward, so that nothing is remembered which no later call depends on.
+// viewsOf goes through the calls backward, so that only looks needed by later calls are kept.
 func viewsOf(calls []*Call) map[*Call]view {
 	type place struct {
 		process int
@@ -82,8 +81,8 @@ func viewsOf(calls []*Call) map[*Call]view {
 	return views
 }
 
-// processesOf numbers the processes, as mounts know them: what a mount remembers ends with its own process,
-// and then the client gets at nothing until it has entered the next one.
+// processesOf numbers the processes as mounts see them. Looks end with the mount's process; then the client
+// gets no answers until it enters the next mount.
 func processesOf(calls []*Call) map[*Call]int {
 	last, processes := 0, make(map[*Call]int)
 	byClient := make(map[int]int)
@@ -100,8 +99,8 @@ func processesOf(calls []*Call) map[*Call]int {
 	return processes
 }
 
-// raced tells whether an open may have found the name free, and then, when it wanted to create, taken: such
-// a descriptor does not know what lock it was opened by.
+// raced reports whether an open may have found the name free, and then taken when it wanted to create. Such a
+// descriptor has no look.
 func raced(open *Call, calls []*Call) bool {
 	return slices.ContainsFunc(calls, func(c *Call) bool {
 		name, some := c.notes()
@@ -131,7 +130,7 @@ func (c *change) putLook(l look) {
 	c.looks[i] = l
 }
 
-// loseSight is for a name that became free. What else was seen of it makes no difference any more.
+// loseSight handles a name that became free. Other facts about earlier looks do not matter any more.
 func (c *change) loseSight(name string) {
 	c.looks = slices.DeleteFunc(c.looks, func(l look) bool { return l.name == name && l.listed })
 	for i, l := range c.looks {
@@ -142,12 +141,12 @@ func (c *change) loseSight(name string) {
 	}
 }
 
-// forget is for a name that a process removed itself: it is held to nothing that it saw of it.
+// forget handles a removal by the process itself: its looks at the name do not count.
 func (c *change) forget(process int, name string) {
 	c.looks = slices.DeleteFunc(c.looks, func(l look) bool { return l.process == process && l.opened == 0 && l.name == name })
 }
 
-// forgetAll is for a process that lists the names itself.
+// forgetAll handles a listing by the process.
 func (c *change) forgetAll(process int) {
 	c.looks = slices.DeleteFunc(c.looks, func(l look) bool { return l.process == process && l.opened == 0 && !l.made })
 	for i, l := range c.looks {
@@ -157,7 +156,7 @@ func (c *change) forgetAll(process int) {
 	}
 }
 
-// doubt is for a process that may have listed the names.
+// doubt handles a possible listing by the process.
 func (c *change) doubt(process int) {
 	for i, l := range c.looks {
 		if l.process == process && l.opened == 0 {
@@ -167,7 +166,7 @@ func (c *change) doubt(process int) {
 	}
 }
 
-// noteMade notes that a process has made what a name is now.
+// noteMade records that a process has created the present file of a name.
 func (c *change) noteMade(a *action, name string) {
 	if a.notes {
 		c.putLook(look{process: a.process, name: name, made: true})
@@ -177,7 +176,7 @@ func (c *change) noteMade(a *action, name string) {
 	}
 }
 
-// noteOpened notes the name by which a descriptor was opened.
+// noteOpened records the name at the open of a descriptor.
 func (s *state) noteOpened(a *action) *state {
 	if s == nil || !a.keeps {
 		return s
@@ -187,8 +186,9 @@ func (s *state) noteOpened(a *action) *state {
 	return c.done()
 }
 
-// noteThrough notes what a process reads or writes through a descriptor: the lock that its name is, or, to a
-// reader, was, if the name is another file's now. Who empties it is about to write to it; the descriptor learns nothing by that.
+// noteThrough records a read or write through a descriptor. It is a look at the present lock of its name, or,
+// for a reader, at its former lock if the name has another file now. Emptying a file precedes a write; it is
+// no look.
 func (c *change) noteThrough(a *action, empty bool) {
 	d, known := c.look(a.process, a.call.Opened, a.call.Name)
 	if !known || !a.notes {
@@ -211,15 +211,15 @@ func (c *change) noteThrough(a *action, empty bool) {
 	c.putLook(seen)
 }
 
-// harm is what a call does to the lock that a name is, and what it is told if that is refused because the
-// lock is another one than its process saw.
+// harm is the effect of a call on the lock of a name, and the error for a process with a look at another
+// lock.
 type harm struct {
 	name  string
 	to    *inode
 	errno syscall.Errno
 }
 
-// harms answers what a call would do that can be done.
+// harms returns the effects of a possible call.
 func (s *state) harms(a *action) (all []harm, can bool) {
 	if a.call.Kind == Truncate {
 		in, found := s.inode(a.ino)
@@ -246,7 +246,7 @@ func (s *state) harms(a *action) (all []harm, can bool) {
 	return []harm{removal, {a.to, old, syscall.ESTALE}}, a.call.Kind == Rename && old.dir == in.dir
 }
 
-// outcomes are those that a call may have which can be done; 0: that it is done.
+// outcomes returns the possible results of a possible call; 0: success.
 func (s *state) outcomes(a *action) (errnos []syscall.Errno) {
 	harms, can := s.harms(a)
 	if !can {
@@ -264,9 +264,9 @@ func (s *state) outcomes(a *action) (errnos []syscall.Errno) {
 	return append(errnos, 0)
 }
 
-// judge answers why a process is refused, if it is. It is not sure of a lock that was and still is empty:
-// for five seconds after it changed, somebody may be about to write to it. That is cluster time, which can
-// be slower than ours, or leap.
+// judge returns the reason for a refusal, if any. It is not sure about a lock that was and still is empty:
+// for five seconds after a change, its creator may be about to write. This is cluster time, which can be
+// slower than the clock here, or jump.
 func (s *state) judge(process int, h harm) (errno syscall.Errno, sure bool) {
 	l, known := s.look(process, 0, h.name)
 	switch {

@@ -6,11 +6,11 @@ import (
 	"syscall"
 )
 
-// verb is what an action does to the model. A call is one action or several (see expand).
+// verb is the effect of an action on the model. A call is one action or several (see expand).
 type verb int
 
 const (
-	// What is seen.
+	// Observations.
 	seeFree    verb = iota // there is no such name
 	seeTaken               // there is
 	seeFile                // there is, of a file
@@ -21,17 +21,17 @@ const (
 	seeGone                // an inode has no name
 	seeAll                 // all names, each with its inode
 	seeNothing             // of what was to be listed
-	seeRefused             // that a change cannot be done, or not by this process
+	seeRefused             // a change is impossible, or refused to this process
 
-	// What is done.
+	// Changes.
 	doMake     // a new inode with a name that was free
-	doOpen     // the same, or the file that has the name
+	doOpen     // the same, or open the existing file
 	doRemove   // a name
 	doLink     //
 	doRename   //
 	doContent  // of a file
-	doTakeBack // a creation of unknown outcome
-	doGiveUp   // another call of unknown outcome: it does nothing if it comes later
+	doTakeBack // undo a creation of unknown outcome
+	doGiveUp   // end another call of unknown outcome: it does nothing if it comes later
 )
 
 // action is a step of the model.
@@ -40,26 +40,26 @@ type action struct {
 	verb verb
 	name string
 	to   string
-	ino  int64 // of what is made: below 0 if nobody was told
+	ino  int64 // of the new inode: below 0 if unknown
 	dir  bool
 
-	// maybe: it need not have been done. What cannot be done then does nothing, instead of being wrong.
+	// maybe: it need not have been done. If it is impossible, it does nothing instead of being wrong.
 	maybe bool
-	// number is 1 + that of a call of unknown outcome which may be given up or taken back, and of that; else 0. maker is the same for
-	// creations only.
+	// number is 1 + the number of a call of unknown outcome that may be undone or end, also for its undo;
+	// otherwise 0. maker is the same for creations only.
 	number, maker int
 
 	view
 }
 
-// model is what the steps depend on besides the state.
+// model has the constants of the steps.
 type model struct {
-	asked map[int64]bool // inodes about which calls ask that give no name
-	// sessionsLast: no mount lost its session, so a file that a mount removed stays writable there.
+	asked map[int64]bool // inodes used by calls without a name
+	// sessionsLast: no mount lost its session, so a file removed by a mount stays writable there.
 	sessionsLast bool
 }
 
-// step answers the state after an action, nil if it cannot have happened in that state.
+// step returns the state after an action, nil if it is impossible in this state.
 func (m *model) step(s *state, a *action) *state {
 	switch a.verb {
 	case seeFree, seeTaken, seeFile, seeDir:
@@ -135,7 +135,7 @@ func (m *model) seeInode(s *state, a *action) *state {
 	seen := false
 	switch a.verb {
 	case seeAttr:
-		// What a directory's size and names are is not of interest here.
+		// Size and names of a directory do not matter here.
 		seen = !found && got.Dir || found && in.dir == got.Dir &&
 			(in.dir || in.nlink == int(got.Nlink) && len(in.content) == int(got.Size))
 	case seeContent:
@@ -154,7 +154,7 @@ func (m *model) seeInode(s *state, a *action) *state {
 	return s
 }
 
-// isGone tells whether an inode may not be written to any more.
+// isGone reports whether an inode may not be written to any more.
 func (m *model) isGone(s *state, a *action) bool {
 	in, found := s.inode(a.ino)
 	return !found || in.nlink == 0 && (!m.sessionsLast || in.removedBy != a.call.Host)
@@ -206,7 +206,7 @@ func (m *model) make(s *state, a *action) *state {
 	return c.done()
 }
 
-// open is one that may create. If it was not told which inode it has open, any file will do.
+// open may create. If its inode is unknown, any file fits.
 func (m *model) open(s *state, a *action) *state {
 	in, found := s.named(a.name)
 	switch {
@@ -279,20 +279,20 @@ func (m *model) rename(s *state, a *action) *state {
 	return c.done()
 }
 
-// movedBefore tells whether another call may have done the same in the midst of a rename. The kernel looks
-// up one name after the other, and has nothing to do if both are of one file.
+// movedBefore reports whether another call may have done the same during a rename. The kernel looks up one
+// name after the other, and does nothing if both have one file.
 func (s *state) movedBefore(a *action) bool {
 	e, found := s.entry(a.to)
 	return found && a.call.Kind == Rename && e.moved != nil && e.moved.Name == a.name &&
 		(e.moved.End >= a.call.Start || e.moved.Unknown())
 }
 
-// content is what a call on a descriptor writes. A file without a name takes it from every mount, if it was data. Whether it was, the
-// history does not say.
+// content writes through a descriptor. A file without a name accepts writes from every mount if it was data,
+// which the history does not show.
 func (m *model) content(s *state, a *action) *state {
 	in, found := s.inode(a.ino)
 	if !found || in.dir || in.nlink == 0 && in.removedBy == "" {
-		return nil // it was taken back
+		return nil // it was undone
 	}
 	if a.call.Kind == Truncate && !s.mayBeDone(a) {
 		return nil
@@ -311,8 +311,8 @@ func (m *model) content(s *state, a *action) *state {
 	return c.done()
 }
 
-// takeBack undoes a creation unless the name has become something else, or its inode was changed since. A name that cannot go
-// back where it came from goes. Nobody can write to what was taken back.
+// takeBack undoes a creation, unless the name has another file or its inode was changed since. A name that
+// cannot go back to its old place is removed. An undone file accepts no writes.
 func (m *model) takeBack(s *state, a *action) *state {
 	c := s.change()
 	c.void |= 1 << (a.maker - 1)

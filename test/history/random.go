@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// Shared are the names that all clients of a history use. Each also has names of its own, for temporary
+// Shared are the names used by all clients of a history. Each client also has names of its own for temporary
 // files.
 var Shared = []string{"lock", "list", "queue"}
 
-// thinking is how long one who breaks a lock may take to judge.
+// thinking is the longest time between a look at a lock and its removal.
 const thinking = 50 * time.Millisecond
 
-// errLeft ends a client: the outcome of its last call is unknown.
+// errLeft ends a client after a call of unknown outcome.
 var errLeft = errors.New("left the history")
 
-// player does what a program with locks might do, at random.
+// player makes random calls like a program with locks.
 type player struct {
 	*Client
 	random *rand.Rand
-	calls  int // left
+	calls  int // remaining
 	made   int // temporary names and contents so far
 	open   []*File
 }
 
-// Play does about so many calls at random, some after a pause. It leaves after a call whose outcome it
-// does not know.
+// Play makes about this number of random calls, some after a pause. It leaves after a call of unknown
+// outcome.
 func (c *Client) Play(random *rand.Rand, calls int, longestPause time.Duration) error {
 	p := &player{Client: c, random: random, calls: calls}
 	defer func() {
@@ -49,7 +49,7 @@ func (c *Client) Play(random *rand.Rand, calls int, longestPause time.Duration) 
 	return err
 }
 
-// moves are in proportion to how often they are made.
+// moves has each move in proportion to its frequency.
 var moves = []func(*player) error{
 	(*player).take, (*player).take, (*player).take,
 	(*player).append, (*player).append,
@@ -76,11 +76,11 @@ func (p *player) number() int {
 
 func (p *player) temporary() string { return fmt.Sprintf("tmp-%d-%d", p.id, p.number()) }
 
-// text is as long as every other, and different from it.
+// text returns a new text; all have the same length.
 func (p *player) text() string { return fmt.Sprintf("<%02d-%03d>", p.id, p.number()) }
 
-// after judges a call that was made: errLeft if its outcome is unknown, and another try to get at the
-// directory if that was gone.
+// after handles the result of a call: errLeft for an unknown outcome, and a new attempt to enter the
+// directory if it was gone.
 func (p *player) after(call *Call, err error) error {
 	p.calls--
 	switch {
@@ -103,7 +103,7 @@ func (p *player) names(kind Kind, names ...string) error {
 	return err
 }
 
-// did tells whether a call was done.
+// did reports whether a call was done.
 func (p *player) did(kind Kind, names ...string) (bool, error) {
 	call, err := p.Do(kind, names...)
 	return err == nil && call.Errno == 0, p.after(call, err)
@@ -119,7 +119,7 @@ func (p *player) file(kind Kind, file *File, data string) error {
 	return p.after(call, err)
 }
 
-// keep keeps a file open for later, in place of the one that was kept longest.
+// keep keeps a file open for later, and closes the one kept longest.
 func (p *player) keep(file *File) {
 	const most = 2
 	if p.open = append(p.open, file); len(p.open) > most {
@@ -128,7 +128,7 @@ func (p *player) keep(file *File) {
 	}
 }
 
-// take creates a name exclusively, and writes to it.
+// take creates a name exclusively and writes to it.
 func (p *player) take() error {
 	file, err := p.opened(Create, p.shared())
 	if file == nil || err != nil {
@@ -157,7 +157,7 @@ func (p *player) directory() error {
 	return p.names(Mkdir, p.shared())
 }
 
-// prepare makes a temporary file with something in it; "" if that was not possible.
+// prepare makes a temporary file with content; "" after an error.
 func (p *player) prepare() (name string, err error) {
 	name = p.temporary()
 	file, err := p.opened(Create, name)
@@ -168,7 +168,7 @@ func (p *player) prepare() (name string, err error) {
 	return name, p.file(Write, file, p.text())
 }
 
-// takeByLink is the way of programs that do not trust O_EXCL: a temporary file gets the lock's name too.
+// takeByLink is the way of programs that do not trust O_EXCL: they link a temporary file to the lock's name.
 func (p *player) takeByLink() error {
 	name, err := p.prepare()
 	if name == "" || err != nil {
@@ -215,7 +215,7 @@ func (p *player) move() error {
 
 func (p *player) remove() error { return p.names(Unlink, p.shared()) }
 
-// takeAway removes a name as those do who break locks: first it becomes a name of their own.
+// takeAway removes a name in the way of lock breakers: they first rename it to a name of their own.
 func (p *player) takeAway() error {
 	name := p.temporary()
 	moved, err := p.did(Rename, p.shared(), name)
@@ -228,7 +228,7 @@ func (p *player) takeAway() error {
 	return p.names(Rmdir, name)
 }
 
-// breakLock looks at a lock, and then takes it away or over: what it saw may be another lock by then.
+// breakLock looks at a lock, and then removes or replaces it. The name may have another lock by then.
 func (p *player) breakLock() error {
 	name := p.shared()
 	file, err := p.opened(Open, name)
@@ -267,7 +267,7 @@ func (p *player) look() error {
 	return p.file(Read, file, "")
 }
 
-// useOpen does something with a file that is open since some time, and may have been removed.
+// useOpen uses a file opened earlier, which may have been removed.
 func (p *player) useOpen() error {
 	if len(p.open) == 0 {
 		return nil

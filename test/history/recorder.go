@@ -13,18 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Record is what is written down of every call.
+// Record is the common part of all recorded calls.
 type Record struct {
 	Client int           `json:"client"`
 	Seq    int           `json:"seq"` // of the client, from 1
 	Host   string        `json:"host"`
-	Dir    string        `json:"dir"`   // its last element
+	Dir    string        `json:"dir"`   // last element of its path
 	Start  int64         `json:"start"` // nanoseconds of CLOCK_MONOTONIC
 	End    int64         `json:"end"`   // 0: it did not return
 	Errno  syscall.Errno `json:"errno"`
 }
 
-// Orphaned tells that the call has no outcome because nobody was left to answer it.
+// Orphaned reports whether the call has no outcome because its daemon was gone.
 func (r *Record) Orphaned() bool {
 	switch r.Errno {
 	case syscall.ENOTCONN, syscall.ECONNABORTED, syscall.EIO:
@@ -45,11 +45,11 @@ func (r *Record) outcome() string {
 
 func (r *Record) record() *Record { return r }
 
-// recordable is a call of either kind of history.
+// recordable is a call of any kind of history.
 type recordable interface{ record() *Record }
 
-// Recorder writes calls down, each before it begins and again when it has returned, so that one which
-// was under way when its process died is known of. It is a file to which several may write.
+// Recorder records each call before it begins and again after it has returned, so a call interrupted by the
+// death of its process is known. Several recorders may write to one file.
 type Recorder struct {
 	mu   sync.Mutex
 	file *os.File
@@ -64,7 +64,7 @@ func NewRecorder(path string) (*Recorder, error) {
 	return &Recorder{file: file}, nil
 }
 
-// Do records a call that do makes. do fills in what it got.
+// Do records a call made by do, which fills in the result.
 func (r *Recorder) Do(call recordable, do func() error) error {
 	if err := r.begin(call); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (r *Recorder) Do(call recordable, do func() error) error {
 	return r.write(call)
 }
 
-// begin records a call that is about to be made.
+// begin records the begin of a call.
 func (r *Recorder) begin(call recordable) error {
 	call.record().Start = now()
 	return r.write(call)
@@ -98,10 +98,10 @@ func (r *Recorder) write(call recordable) error {
 	return err
 }
 
-// ReadCalls reads what was recorded in some files. Of a call that was recorded twice the last counts.
+// ReadCalls reads recorded calls. If a call was recorded twice, the last record counts.
 func ReadCalls(paths ...string) ([]*Call, error) { return readCalls[Call](paths) }
 
-// ReadLockCalls is ReadCalls for what was done to locks.
+// ReadLockCalls is ReadCalls for lock calls.
 func ReadLockCalls(paths ...string) ([]*LockCall, error) { return readCalls[LockCall](paths) }
 
 func readCalls[C any, P interface {
@@ -119,7 +119,7 @@ func readCalls[C any, P interface {
 		if err != nil {
 			return nil, err
 		}
-		// A last line that is cut short is of a call that had not begun, or has no known outcome.
+		// A truncated last line is a call that had not begun, or that has no known outcome.
 		text = text[:bytes.LastIndexByte(text, '\n')+1]
 		lines := bufio.NewScanner(bytes.NewReader(text))
 		lines.Buffer(nil, 1<<20)
@@ -144,12 +144,12 @@ func readCalls[C any, P interface {
 	return calls, nil
 }
 
-// now is a clock that all hosts made of namespaces share.
+// now is a clock shared by all hosts made of namespaces.
 func now() int64 {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail for this clock
 	return ts.Nano()
 }
 
-// Now is the clock that calls are recorded with.
+// Now returns the time on the clock of records.
 func Now() int64 { return now() }

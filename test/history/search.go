@@ -18,11 +18,12 @@ var (
 	ErrUndecided  = errors.New("not decided in time")
 )
 
-// never is when an operation returns of which nobody knows an end: later than any other.
+// never is the end of an operation without a known end: later than any other.
 const never = math.MaxInt64
 
-// search looks with porcupine for an order in which operations that overlap in time can have happened, and returns an error that shows how far
-// it got if there is none. within bounds the search. Inputs of operations are pointers, each its own, that can be printed.
+// search looks with porcupine for an order of operations that overlap in time. Without one, it returns an
+// error with the longest order found. within limits the search. Inputs of operations are distinct pointers to
+// printable values.
 func search(rules porcupine.Model, operations []porcupine.Operation, within time.Duration) error {
 	result := porcupine.CheckOperationsTimeout(rules, operations, within)
 	if result == porcupine.Ok {
@@ -35,7 +36,7 @@ func search(rules porcupine.Model, operations []porcupine.Operation, within time
 	return fmt.Errorf("%w:\n%s", cause, describeOrder(operations, longestOrder(rules, operations, within)))
 }
 
-// longestOrder returns the longest order that a search finds of some of the operations.
+// longestOrder returns the longest order that a search finds for some of the operations.
 func longestOrder(rules porcupine.Model, operations []porcupine.Operation, within time.Duration) (order []porcupine.Operation) {
 	_, info := porcupine.CheckOperationsVerbose(rules, operations, within)
 	for _, partition := range info.PartialLinearizationsOperations() {
@@ -50,10 +51,10 @@ func longestOrder(rules porcupine.Model, operations []porcupine.Operation, withi
 	return order
 }
 
-// describeOrder shows the calls in the order in which they began, and how far a search for an order got: the
-// numbers are places in the longest one found. Of a long history it shows what was before the first that is not in that, and a little more.
+// describeOrder lists the calls in order of their begin, with their places in the longest order found. For a
+// long history it lists only the part around the first call outside of this order.
 func describeOrder(operations, longest []porcupine.Operation) string {
-	const before, after = 300, 30 // what is there may have come about long before
+	const before, after = 300, 30 // its cause may lie long before
 	place := make(map[any]int)
 	for i, operation := range longest {
 		place[operation.Input] = i + 1

@@ -9,9 +9,9 @@ import (
 // state is a directory and the files that are or were in it. It is never modified.
 type state struct {
 	entries []entry // by name
-	inodes  []inode // by number; those without a name as long as a call of the history may ask about them
+	inodes  []inode // by number; those without a name only while a call of the history may use them
 	looks   []look  // by process, descriptor and name
-	void    uint64  // bit n: the call of unknown outcome n was taken back or given up, and does nothing any more
+	void    uint64  // bit n: the call of unknown outcome n was undone or ended, and has no further effect
 	hash    uint64
 }
 
@@ -19,20 +19,20 @@ type state struct {
 type entry struct {
 	name string
 	ino  int64
-	// maker is the creation of unknown outcome that made it: 1 + its number; 0: none, or what it made was
-	// replaced. Only its maker's taking back may remove it.
+	// maker is 1 + the number of the creation of unknown outcome that made it; 0: none, or the file was
+	// replaced. Only the undo of its maker may remove it.
 	maker int
 	moved *Call // the rename that gave it this name
 }
 
-// inode is a file or a directory. A number below 0 is a placeholder: nobody has seen it yet.
+// inode is a file or a directory. A number below 0 is a placeholder for an unknown one.
 type inode struct {
 	ino       int64
 	dir       bool
 	nlink     int
 	content   string
 	removedBy string // host
-	changer   int    // the creation of unknown outcome that changed it last, as in entry.maker; 0: something else did
+	changer   int    // the creation of unknown outcome that changed it last, as in entry.maker; 0: another call
 }
 
 func (s *state) sum() uint64 {
@@ -77,7 +77,7 @@ func (s *state) equal(other *state) bool {
 		slices.Equal(s.entries, other.entries) && slices.Equal(s.inodes, other.inodes) && slices.Equal(s.looks, other.looks)
 }
 
-// change is a state in the making.
+// change is a state under construction.
 type change struct{ state }
 
 func (s *state) change() *change {
@@ -91,7 +91,7 @@ func (c *change) done() *state {
 	return &c.state
 }
 
-// entry answers a name; what is changed in it is changed in the state.
+// entry returns a name; changes through it change the state.
 func (s *state) entry(name string) (*entry, bool) {
 	i, found := slices.BinarySearchFunc(s.entries, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
 	if !found {
@@ -108,7 +108,7 @@ func (s *state) inode(ino int64) (*inode, bool) {
 	return &s.inodes[i], true
 }
 
-// named answers what a name is of.
+// named returns the inode of a name.
 func (s *state) named(name string) (*inode, bool) {
 	e, found := s.entry(name)
 	if !found {
@@ -132,7 +132,7 @@ func (c *change) addEntry(e entry) {
 	c.entries = slices.Insert(c.entries, i, e)
 }
 
-// deleteEntry makes a name free. Whoever gets it next has another lock.
+// deleteEntry makes a name free. Its next file is another lock.
 func (c *change) deleteEntry(name string) {
 	c.loseSight(name)
 	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool { return e.name == name })
@@ -147,7 +147,7 @@ func (c *change) deleteInode(ino int64) {
 	c.inodes = slices.DeleteFunc(c.inodes, func(in inode) bool { return in.ino == ino })
 }
 
-// unlink counts a name less. An inode that has none is forgotten unless somebody will ask about it.
+// unlink decrements the link count. An inode without names is forgotten unless a later call uses it.
 func (c *change) unlink(ino int64, by string, asked bool) {
 	in, found := c.inode(ino)
 	if !found {
@@ -163,8 +163,8 @@ func (c *change) unlink(ino int64, by string, asked bool) {
 	}
 }
 
-// reveal gives the inode of a name its number, if it had a placeholder. It answers nil if the name cannot
-// be of that inode.
+// reveal gives the inode of a name its number, if it had a placeholder. It returns nil if the name cannot
+// have that inode.
 func (s *state) reveal(name string, ino int64, dir bool) *state {
 	in, found := s.named(name)
 	switch {

@@ -15,45 +15,45 @@ import (
 	"time"
 )
 
-// workerWord makes the test binary a worker, when it is the first argument; a Plan is the second.
+// workerWord, as the first argument, makes the test binary a worker; the second argument is a Plan.
 const workerWord = "history-worker"
 
-// Plan is what a client does, which is a process of its own: mounts remember what a process saw. Exactly one
-// of Calls, Final and Script is set.
+// Plan is the work of a client in a process of its own, because looks belong to processes. Exactly one of
+// Calls, Final and Script is set.
 type Plan struct {
 	Host   string   `json:"host"`
-	Record string   `json:"record"` // file that is appended to
-	Dirs   []string `json:"dirs"`   // one; all of them in turn for Final
+	Record string   `json:"record"` // file to append to
+	Dirs   []string `json:"dirs"`   // one; for Final several, in turn
 	Client int      `json:"client"` // its number
 
 	Seed  uint64 `json:"seed"`
-	Calls int    `json:"calls"` // that it does at random
-	Pause int    `json:"pause"` // longest between two calls, milliseconds
+	Calls int    `json:"calls"` // random calls
+	Pause int    `json:"pause"` // longest pause between two calls, in milliseconds
 
-	// Files are what it locks at random, in place of all else, until it may be killed.
+	// Files are locked at random, instead of other calls; the client may be killed.
 	Files []string `json:"files,omitempty"`
-	// Holds is how often it creates or opens a name and locks it, in place of all else.
+	// Holds is the number of names to create or open and lock, instead of other calls.
 	Holds int `json:"holds,omitempty"`
-	// FSType is the type of the file system that shows the directory; 0: FUSE.
+	// FSType is the type of the directory's file system; 0: FUSE.
 	FSType int64 `json:"fs_type,omitempty"`
 
-	Final bool `json:"final"` // look at everything there is
+	Final bool `json:"final"` // read everything
 
-	// Script is a file, such as a FIFO, with a call on each line: KIND [NAME [NAME|TEXT]]. After each a
-	// line with its number is printed: "done 1". It ends after a call of unknown outcome.
+	// Script is a file, such as a FIFO, with a call on each line: KIND [NAME [NAME|TEXT]]. After each call
+	// the worker prints a line with its number: "done 1". It ends after a call of unknown outcome.
 	Script string `json:"script"`
 }
 
-// Args are the arguments with which the test binary does a plan.
+// Args returns the arguments for the test binary to run a plan.
 func (p *Plan) Args() []string {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // a Plan always can be
+		panic(err) // a Plan can always be encoded
 	}
 	return []string{workerWord, string(text)}
 }
 
-// Killed tells whether a client that locks files ended as some do.
+// Killed reports whether a client that locks files was killed on purpose.
 func Killed(err error) bool {
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) {
@@ -63,7 +63,7 @@ func Killed(err error) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// Main is for the beginning of TestMain. It does not return in a process that was started to do a plan.
+// Main is for the begin of TestMain. In a process started for a plan it does not return.
 func Main() {
 	if len(os.Args) != 3 || os.Args[1] != workerWord {
 		return
@@ -88,7 +88,7 @@ func (p *Plan) do(out io.Writer) error {
 	if p.Final {
 		return p.lookAtAll(recorder)
 	}
-	// What one thread saw before through the same descriptor is no news to a mount, and to the model.
+	// A mount and the model treat all looks of one thread through a descriptor alike.
 	runtime.LockOSThread()
 	c := NewClient(recorder, p.Client, p.Host, p.Dirs[0])
 	if p.FSType != 0 {
@@ -107,7 +107,7 @@ func (p *Plan) do(out io.Writer) error {
 	return c.Play(random, p.Calls, time.Duration(p.Pause)*time.Millisecond)
 }
 
-// lookAtAll asks all there is to ask about each directory.
+// lookAtAll reads everything in each directory.
 func (p *Plan) lookAtAll(recorder *Recorder) error {
 	for _, dir := range p.Dirs {
 		c := NewClient(recorder, p.Client, p.Host, dir)
@@ -147,7 +147,7 @@ func (c *Client) lookAt(name string) error {
 	return err
 }
 
-// follow does the calls of a script. Files that it opens are known by the name that they were opened by.
+// follow makes the calls of a script. Its open files are identified by the names at their open.
 func (p *Plan) follow(c *Client, out io.Writer) error {
 	script, err := os.Open(p.Script)
 	if err != nil {

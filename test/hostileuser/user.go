@@ -1,5 +1,6 @@
-// Package hostileuser has an ordinary user take as much of a cluster as possible, while other users do ordinary work: witnesses, on the same
-// host and on others. A judge says from what the witnesses saw whether the user took anything from them.
+// Package hostileuser runs an ordinary user that takes as much of a cluster as possible, while witnesses do
+// ordinary work as other users, on the same host and on others. A judge decides from their observations
+// whether the user took anything from them.
 package hostileuser
 
 import (
@@ -15,7 +16,7 @@ import (
 	"lockfs/test/testcluster"
 )
 
-// Dir makes a directory of the mount in which all users may create names.
+// Dir creates a directory of the mount in which all users may create names.
 func Dir(t testing.TB, c *testcluster.Cluster, on *hosts.Host, name string) string {
 	t.Helper()
 	reach(t, c)
@@ -24,7 +25,7 @@ func Dir(t testing.TB, c *testcluster.Cluster, on *hosts.Host, name string) stri
 	return dir
 }
 
-// reach lets all users get to the mount.
+// reach gives all users access to the mount.
 func reach(t testing.TB, c *testcluster.Cluster) {
 	t.Helper()
 	for _, dir := range []string{c.Net.Dir(), filepath.Dir(c.Net.Dir())} {
@@ -32,8 +33,8 @@ func reach(t testing.TB, c *testcluster.Cluster) {
 	}
 }
 
-// start starts a Python program of test/clients as an ordinary user. The user need not be able to read the file of the program, so it has a
-// copy in the directory that all hosts share.
+// start starts a Python program of test/clients as an ordinary user. The user may not be able to read the
+// program's file, so it gets a copy in the directory shared by all hosts.
 func start(t testing.TB, on *hosts.Host, uid, client string, args ...string) *hosts.Process {
 	t.Helper()
 	copied := filepath.Join(on.Net().Dir(), client)
@@ -66,7 +67,8 @@ func Start(t testing.TB, on *hosts.Host, uid, dir, way string, numbers ...string
 	return &User{start(t, on, uid, "hostile.py", append([]string{own, way}, numbers...)...), own}
 }
 
-// Begun waits until the user has all that is to be had, and returns what that is. In a long run that may take minutes.
+// Begun waits until the user has taken everything it can get, and returns the amounts. In a long run this may
+// take minutes.
 func (u *User) Begun(t testing.TB) string {
 	t.Helper()
 	const word = "begun: "
@@ -101,7 +103,7 @@ func (u *User) ended() bool {
 // End kills the user.
 func (u *User) End() { u.Process.Signal(syscall.SIGKILL) }
 
-// EndAndForget kills the user, waits for the end, and has root of a host remove what the user leaves.
+// EndAndForget kills the user, waits for its end, and removes its files as root of a host.
 func (u *User) EndAndForget(t testing.TB, root *hosts.Host) {
 	t.Helper()
 	u.Process.Kill()

@@ -20,13 +20,13 @@ type Witnesses struct {
 	all []*hosts.Process
 }
 
-// Seen is what a witness has seen of its own calls.
+// Seen has a witness's observations of its own calls.
 type Seen struct {
 	Host     string         `json:"-"`
 	Calls    int            `json:"calls"`
 	Creation time.Duration  `json:"creation"` // median of exclusive creations and mkdir
 	Longest  time.Duration  `json:"longest"`
-	Slowest  string         `json:"slowest"` // name of the call that took longest
+	Slowest  string         `json:"slowest"` // name of the longest call
 	Failures map[string]int `json:"failures"`
 }
 
@@ -47,14 +47,15 @@ func StartWitnesses(t testing.TB, dir string, on ...*hosts.Host) *Witnesses {
 	return w
 }
 
-// Forget has the witnesses forget what they saw so far.
+// Forget clears the observations so far.
 func (w *Witnesses) Forget() {
 	for _, p := range w.all {
 		p.Signal(syscall.SIGUSR1)
 	}
 }
 
-// Observe forgets, waits until each witness has made so many calls, and returns what they saw of them.
+// Observe clears the observations, waits for the given number of calls of each witness, and returns the new
+// ones.
 func (w *Witnesses) Observe(calls int) (all []Seen) {
 	w.t.Helper()
 	w.Forget()
@@ -71,7 +72,7 @@ func (w *Witnesses) Observe(calls int) (all []Seen) {
 
 const seenWord = "seen "
 
-// Seen returns what the witnesses have seen since the last Forget. It waits for the call that each of them is in.
+// Seen returns the observations since the last Forget. It waits for the current call of each witness.
 func (w *Witnesses) Seen() (all []Seen) {
 	w.t.Helper()
 	before := make([]int, len(w.all))
@@ -94,14 +95,14 @@ func (w *Witnesses) Seen() (all []Seen) {
 	return all
 }
 
-// Pause stops the witnesses between two calls or in one, until Resume.
+// Pause stops the witnesses between or during calls, until Resume.
 func (w *Witnesses) Pause() {
 	for _, p := range w.all {
 		p.Freeze()
 	}
 }
 
-// Resume has the witnesses go on.
+// Resume continues the witnesses.
 func (w *Witnesses) Resume() {
 	for _, p := range w.all {
 		p.Thaw()
@@ -115,17 +116,17 @@ func (w *Witnesses) End() {
 	}
 }
 
-// Judge says from what witnesses saw whether another user took anything from them.
+// Judge decides from observations whether another user took anything from the witnesses.
 type Judge struct {
-	Longest  time.Duration // that a call may take
+	Longest  time.Duration // longest permitted call
 	MayFail  bool          // calls may fail, because faults are injected
-	SameCost []Seen        // of the same witnesses without the user: a creation may take twice as long, and SameCostSlack more; nil: as long as Longest
+	SameCost []Seen        // of the same witnesses without the user: a creation may take twice as long plus SameCostSlack; nil: as long as Longest
 }
 
-// SameCostSlack is for other programs on a busy machine.
+// SameCostSlack allows for other programs on a busy machine.
 const SameCostSlack = time.Millisecond
 
-// Verdict returns an error that names what was taken from each witness.
+// Verdict returns an error with each witness's losses.
 func (j Judge) Verdict(all []Seen) error {
 	var harm []error
 	for i, seen := range all {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Dial makes a TCP connection from the host that is the test's own. It is closed at the latest when the test ends.
+// Dial opens a TCP connection from the test's own host. It is closed at the end of the test.
 func (h *Host) Dial(address string) (net.Conn, error) {
 	var conn net.Conn
 	err := h.thread.do(func() (err error) {
@@ -18,7 +18,7 @@ func (h *Host) Dial(address string) (net.Conn, error) {
 	return conn, err
 }
 
-// Listen accepts TCP connections on the host for the test, until that ends.
+// Listen accepts TCP connections on the host for the test, until its end.
 func (h *Host) Listen(address string) (net.Listener, error) {
 	var listener net.Listener
 	err := h.thread.do(func() (err error) {

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Eventually waits until cond holds and fails the test if it never does. Each
-// time, cond also says what it saw; the last is printed. It is for conditions
-// that can only be looked at, as those of the world outside this process.
+// Eventually waits until cond holds, and fails the test after a timeout with the last value of seen. It is
+// for conditions outside of this process that can only be polled.
 func Eventually(t testing.TB, what string, cond func() (seen string, ok bool)) {
 	t.Helper()
 	const interval = 20 * time.Millisecond

@@ -6,21 +6,20 @@ import (
 	"time"
 )
 
-// Cut cuts the host off: nothing reaches it and nothing leaves it, and nobody
-// is told. Its loopback works on.
+// Cut cuts the host off: packets to and from it are dropped without an error. Its loopback still works.
 func (h *Host) Cut() {
 	h.net.t.Helper()
 	h.fatal("cut", h.net.wires.nft(fmt.Sprintf("add element bridge faults cut { %q }", port(h))))
 }
 
-// CutFrom drops what arrives from another host; what is sent to it passes.
+// CutFrom drops packets from another host; packets to it pass.
 func (h *Host) CutFrom(from *Host) {
 	h.net.t.Helper()
 	pair := fmt.Sprintf("%q . %q", port(from), port(h))
 	h.fatal("cut from "+from.name, h.net.wires.nft("add element bridge faults oneway { "+pair+" }"))
 }
 
-// CutLink drops all that this host and another one send to each other. Both reach all others.
+// CutLink drops all packets between this host and another one. Both still reach all others.
 func (h *Host) CutLink(other *Host) {
 	h.net.t.Helper()
 	h.fatal("cut the link with "+other.name, h.net.wires.nft(fmt.Sprintf("add element bridge faults oneway { %q . %q, %[2]q . %[1]q }", port(h), port(other))))
@@ -36,7 +35,7 @@ func (h *Host) HealLink(other *Host) {
 // Heal undoes Cut, CutLink, and CutFrom in both directions.
 func (h *Host) Heal() {
 	h.net.t.Helper()
-	// Adding an element first makes deleting one that is not there no error.
+	// Adding an element first avoids an error when deleting a missing one.
 	element := func(set, key string) string {
 		return fmt.Sprintf("add element bridge faults %s { %s }\ndelete element bridge faults %[1]s { %[2]s }\n", set, key)
 	}
@@ -48,7 +47,7 @@ func (h *Host) Heal() {
 	h.fatal("heal", h.net.wires.nft(rules))
 }
 
-// Slow lets so many kbit/s pass to the host, and from it, and loses what would have to wait for longer.
+// Slow limits the rate to and from the host and drops packets delayed by more than longest.
 func (h *Host) Slow(kbits int, longest time.Duration) {
 	h.net.t.Helper()
 	bucket := []string{
@@ -65,7 +64,7 @@ func (h *Host) Fast() {
 	h.fatal("fast", runOn(h.thread, "", "tc", "qdisc", "del", "dev", "eth0", "root"))
 }
 
-// Lose drops so many of a hundred packets to the host, and from it, by chance.
+// Lose drops a percentage of the packets to and from the host at random.
 func (h *Host) Lose(percent int) {
 	h.net.t.Helper()
 	h.fatal("lose", h.net.wires.nft(fmt.Sprintf(`
@@ -84,7 +83,7 @@ func (h *Host) LoseNone() {
 
 func losses(h *Host) string { return "losses-" + h.name }
 
-// LinkDown pulls the cable: the host sees that its interface has no link.
+// LinkDown pulls the cable: the host's interface has no link.
 func (h *Host) LinkDown() {
 	h.net.t.Helper()
 	h.fatal("link down", h.net.wires.ip("link", "set", "dev", port(h), "down"))
@@ -96,8 +95,8 @@ func (h *Host) LinkUp() {
 	h.fatal("link up", h.net.wires.ip("link", "set", "dev", port(h), "up"))
 }
 
-// Freeze stops every process of the host at once, as pausing a virtual machine
-// does, and returns when none runs any more. Clocks go on.
+// Freeze stops every process of the host at once, like a paused virtual machine, and returns when none runs
+// any more. Clocks go on.
 func (h *Host) Freeze() {
 	h.net.t.Helper()
 	h.fatal("freeze", h.init.command(commandFreeze))

@@ -1,23 +1,18 @@
-// Package hosts makes several hosts out of one machine, for tests that need
-// more than one.
+// Package hosts makes several hosts out of one machine, for tests.
 //
-// A host is a set of network, mount, pid and uts namespaces: it has an address,
-// a host name, its own /proc and its own mounts, and shares the file system
-// below with all the others. So what a program mounts is seen on its host only,
-// and a file in t.TempDir() is on the local disk of every host at once, which is
-// where a test keeps what must not depend on the thing under test.
+// A host is a set of network, mount, pid and uts namespaces: it has an address, a host name, its own /proc
+// and its own mounts, and shares the file system below with the others. So only one host sees a mount, while
+// a file in t.TempDir() is on the local disk of every host. Tests keep files there that must not depend on
+// the tested program.
 //
-// The hosts of a Net hang on one switch. A packet that Cut or CutFrom drops is
-// lost in the switch, so that its sender learns nothing, as with a real network.
+// The hosts of a Net are connected by one switch. A packet dropped by Cut or CutFrom disappears in the switch
+// without an error for its sender, as in a real network.
 //
-// Nothing outlives the test, whatever becomes of it. No namespace has a name,
-// and each host has an init that ends when the test process does: the kernel
-// then ends every process of the host, and with the last of them go its mounts
-// and its network.
+// Nothing outlives the test. No namespace has a name, and each host has an init that ends with the test
+// process. Then the kernel ends every process of the host, its mounts and its network.
 //
-// The package needs root, and TestMain must call [Main] first. The test process
-// itself never touches a file system that a host has mounted; programs on the
-// hosts do. That keeps a hanging mount from hanging the test.
+// The package needs root, and TestMain must call [Main] first. The test process itself never touches a file
+// system mounted on a host; only programs on the hosts do. So a hanging mount does not hang the test.
 package hosts
 
 import (
@@ -30,11 +25,10 @@ import (
 	"time"
 )
 
-// Patience is how long the harness waits for what must come at some time.
-// It is far above what anything takes: a test that passes never waits for it.
+// Patience limits the waits of the package. It is far above all usual times; a passing test never reaches it.
 const Patience = 60 * time.Second
 
-// A Net is a network with the hosts on it. It ends with its test.
+// A Net is a network with its hosts. It ends with its test.
 type Net struct {
 	t   testing.TB
 	dir string
@@ -44,16 +38,16 @@ type Net struct {
 	mu        sync.Mutex
 	hosts     []*Host
 	processes map[*Process]bool // those that may still run
-	logs      []*Process        // those whose output is printed if the test fails
+	logs      []*Process        // output to print if the test fails
 }
 
-// New makes an empty network that lasts until t ends.
+// New returns an empty network for the time of the test.
 func New(t testing.TB) *Net {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("hosts: making hosts out of namespaces needs root")
 	}
-	// The directory is asked for first, so that it is removed last.
+	// The directory is created first, so that it is removed last.
 	n := &Net{t: t, dir: t.TempDir(), processes: make(map[*Process]bool)}
 	wires, err := newWires()
 	if err != nil {
@@ -64,12 +58,10 @@ func New(t testing.TB) *Net {
 	return n
 }
 
-// Dir is a directory on the local disk that all hosts share, there until the
-// test ends.
+// Dir returns a directory on the local disk shared by all hosts, until the end of the test.
 func (n *Net) Dir() string { return n.dir }
 
-// Host returns the host of that name, making it if it is not there. Names have
-// at most ten characters.
+// Host returns the host of that name, and creates a missing one. Names have at most ten characters.
 func (n *Net) Host(name string) *Host {
 	n.t.Helper()
 	n.mu.Lock()
@@ -87,7 +79,7 @@ func (n *Net) Host(name string) *Host {
 	return h
 }
 
-// close prints what the processes wrote if the test failed, and ends the hosts.
+// close prints the processes' output if the test failed, and ends the hosts.
 func (n *Net) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -112,8 +104,8 @@ func (n *Net) close() {
 	}
 }
 
-// LogsVariable names a directory for the whole output of the processes of a test
-// that fails. The test itself prints only the end of each.
+// LogsVariable names a directory for the whole output of a failed test's processes. The test itself prints
+// only the end of each.
 const LogsVariable = "LOCKFS_TEST_LOGS"
 
 func (n *Net) printLogs() {
@@ -161,17 +153,17 @@ type Host struct {
 	addr netip.Addr
 
 	init         *initProcess
-	pidNamespace string // as /proc/PID/ns/pid says
+	pidNamespace string // as in /proc/PID/ns/pid
 	thread       *thread
 }
 
-// Name is the host's name, which is its hostname too.
+// Name returns the host's name, which is also its hostname.
 func (h *Host) Name() string { return h.name }
 
-// Net is the network that the host is on.
+// Net returns the network of the host.
 func (h *Host) Net() *Net { return h.net }
 
-// Addr is the host's address as programs take it, such as "10.77.0.1".
+// Addr returns the host's address, such as "10.77.0.1".
 func (h *Host) Addr() string { return h.addr.String() }
 
 func (h *Host) boot() error {
@@ -204,7 +196,7 @@ func (h *Host) halt() error {
 	return err
 }
 
-// fatal fails the test because the harness itself does not work.
+// fatal fails the test because the package itself does not work.
 func (h *Host) fatal(doing string, err error) {
 	h.net.t.Helper()
 	if err != nil {

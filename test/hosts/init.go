@@ -19,8 +19,7 @@ import (
 // initVariable makes the test binary a host's init; it holds the host's name.
 const initVariable = "LOCKFS_TEST_HOST_INIT"
 
-// Main is for the beginning of TestMain. In the test process it returns at once.
-// In a process that was started to be the init of a host, it is that init and
+// Main is for the begin of TestMain. In the test process it returns at once. In the init process of a host it
 // does not return.
 func Main() {
 	name := os.Getenv(initVariable)
@@ -35,8 +34,8 @@ func Main() {
 	os.Exit(0)
 }
 
-// beInit sets the host up and serves it until control is closed, which is when
-// the test process ends, in whatever way.
+// beInit sets the host up and serves it until control is closed. This happens at the end of the test process
+// in any case.
 func beInit(name string, control io.Reader, replies io.Writer) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -64,10 +63,10 @@ func beInit(name string, control io.Reader, replies io.Writer) error {
 	return nil
 }
 
-// socketDir is where daemons of a host have their sockets, which are for that host only.
+// socketDir has the sockets of a host's daemons, private to the host.
 const socketDir = "/run/lockfs"
 
-// mountOwn gives the host a directory of its own.
+// mountOwn gives the host a private directory.
 func mountOwn(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -97,10 +96,9 @@ func obey(command string) error {
 	return fmt.Errorf("unknown command %q", command)
 }
 
-// stopAll waits until no thread of the host but init's runs any more. One
-// that is inside an uninterruptible call (a request to a mount whose daemon has
-// stopped, say) will stop on its way out of it. What is started meanwhile is
-// stopped too.
+// stopAll waits until all threads of the host except init's are stopped. A thread inside an uninterruptible
+// call, such as a request to a mount with a stopped daemon, stops on its way out. stopAll also stops
+// processes started meanwhile.
 func stopAll() error {
 	var running string
 	waiting := make(map[string]bool)
@@ -111,7 +109,7 @@ func stopAll() error {
 		if running = runningThread(waiting); running == "" {
 			return nil
 		}
-		// A process whose first thread is inside such a call is stopped by way of another one.
+		// If the first thread of a process is inside such a call, another thread is stopped.
 		var process, thread int
 		if _, err := fmt.Sscanf(running, "/proc/%d/task/%d/", &process, &thread); err == nil {
 			_ = unix.Tgkill(process, thread, unix.SIGSTOP)
@@ -120,8 +118,8 @@ func stopAll() error {
 	return fmt.Errorf("does not stop: %s", running)
 }
 
-// runningThread answers a thread that runs. waiting has those of which the state cannot be read, as it is with one that waits inside
-// execve(2) for a mount whose daemon is stopped already.
+// runningThread returns a running thread. waiting has the threads with an unreadable state, such as those
+// inside execve(2) on a mount with a stopped daemon.
 func runningThread(waiting map[string]bool) string {
 	stats, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/stat")
 	for _, stat := range stats {
@@ -156,7 +154,7 @@ func reapOrphans() {
 	}
 }
 
-// initProcess is a host's init as the test process sees it.
+// initProcess is a host's init, for the test process.
 type initProcess struct {
 	cmd     *exec.Cmd
 	control *os.File
@@ -182,7 +180,7 @@ func startInit(name string) (*initProcess, error) {
 	defer repliesWrite.Close()
 
 	cmd := exec.Command(program)
-	// A program built with -race would sleep for a second before it exits.
+	// A program built with -race would sleep for a second before its exit.
 	cmd.Env = []string{initVariable + "=" + name, "GORACE=atexit_sleep_ms=0"}
 	cmd.Dir = "/"
 	cmd.Stderr = os.Stderr
@@ -204,7 +202,7 @@ func startInit(name string) (*initProcess, error) {
 
 func (i *initProcess) pid() int { return i.cmd.Process.Pid }
 
-// command tells init to do something and waits until it is done.
+// command sends a command to init and waits until it is done.
 func (i *initProcess) command(command string) error {
 	if _, err := fmt.Fprintln(i.control, command); err != nil {
 		return err

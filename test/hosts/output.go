@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// output keeps what a process writes and wakes those who wait for some of it.
+// output keeps the output of a process and wakes its waiters.
 type output struct {
 	mu      sync.Mutex
-	all     bytes.Buffer // both streams, in the order in which they arrived
+	all     bytes.Buffer // both streams in order of arrival
 	stdout  bytes.Buffer
-	changed chan struct{} // closed and replaced when more has come
+	changed chan struct{} // closed and replaced after each arrival
 	readers sync.WaitGroup
 }
 
 func newOutput() *output { return &output{changed: make(chan struct{})} }
 
-// read collects one stream until all who can write to it are gone.
+// read collects one stream until all its writers have ended.
 func (o *output) read(from io.ReadCloser, isStdout bool) {
 	o.readers.Add(1)
 	go func() {
@@ -46,7 +46,7 @@ func (o *output) add(chunk []byte, isStdout bool) {
 	o.changed = make(chan struct{})
 }
 
-// text returns all that has been written, and a channel that closes when more has.
+// text returns the output so far, and a channel that closes when there is more.
 func (o *output) text() (string, <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,11 +59,10 @@ func (o *output) stdoutText() string {
 	return o.stdout.String()
 }
 
-// outputGrace is how long output is waited for that a process left running by
-// the one that ended may still write.
+// outputGrace limits the wait for the output of child processes after the end of a process.
 const outputGrace = time.Second
 
-// awaitEnd waits until all has been read that a process wrote which has ended.
+// awaitEnd waits until the output of an ended process has been read.
 func (o *output) awaitEnd() {
 	complete := make(chan struct{})
 	go func() {

@@ -14,18 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Process is a program that was started on a host. Signals go to the program
-// itself, there is nothing in between.
+// A Process is a program on a host. Signals go directly to the program.
 type Process struct {
 	host   *Host
 	cmd    *exec.Cmd
 	output *output
 	ended  chan struct{} // closed when it has ended and been waited for
-	err    error         // how it ended; valid once ended is closed
+	err    error         // its result; valid once ended is closed
 }
 
-// Start starts a program on the host. It runs until it ends, is ended, or the
-// test ends. The environment is that of the test.
+// Start starts a program on the host with the test's environment. It is ended at the end of the test.
 func (h *Host) Start(name string, args ...string) *Process {
 	h.net.t.Helper()
 	p, err := h.start(name, args)
@@ -34,16 +32,15 @@ func (h *Host) Start(name string, args ...string) *Process {
 	return p
 }
 
-// Run runs a program on the host and returns what it wrote to its standard
-// output. The error says how it ended and has what it wrote to standard error; a
-// program that does not end in time is an error and is killed.
+// Run runs a program on the host and returns its standard output. The error has its result and standard
+// error. After a timeout the program is killed, which is an error.
 func (h *Host) Run(name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	return h.RunContext(ctx, name, args...)
 }
 
-// RunContext is Run for as long as ctx lasts.
+// RunContext is Run until the end of ctx.
 func (h *Host) RunContext(ctx context.Context, name string, args ...string) (string, error) {
 	p, err := h.start(name, args)
 	if err != nil {
@@ -52,7 +49,7 @@ func (h *Host) RunContext(ctx context.Context, name string, args ...string) (str
 	select {
 	case <-p.ended:
 	case <-ctx.Done():
-		// It may be inside a call that cannot be interrupted, so it is not waited for.
+		// It may be inside an uninterruptible call, so do not wait for it.
 		_ = p.cmd.Process.Kill()
 		return p.Stdout(), fmt.Errorf("%s: %w; so far it wrote:\n%s", p, ctx.Err(), tail(p.Log()))
 	}
@@ -64,7 +61,7 @@ func (h *Host) RunContext(ctx context.Context, name string, args ...string) (str
 	return p.Stdout(), nil
 }
 
-// MustRun is Run for a program that has to end well.
+// MustRun is Run for a program that must succeed.
 func (h *Host) MustRun(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	stdout, err := h.Run(name, args...)
@@ -89,7 +86,7 @@ func (h *Host) start(name string, args []string) (*Process, error) {
 
 	cmd := exec.Command(name, args...)
 	cmd.Stdout, cmd.Stderr = stdoutWrite, stderrWrite
-	// A group of its own: what is typed at the test's terminal is not for it.
+	// A separate group: signals of the test's terminal do not reach it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := h.thread.do(cmd.Start); err != nil {
 		stdoutRead.Close()
@@ -107,18 +104,18 @@ func (h *Host) start(name string, args []string) (*Process, error) {
 	return p, nil
 }
 
-// String names the process for people: host, pid and command line.
+// String returns host, pid and command line for messages.
 func (p *Process) String() string {
 	return fmt.Sprintf("[%s %d] %s", p.host.name, p.Pid(), strings.Join(p.cmd.Args, " "))
 }
 
-// Host is where it runs.
+// Host returns the host of the process.
 func (p *Process) Host() *Host { return p.host }
 
-// Pid is the process id as the test process sees it, not as the host does.
+// Pid returns the pid in the namespace of the test process.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Signal sends a signal; to a process that has ended, none.
+// Signal sends a signal, unless the process has ended.
 func (p *Process) Signal(signal syscall.Signal) {
 	p.host.net.t.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -135,14 +132,14 @@ func (p *Process) Kill() {
 	}
 }
 
-// Stop sends SIGTERM and returns how the process ended: nil for exit status 0.
+// Stop sends SIGTERM and returns the result: nil for exit status 0.
 func (p *Process) Stop() error {
 	p.host.net.t.Helper()
 	p.Signal(unix.SIGTERM)
 	return p.Wait()
 }
 
-// Wait waits for the end and returns how it came: nil for exit status 0.
+// Wait waits for the end and returns the result: nil for exit status 0.
 func (p *Process) Wait() error {
 	if err := p.waitEnd(); err != nil {
 		return err
@@ -163,8 +160,8 @@ func (p *Process) waitEnd() error {
 	}
 }
 
-// Freeze sends SIGSTOP and returns when the process has stopped (or ended). An exec may lose the signal, so it is sent again. A thread of
-// a daemon may be inside the kernel until the daemon answers somebody, and stop after that.
+// Freeze sends SIGSTOP and returns when the process has stopped or ended. It repeats the signal, because an
+// exec may lose it. A thread of a daemon may wait in the kernel for the daemon itself, and stops after that.
 func (p *Process) Freeze() {
 	p.host.net.t.Helper()
 	again := time.NewTicker(time.Second)
@@ -173,14 +170,14 @@ func (p *Process) Freeze() {
 	p.awaitStopped(again.C)
 }
 
-// Thaw lets a frozen process go on.
+// Thaw continues a frozen process.
 func (p *Process) Thaw() {
 	p.host.net.t.Helper()
 	p.Signal(unix.SIGCONT)
 }
 
-// awaitStopped waits until the kernel reports that the process has stopped or
-// ended, leaving the end to be waited for. At each tick it is told to stop again.
+// awaitStopped waits until the kernel reports that the process has stopped or ended, without reaping it. At
+// each tick it repeats the signal.
 func (p *Process) awaitStopped(again <-chan time.Time) {
 	p.host.net.t.Helper()
 	reported := make(chan error, 1)
@@ -212,17 +209,16 @@ func (p *Process) awaitStopped(again <-chan time.Time) {
 	}
 }
 
-// Log is all that the process has written so far, to either stream.
+// Log returns the output so far, of both streams.
 func (p *Process) Log() string {
 	text, _ := p.output.text()
 	return text
 }
 
-// Stdout is all that the process has written to its standard output so far.
+// Stdout returns the standard output so far.
 func (p *Process) Stdout() string { return p.output.stdoutText() }
 
-// WaitOutput waits until the process has written a text. It is an error if the
-// process ends before.
+// WaitOutput waits for a text in the output. The error means that the process has ended without it.
 func (p *Process) WaitOutput(text string) error {
 	patience := time.After(Patience)
 	ended := p.ended
@@ -234,7 +230,7 @@ func (p *Process) WaitOutput(text string) error {
 		select {
 		case <-changed:
 		case <-ended:
-			// What it wrote at the end may still be on its way.
+			// Its last output may still be on its way.
 			ended = nil
 			p.output.awaitEnd()
 			if log = p.Log(); !strings.Contains(log, text) {
@@ -246,7 +242,7 @@ func (p *Process) WaitOutput(text string) error {
 	}
 }
 
-// state says in words whether and how the process has ended.
+// state describes whether and how the process has ended.
 func (p *Process) state() string {
 	select {
 	case <-p.ended:

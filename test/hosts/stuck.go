@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadState is the state of a thread by the text of its /proc/PID/stat; 0: it has ended. The state follows the name, which is in
-// parentheses and may hold any.
+// threadState returns the state of a thread from its /proc/PID/stat; 0: it has ended. The state follows the
+// name, which is in parentheses and may contain any characters.
 func threadState(stat string) byte {
 	state := strings.TrimSpace(stat[strings.LastIndexByte(stat, ')')+1:])
 	if state == "" {
@@ -22,18 +22,18 @@ func threadState(stat string) byte {
 	return state[0]
 }
 
-// exiting is a flag of a thread that does nothing any more but give back what it had (PF_EXITING), as a file of a mount, of which it tells the
-// daemon. It does not stop while it waits for that.
+// exiting is the flag of a thread that only releases its resources (PF_EXITING), such as files of a mount. It
+// does not stop while it waits for the daemon.
 const exiting = 0x4
 
-// runs tells whether a thread of such a stat does anything, or may do when nobody lets it go on. One inside an uninterruptible call
-// will stop, if it is told to, on its way out of it.
+// runs reports whether a thread runs, or may run without being woken. A thread inside an uninterruptible call
+// stops on its way out.
 func runs(stat string) bool {
 	state := threadState(stat)
 	return state != 0 && !strings.ContainsRune("TtDZX", rune(state)) && threadFlags(stat)&exiting == 0
 }
 
-// threadFlags are the seventh of what follows the name (proc_pid_stat(5)).
+// threadFlags returns the seventh field after the name (proc_pid_stat(5)).
 func threadFlags(stat string) uint64 {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 7 {
@@ -43,7 +43,7 @@ func threadFlags(stat string) uint64 {
 	return flags
 }
 
-// readSoon reads a file of /proc, which of a thread that waits inside execve(2) for a mount is answered when that is.
+// readSoon reads a file of /proc with a time limit: it may block for a thread inside execve(2) on a mount.
 func readSoon(path string) (text string, read bool) {
 	content := make(chan string, 1)
 	go func() {
@@ -58,7 +58,7 @@ func readSoon(path string) (text string, read bool) {
 	}
 }
 
-// isStopped tells whether no thread of a process runs, and one at least is stopped.
+// isStopped reports whether a process has no running thread and at least one stopped one.
 func isStopped(pid int) bool {
 	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	stopped := false
@@ -73,7 +73,7 @@ func isStopped(pid int) bool {
 	return stopped
 }
 
-// stuck says where in the kernel those threads of the host are that wait for what cannot be interrupted.
+// stuck returns the kernel stacks of the host's uninterruptible threads.
 func (h *Host) stuck() string {
 	var said strings.Builder
 	for _, pid := range h.pids() {
@@ -92,7 +92,7 @@ func (h *Host) stuck() string {
 	return "\nin the kernel, where nothing interrupts them, wait:\n" + said.String()
 }
 
-// pids are the processes in the host's pid namespace, as the test process sees them.
+// pids returns the processes of the host's pid namespace, in the numbers of the test process.
 func (h *Host) pids() (pids []int) {
 	links, _ := filepath.Glob("/proc/[0-9]*/ns/pid")
 	for _, link := range links {
@@ -104,9 +104,9 @@ func (h *Host) pids() (pids []int) {
 	return pids
 }
 
-// endMounts ends the mounts that processes of the host use which do not end though they were killed. A daemon that is killed while it
-// tells the kernel of a removal waits for the lock of a directory, which a program may have that waits for the daemon: only by this
-// does either end.
+// endMounts ends the mounts used by killed processes of the host that do not end. A killed daemon that
+// notifies the kernel of a removal waits for the lock of a directory. A program that waits for the daemon may
+// have this lock, so without endMounts neither ends.
 func (h *Host) endMounts() error {
 	control, err := unix.Fsopen("fusectl", unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -131,7 +131,7 @@ func (h *Host) endMounts() error {
 			}
 			abort, err := unix.Openat(connections, fmt.Sprintf("%d/abort", number), unix.O_WRONLY|unix.O_CLOEXEC, 0)
 			if err != nil {
-				continue // it is no mount by FUSE, or has ended
+				continue // no FUSE mount, or already ended
 			}
 			_, _ = unix.Write(abort, []byte("1"))
 			_ = unix.Close(abort)
@@ -140,8 +140,8 @@ func (h *Host) endMounts() error {
 	return nil
 }
 
-// fileSystemOf is the number of the file system that a file is in, of which no other file system is asked; 0: it is on a disk, or nobody
-// knows.
+// fileSystemOf returns the number of the file system of an open file, without asking any other file system;
+// 0: on a disk, or unknown.
 func fileSystemOf(path string) uint32 {
 	var st unix.Statx_t
 	if unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, 0, &st) != nil || st.Dev_major != 0 {

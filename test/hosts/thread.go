@@ -12,16 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A thread is an OS thread of the test process that lives in namespaces of its
-// own. A program that it starts is in those namespaces from its first
-// instruction and is still a child of the test process, which can therefore
-// signal it and wait for it without a helper in between.
+// A thread is an OS thread of the test process in separate namespaces. A program started by it is in these
+// namespaces from its first instruction. It is still a child of the test process, which can signal it and
+// wait for it directly.
 type thread struct {
 	calls chan func()
 	tid   int
 }
 
-// startThread runs setup, which moves the thread to where it shall be.
+// startThread runs setup, which enters the namespaces.
 func startThread(setup func() error) (*thread, error) {
 	t := &thread{calls: make(chan func())}
 	ready := make(chan error)
@@ -39,13 +38,13 @@ func startThread(setup func() error) (*thread, error) {
 	return t, <-ready
 }
 
-// offMainThread runs f on a thread that is used for nothing else and ends with f.
-// The main thread is none: it cannot end, and /proc/self speaks of it.
+// offMainThread runs f on a separate thread that ends with f. The main thread cannot end, and /proc/self
+// refers to it.
 func offMainThread(f func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != unix.Getpid() {
 		f()
-		return // the thread ends, as it is still locked
+		return // the thread ends, because it is still locked
 	}
 	elsewhere := make(chan struct{})
 	go offMainThread(func() {
@@ -56,14 +55,14 @@ func offMainThread(f func()) {
 	runtime.UnlockOSThread()
 }
 
-// do runs f on the thread. Only one runs at a time, so f must not wait for long.
+// do runs f on the thread. Only one function runs at a time, so f must be quick.
 func (t *thread) do(f func() error) error {
 	err := make(chan error)
 	t.calls <- func() { err <- f() }
 	return <-err
 }
 
-// end lets the thread go and waits until it is gone with its namespaces.
+// end ends the thread and waits until its namespaces are gone.
 func (t *thread) end() error {
 	close(t.calls)
 	task := filepath.Join("/proc/self/task", strconv.Itoa(t.tid))
@@ -77,8 +76,7 @@ func (t *thread) end() error {
 
 // enterHost moves the calling thread into the namespaces of a process.
 func enterHost(pid int) error {
-	// A thread that shares its working directory with others cannot change its
-	// mount namespace.
+	// A thread that shares its working directory cannot change its mount namespace.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("unshare: %w", err)
 	}

@@ -10,14 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wires is the switch with a cable to each host. It lives in a network
-// namespace that has no process, only a thread of the test.
+// wires is the switch with a cable to each host. Its network namespace has no process, only a thread of the
+// test.
 type wires struct {
 	thread *thread
 }
 
-// The sets name what is cut off: ports that nothing passes, and pairs of ports
-// that nothing passes from the first to the second.
+// The sets name the faults: blocked ports, and pairs of ports blocked in one direction.
 const switchRules = `
 table bridge faults {
 	set cut { type ifname; }

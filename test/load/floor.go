@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// Floor is what a crowd's leases cost at the least: a server whose clients each send a frame of the size of a renewal and are answered one, with
-// others at the same moment, so many times a second. It does nothing else.
+// Floor measures the least cost of a crowd's leases: a server whose clients exchange frames of the size of a
+// renewal, in groups, at a given rate. It does nothing else.
 type Floor struct {
 	Address string
-	Clients int           // 0: it is the server
-	Every   time.Duration // a client is answered
-	Tick    time.Duration // and what lies between two moments at which some are
+	Clients int           // 0: this process is the server
+	Every   time.Duration // interval between answers to a client
+	Tick    time.Duration // interval between two groups of clients
 }
 
 const (
 	floorWord = "crowd-floor"
-	frameSize = 50 // bytes, of a renewal and its answer
+	frameSize = 50 // bytes of a renewal and its reply
 )
 
-// Args is the command line of a process of this program that does it.
+// Args returns the arguments for a process with this floor.
 func (f *Floor) Args() []string {
 	data, err := json.Marshal(f)
 	if err != nil {
-		panic(err) // it has nothing that could not be
+		panic(err) // it can always be encoded
 	}
 	return []string{floorWord, string(data)}
 }
@@ -65,7 +65,7 @@ func (f *Floor) do() error {
 	return <-failed
 }
 
-// serve answers the connections whose frames have come in turns, of which as many follow one another as a client waits for.
+// serve answers connections in turns; a client waits for a fixed number of turns.
 func (f *Floor) serve() error {
 	listener, err := net.Listen("tcp", f.Address)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *Floor) serve() error {
 			waiting[turn] = nil
 			mu.Unlock()
 			for _, conn := range due {
-				_, _ = conn.Write(answer[:]) // who has gone is not waited for
+				_, _ = conn.Write(answer[:]) // errors of closed connections do not matter
 			}
 			time.Sleep(f.Tick)
 		}

@@ -1,5 +1,5 @@
-// Package load is many simulated mounts in one process: clients of the API as mounts have them, with a session, keepalives and a lease each.
-// They look at a lock at intervals ([Plan]), or make locks and remove them ([Shift]).
+// Package load simulates many mounts in one process: clients of the API with a session, keepalives and a
+// lease each. They look at a lock periodically ([Plan]), or create and remove locks ([Shift]).
 package load
 
 import (
@@ -18,7 +18,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Plan is what one process of a crowd does.
+// Plan is the work of one process of a crowd.
 type Plan struct {
 	Servers       []string
 	First, Mounts int
@@ -28,7 +28,7 @@ type Plan struct {
 
 const word = "crowd-worker"
 
-// Main does what a plan or a shift says, if this process was started for that, and does not return then.
+// Main runs the plan or shift of a process started for it, and then does not return.
 func Main() {
 	if len(os.Args) != 3 {
 		return
@@ -48,11 +48,11 @@ func Main() {
 	os.Exit(0)
 }
 
-// do says in a line whenever each mount has been answered what it asked since a moment: that moment, in ns since the epoch, and the number of
-// answers.
+// do prints a line whenever all mounts have answers to queries sent after some time: this time, in ns since
+// the epoch, and the number of answers.
 func (p *Plan) do() error {
 	var answers atomic.Int64
-	last := make([]atomic.Int64, p.Mounts) // when the last question was put that was answered, in ns since the epoch
+	last := make([]atomic.Int64, p.Mounts) // the time of the last answered query, in ns since the epoch
 	var opening sync.WaitGroup
 	var failure atomic.Pointer[error]
 	limit := make(chan struct{}, 20)
@@ -87,7 +87,7 @@ func (p *Plan) do() error {
 	}
 }
 
-// poll looks at the lock as a stat(2) does: at the directory, the name, and what that is of.
+// poll looks at the lock like stat(2): the directory, the name, and its inode.
 func (p *Plan) poll(client *session.Client, answers, last *atomic.Int64) {
 	look := func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
@@ -115,13 +115,13 @@ func (p *Plan) poll(client *session.Client, answers, last *atomic.Int64) {
 	}
 }
 
-// Args is the command line of a process of this program that does it.
+// Args returns the arguments for a process with this plan.
 func (p *Plan) Args() []string { return args(word, p) }
 
 func args(word string, does any) []string {
 	data, err := json.Marshal(does)
 	if err != nil {
-		panic(err) // it has nothing that could not be
+		panic(err) // it can always be encoded
 	}
 	return []string{word, string(data)}
 }

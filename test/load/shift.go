@@ -18,36 +18,36 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Shift is some ordinary load for a cluster: sessions that open, in which locks are made, used and removed, and that are closed again.
+// Shift is ordinary load for a cluster: sessions that open, create, use and remove locks, and close.
 type Shift struct {
 	Servers  []string
-	Workers  int // each has one session at a time, on a host of its own name
+	Workers  int // each with one session at a time, on a host of its own name
 	Sessions int // in all
 	Locks    int // in each session, one after the other
 }
 
-// Commands is how many a shift has in all.
+// Commands returns the number of commands of a shift.
 func (s *Shift) Commands() int { return s.Sessions * (ofSession + s.Locks*ofLock) }
 
 const (
 	ofLock    = 10
-	ofSession = 2 // beside those of its locks
+	ofSession = 2 // besides those of its locks
 )
 
-// Done is what a shift has come to.
+// Done is the result of a shift.
 type Done struct {
 	Sessions, Locks, Commands int
 	Took                      time.Duration
-	Opening                   []time.Duration // how long it took to open a session, sorted: as many at most as there are quantiles told
-	Taking                    []time.Duration // how long it took to make a lock exclusively, sorted, likewise
+	Opening                   []time.Duration // times to open a session, sorted: at most the number of quantiles
+	Taking                    []time.Duration // times to create a lock exclusively, likewise
 }
 
 const shiftWord = "crowd-shift"
 
-// Args is the command line of a process of this program that does it.
+// Args returns the arguments for a process with this shift.
 func (s *Shift) Args() []string { return args(shiftWord, s) }
 
-// do works, and says what it has done as a line of JSON.
+// do works and prints its result as a line of JSON.
 func (s *Shift) do() error {
 	began := time.Now()
 	var left atomic.Int64
@@ -80,7 +80,7 @@ func (s *Shift) do() error {
 	return json.NewEncoder(os.Stdout).Encode(d)
 }
 
-// thin sorts times, and answers as many that are evenly apart.
+// thin sorts times and returns evenly spaced ones.
 func thin(times []time.Duration) (some []time.Duration) {
 	const most = 101
 	slices.Sort(times)
@@ -100,7 +100,7 @@ type shiftWorker struct {
 	done   Done
 }
 
-// session opens one, does all that is to be done in it, and closes it.
+// session opens a session, works in it, and closes it.
 func (w *shiftWorker) session() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -116,7 +116,7 @@ func (w *shiftWorker) session() error {
 	return errors.Join(w.work(ctx, client), client.Close(ctx))
 }
 
-// work makes a file to lock by flock and fcntl, one lock after the other, and removes that file.
+// work creates a file to lock by flock and fcntl, one lock after the other, and removes the file.
 func (w *shiftWorker) work(ctx context.Context, client *session.Client) error {
 	name := fmt.Appendf(nil, "file-%d", w.number)
 	file, err := w.make(ctx, client, name)
@@ -144,7 +144,8 @@ func (w *shiftWorker) remove(ctx context.Context, client *session.Client, name [
 	return err
 }
 
-// lock makes one exclusively, says three times who has it, locks a file by flock and fcntl meanwhile, and removes it.
+// lock creates a lock exclusively, writes its holder three times, locks a file by flock and fcntl meanwhile,
+// and removes it.
 func (w *shiftWorker) lock(ctx context.Context, client *session.Client, file uint64) error {
 	w.made++
 	name := fmt.Appendf(nil, "lock-%d-%d", w.number, w.made)
@@ -189,7 +190,7 @@ func (w *shiftWorker) lock(ctx context.Context, client *session.Client, file uin
 	return nil
 }
 
-// command does one that has to succeed.
+// command runs a command that must succeed.
 func (w *shiftWorker) command(ctx context.Context, client *session.Client, op *storepb.Op) (*storepb.Result, error) {
 	result, err := client.Mutate(ctx, &storepb.Caller{Pid: uint32(os.Getpid())}, op)
 	if err != nil {

@@ -1,15 +1,15 @@
-// Package mutants builds lockfs with changes that only tests want: faults that a test has to find, hooks that reach rare moments, and a
-// next version. The sources of the program know nothing of them. The changes are patches below this folder, and the Go compiler gets the changed files as
-// an overlay (go help build), by which one program has all of them:
+// Package mutants builds lockfs with changes for tests: faults that a test must find, hooks for rare moments,
+// and a next version. The program's sources have no trace of them. The changes are patches below this folder.
+// The Go compiler gets the changed files as an overlay (go help build), so one program has all changes:
 //
 //	go build $(go run ./test/mutants/overlay DIR) ./cmd/lockfs
 //
-// Package mutant says at run time which fault the program has: LOCKFS_TEST_FAULT=no-dedup. Without such a variable it works as the
-// program without changes.
+// Package mutant selects a fault at run time: LOCKFS_TEST_FAULT=no-dedup. Without such a variable the program
+// works like one without changes.
 //
 // # A patch
 //
-// The first line says what goes wrong. Then come changes, each with the package that it is of:
+// The first line describes the fault. Changes follow, each with its package:
 //
 //	a command that arrives twice is applied twice
 //
@@ -18,15 +18,15 @@
 //	-		return first
 //	+		return mutant.Without(first)
 //
-// Lines that begin with a space or "-" have to stand in exactly one place of the package's files, one after the other; a patch has as
-// few of them as are needed. Those with "-" go, and those with "+" come. If the place is not found, because the sources have changed,
-// no program is built, and the error names patch and change: write the patch anew. A patch knows no names of files, so files can be
-// renamed and cut. A file that a patch changes imports package mutant without a line for that.
+// Lines that begin with a space or "-" must appear together in exactly one place of the package's files. A
+// patch has as few of them as needed. Lines with "-" are removed, lines with "+" added. If the sources have
+// changed and the place is missing, the build fails and names patch and change: then adapt the patch. A patch
+// names no files, so files can be renamed and split. A changed file imports package mutant automatically.
 //
-// After "---" there may also be one file, and after "+++" is a file that comes with the patch.
+// "---" may also name one file, and "+++" adds a new file.
 //
 // # The next version
 //
-// The set "next" makes the program of a next version of clusters, with an operation, a query and a field of snapshots that this version does
-// not know. Tests with the build tag "next" go with it.
+// The set "next" makes the program of a next cluster version, with an operation, a query and a field of
+// snapshots unknown to this version. Its tests have the build tag "next".
 package mutants

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Overlay writes the sources with all patches of some sets into a directory, and returns the flag by which go build, go test and go vet take
-// them in place of the files below root, the root of the repository. Where a patch changes messages, their code is made of them anew.
+// Overlay writes the sources with all patches of some sets into a directory. It returns the flag by which go
+// build, go test and go vet use them in place of the files below root, the root of the repository. It
+// regenerates the code of changed messages.
 func Overlay(root, dir string, sets ...string) (flag string, err error) {
 	if root, err = filepath.Abs(root); err != nil {
 		return "", err
@@ -60,7 +61,7 @@ func (s *sources) write(dir string) (flag string, err error) {
 	return "-overlay=" + path, os.WriteFile(path, list, 0o644)
 }
 
-// generate makes the code of messages, beside the file that has them.
+// generate regenerates the code of messages beside their file.
 func (s *sources) generate(dir, messages string) error {
 	cmd := exec.Command("go", "run", "lockfs/raftstore/storepb/internal/protogen", "-root", dir, messages)
 	cmd.Dir = s.root

@@ -11,23 +11,23 @@ import (
 // Patch is a change of the sources.
 type Patch struct {
 	Name string // of its file, without .patch
-	What string // the program does or has with it
+	What string // the effect on the program
 
 	changes []change
 }
 
-// change is of one place.
+// change is a change in one place.
 type change struct {
-	of       string // the folder of a package, or a file; from the root of the repository
-	new      bool   // the file comes with the patch
+	of       string // a package's folder or a file, from the root of the repository
+	new      bool   // the file is added
 	old, now string // lines
 }
 
 // Sets of patches.
 const (
-	Faults = "faults" // each is found by a test (test/mutants/check)
+	Faults = "faults" // each must be found by a test (test/mistakes)
 	Hooks  = "hooks"  // moments and settings for tests
-	Next   = "next"   // a next version of clusters, which tests go to
+	Next   = "next"   // a next cluster version
 )
 
 // Read returns the patches of a set, by name.
@@ -88,7 +88,7 @@ func parse(text string) (Patch, error) {
 	return p, nil
 }
 
-// add adds a line. It reports false if the kind of the line is none.
+// add adds a line. It returns false for an unknown kind of line.
 func (c *change) add(kind byte, content string) bool {
 	switch kind {
 	case ' ':

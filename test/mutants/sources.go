@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// sources are the files that patches may change.
+// sources are the files for patches.
 type sources struct {
 	root string
-	of   map[string][]*source // by what a change is of
+	of   map[string][]*source // by change.of
 }
 
 // source is one file.
@@ -22,7 +22,7 @@ type source struct {
 	changed bool
 }
 
-// files returns the file of that name, or those of a package, without its tests.
+// files returns a named file, or the files of a package without its tests.
 func (s *sources) files(of string) ([]*source, error) {
 	if files, found := s.of[of]; found {
 		return files, nil
@@ -50,7 +50,7 @@ func (s *sources) files(of string) ([]*source, error) {
 	return files, nil
 }
 
-// apply makes the changes of a patch.
+// apply applies a patch.
 func (s *sources) apply(p Patch) error {
 	for i, c := range p.changes {
 		files, err := s.files(c.of)
@@ -84,8 +84,8 @@ func (s *sources) apply(p Patch) error {
 
 var packageClause = regexp.MustCompile(`(?m)^package \w+`)
 
-// changed returns the files that patches have changed, with the import of package mutant. It stands in the line of the package clause, so that
-// the numbers of lines stay near those of the source.
+// changed returns the changed files with the import of package mutant. The import is in the line of the
+// package clause, so line numbers stay close to the source.
 func (s *sources) changed() []*source {
 	var changed []*source
 	for _, files := range s.of {

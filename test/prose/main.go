@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// read returns all texts of the repository.
+// read reads all texts of the repository.
 func read() (all []source, err error) {
 	for _, from := range []func() ([]source, error){documents, help, packages} {
 		sources, err := from()

@@ -22,10 +22,10 @@ var (
 	riddle = regexp.MustCompile(`(?i)\b(who|what|whom|whose|whoever|whatever)\b`)
 	that   = regexp.MustCompile(`(?i)\bthat\b`)
 
-	// sentenceEnd includes colons and semicolons, where a reader can rest.
+	// sentenceEnd includes colons and semicolons: a reader can pause there.
 	sentenceEnd = regexp.MustCompile(`[.!?:;]["')\]*]*\s+`)
 
-	// forbidden has pronouns without a noun, and metaphors in the place of terms of raft and of file systems.
+	// forbidden has pronouns without a noun, and metaphors in place of terms of raft and of file systems.
 	forbidden = regexp.MustCompile(`(?i)\b(somebody|someone|nobody|anybody|everybody|he|him|his|` +
 		`vigil|suffrage|expulsion|newcomers?|bequeath(?:ed|s)?|inheritance|farewell|foretell|foretold|foresee|foreseen|sequel|` +
 		`wardens?|bereaved?|disown(?:ed|s)?|affiliation|shut out|let in|is told|are told|was told|were told|what was made|` +

@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// partLength is for how long one place is measured before it is the next one's turn.
+// partLength is the time for one place before the next one's turn.
 const partLength = 250 * time.Millisecond
 
-// Parts is how many parts of what length the time for one figure is measured in. Several places take turns with their
-// parts, so that whatever else the machine does hits all of them alike.
+// Parts returns the number and the length of the parts for one figure. Several places take turns, so other
+// load on the machine affects all of them.
 func Parts(duration time.Duration) (count int, length time.Duration) {
 	count = max(1, int(duration/partLength))
 	return count, duration / time.Duration(count)
 }
 
-// Crew is workers that do the same at the same time. The zero value has none.
+// Crew is a set of workers with the same work at the same time. The zero value has none.
 type Crew struct {
 	workers []func() error
 	took    [][]time.Duration // of each worker, in one run
 }
 
-// firstSamples is how many a worker has room for before Go has to look for more.
+// firstSamples is the initial capacity of a worker's samples.
 const firstSamples = 1 << 12
 
-// Add adds a worker, by what it does again and again.
+// Add adds a worker with its repeated work.
 func (c *Crew) Add(once func() error) {
 	c.workers = append(c.workers, once)
 	c.took = append(c.took, make([]time.Duration, 0, firstSamples))
 }
 
-// Run lets each worker do it once before the time counts, and then for about a time, at least once, and adds what that took.
-// It ends soon after a worker has failed, with its error, or ctx is done, with the cause.
+// Run runs each worker once before the time counts, then for about the given time, at least once, and adds
+// the times. It ends soon after a worker's error, or after ctx, with the cause.
 func (c *Crew) Run(ctx context.Context, length time.Duration, s *Samples) error {
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()

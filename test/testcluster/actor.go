@@ -10,7 +10,7 @@ import (
 	"lockfs/test/hosts"
 )
 
-// An Actor is a process that uses locks as it is told, with the functions of clients/actor.py.
+// An Actor is a process that uses locks step by step, with the functions of clients/actor.py.
 type Actor struct{ *Shell }
 
 // StartActor starts an actor in a directory.
@@ -22,19 +22,19 @@ func StartActor(t testing.TB, h *hosts.Host, dir string) Actor {
 	return a
 }
 
-// Says does a step and answers what it printed.
+// Says runs a step and returns its output.
 func (a Actor) Says(step string) string {
 	a.t.Helper()
 	return strings.TrimSpace(a.Must(step))
 }
 
-// Require does a step that has to print something.
+// Require runs a step and requires an output.
 func (a Actor) Require(step, answer string) {
 	a.t.Helper()
 	require.Equal(a.t, answer, a.Says(step), "%s: %s", a.Process.Host().Name(), step)
 }
 
-// Insists does a step again for as long as the cluster does not answer.
+// Insists repeats a step while the cluster does not answer.
 func (a Actor) Insists(step string) {
 	a.t.Helper()
 	hosts.Eventually(a.t, step, func() (string, bool) {
@@ -44,7 +44,7 @@ func (a Actor) Insists(step string) {
 	})
 }
 
-// Starts begins a step. What it answers waits for what the step prints.
+// Starts begins a step. The caller calls says to wait for its output.
 func (a Actor) Starts(step string) (says func() string) {
 	a.t.Helper()
 	ended := a.Begin(step)

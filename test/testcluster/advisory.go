@@ -8,8 +8,8 @@ import (
 	"lockfs/test/hosts"
 )
 
-// advisory is a lock of flock(2) or fcntl(2), or a request for one, as `lockfs locks --json` has it. Only what
-// tests use is here.
+// advisory is a lock of flock(2) or fcntl(2), or a request for one, in `lockfs locks --json`. It has only the
+// fields used by tests.
 type advisory struct {
 	Kind  string `json:"kind"`
 	Type  string `json:"type"`
@@ -30,12 +30,12 @@ func (n *Node) advisories(lock string) ([]advisory, error) {
 		return nil, fmt.Errorf("%w in %s", err, text)
 	}
 	if len(list) == 0 {
-		return nil, nil // data, without a lock now
+		return nil, nil // data without a lock
 	}
 	return list[0].Advisory, nil
 }
 
-// AwaitAdvisory waits until these hosts, in this order, hold a lock, or wait for it.
+// AwaitAdvisory waits until these hosts, in this order, hold a lock or wait for it.
 func (n *Node) AwaitAdvisory(t testing.TB, lock, state string, of ...string) {
 	t.Helper()
 	hosts.Eventually(t, fmt.Sprintf("%s %s by %v", lock, state, of), func() (string, bool) {

@@ -14,7 +14,7 @@ import (
 	"lockfs/test/hosts"
 )
 
-// Breakers are workers with clients/breaker.sh, all after the same locks.
+// Breakers are workers with clients/breaker.sh, all on the same locks.
 type Breakers struct {
 	witness string
 	Locks   int
@@ -23,7 +23,7 @@ type Breakers struct {
 
 const locksPerBreaker = 3
 
-// StartBreakers starts a worker on each of some hosts, which may be named repeatedly, by a command that is put before.
+// StartBreakers starts a worker on each of some hosts, possibly repeated, with a command as prefix.
 func StartBreakers(t testing.TB, before []string, format, dir, witness string, on ...*hosts.Host) *Breakers {
 	t.Helper()
 	script := ClientPath(t, "breaker.sh")
@@ -37,7 +37,7 @@ func StartBreakers(t testing.TB, before []string, format, dir, witness string, o
 	return b
 }
 
-// Stop lets the workers end, and answers what went wrong for them.
+// Stop ends the workers and returns their errors.
 func (b *Breakers) Stop(t testing.TB) (errors []string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(b.witness, "stop"), nil, 0o644))
@@ -54,8 +54,8 @@ func (b *Breakers) Stop(t testing.TB) (errors []string) {
 
 var lateHolder = regexp.MustCompile(`(?m)^late (.*)$`)
 
-// logs is what the witness saw of each lock, without the holders that were late: others could rightly break
-// their locks, and may have been inside with them.
+// logs returns the witness's records of each lock without late holders. Other workers could rightly break
+// their locks, and may have overlapped with them.
 func (b *Breakers) logs(t testing.TB) (logs []string) {
 	t.Helper()
 	for i := range b.Locks {
@@ -72,7 +72,7 @@ func (b *Breakers) logs(t testing.TB) (logs []string) {
 	return logs
 }
 
-// Overlaps is what is wrong with what the witness saw. While they are at work, they seem never to leave.
+// Overlaps returns the faults in the witness's records. While workers run, some seem never to leave.
 func (b *Breakers) Overlaps(t testing.TB) (faults []string) {
 	t.Helper()
 	for i, log := range b.logs(t) {
@@ -84,7 +84,7 @@ func (b *Breakers) Overlaps(t testing.TB) (faults []string) {
 	return faults
 }
 
-// Takeovers is how often a lock was had again whose holder had crashed.
+// Takeovers returns the number of acquisitions after a crash of the holder.
 func (b *Breakers) Takeovers(t testing.TB) (count int) {
 	t.Helper()
 	for _, log := range b.logs(t) {
@@ -97,7 +97,7 @@ func (b *Breakers) Takeovers(t testing.TB) (count int) {
 	return count
 }
 
-// AwaitTakeovers is patient as long as there are more from time to time.
+// AwaitTakeovers waits as long as the number of takeovers grows.
 func (b *Breakers) AwaitTakeovers(t testing.TB, count int) {
 	t.Helper()
 	for next := b.Takeovers(t); next < count; {

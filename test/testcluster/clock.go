@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A clock is what a server or a daemon takes for the time, from its next start on.
+// A clock is the clock of a server or daemon from its next start on.
 type clock struct {
-	// Ahead is by how much it is ahead of the machine's.
+	// Ahead is its offset from the machine's clock.
 	Ahead  time.Duration
-	faulty string // the program that can be told so
+	faulty string // the program with a variable clock
 }
 
-// SetClock makes the clock wrong, for which there is another program, or right: ahead is 0.
+// SetClock sets the clock wrong, with another program, or right: ahead is 0.
 func (c *clock) SetClock(t testing.TB, ahead time.Duration) {
 	t.Helper()
 	c.Ahead, c.faulty = ahead, ""
@@ -21,7 +21,7 @@ func (c *clock) SetClock(t testing.TB, ahead time.Duration) {
 	}
 }
 
-// command is the program by this clock, for env(1).
+// command returns the program with this clock, for env(1).
 func (c *clock) command(program string) []string {
 	if c.Ahead == 0 {
 		return []string{program}

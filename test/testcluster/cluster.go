@@ -12,8 +12,7 @@ import (
 	"lockfs/test/hosts"
 )
 
-// A Cluster is some nodes of lockfs, each on a host of its own with the namespace
-// mounted at the same path.
+// A Cluster is a set of lockfs nodes, each on a host of its own. All hosts have the same mount point.
 type Cluster struct {
 	t       testing.TB
 	Net     *hosts.Net
@@ -22,13 +21,13 @@ type Cluster struct {
 	Flags   []string // of every server
 	Nodes   []*Node
 	Started []*hosts.Process // all servers ever started
-	Secure  bool             // hosts have certificates; to be set before the first server is started
+	Secure  bool             // with certificates; set it before the first start
 
 	tokens      map[string]string // by role
-	initialized bool              // its first server was started
+	initialized bool              // the first server has started
 }
 
-// StartCluster starts n nodes, named a, b, c and so on, and waits until all can be used.
+// StartCluster starts n nodes, named a, b, c and so on, and waits until all are ready.
 func StartCluster(t testing.TB, n int, flags ...string) *Cluster {
 	t.Helper()
 	return NewCluster(t, flags...).startAll(t, n)
@@ -64,7 +63,7 @@ func NewCluster(t testing.TB, flags ...string) *Cluster {
 	return c
 }
 
-// Add makes a node and its host; the first one begins the cluster. It is not started.
+// Add creates a node and its host without starting it; the first one begins the cluster.
 func (c *Cluster) Add(t testing.TB) *Node {
 	t.Helper()
 	name := string(rune('a' + len(c.Nodes)))
@@ -77,19 +76,18 @@ func (c *Cluster) Add(t testing.TB) *Node {
 	return n
 }
 
-// prepareMountPoint makes sure that nothing can be created in dir while nothing is
-// mounted there: a lock made below a mount point excludes nobody.
+// prepareMountPoint makes an unmounted dir read-only: a lock below a bare mount point excludes no other host.
 func prepareMountPoint(t testing.TB, h *hosts.Host, dir string) {
 	t.Helper()
 	h.MustRun(t, "mount", "-t", "tmpfs", "-o", "ro,size=4k", "nothing-mounted", dir)
 }
 
-// Path is the path of a name below the mount point.
+// Path returns the path of a name below the mount point.
 func (c *Cluster) Path(elements ...string) string {
 	return filepath.Join(append([]string{c.Mount}, elements...)...)
 }
 
-// Leader waits until all running nodes agree on a leader that runs.
+// Leader waits until all running nodes agree on a running leader.
 func (c *Cluster) Leader() *Node {
 	c.t.Helper()
 	var leader *Node
@@ -118,7 +116,7 @@ func (c *Cluster) Leader() *Node {
 	return leader
 }
 
-// Others is all nodes but some.
+// Others returns the other nodes.
 func (c *Cluster) Others(than ...*Node) []*Node {
 	var others []*Node
 next:
@@ -133,7 +131,7 @@ next:
 	return others
 }
 
-// Hosts is where the namespace is mounted by servers.
+// Hosts returns the hosts of servers.
 func (c *Cluster) Hosts() []*hosts.Host {
 	var all []*hosts.Host
 	for _, n := range c.Nodes {
@@ -142,15 +140,15 @@ func (c *Cluster) Hosts() []*hosts.Host {
 	return all
 }
 
-// RequireService requires that exclusive creation works on a node.
+// RequireService requires a successful exclusive creation on a node.
 func (c *Cluster) RequireService(t testing.TB, n *Node) {
 	t.Helper()
 	n.Host.MustRun(t, "mkdir", c.Path("probe.lock"))
 	n.Host.MustRun(t, "rmdir", c.Path("probe.lock"))
 }
 
-// StartInMemory starts a node whose data is in memory: what is asked here is not how it is kept, and every
-// call is a commit.
+// StartInMemory starts a node with its data in memory, for tests with many commits that do not depend on the
+// disk.
 func StartInMemory(t testing.TB, flags ...string) (*Cluster, *hosts.Host) {
 	t.Helper()
 	c := NewCluster(t, flags...)
@@ -161,7 +159,7 @@ func StartInMemory(t testing.TB, flags ...string) (*Cluster, *hosts.Host) {
 	return c, n.Host
 }
 
-// LocalDir makes a directory of a local file system, by a script that gets its path.
+// LocalDir creates a directory of a local file system by a script with its path as argument.
 func LocalDir(t testing.TB, c *Cluster, name string, host *hosts.Host, script string) string {
 	t.Helper()
 	dir := filepath.Join(c.Net.Dir(), name)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Event is what `lockfs events --json` says of one.
+// Event is an event of `lockfs events --json`.
 type Event struct {
 	Number       uint64    `json:"number"`
 	Event        string    `json:"event"`
@@ -31,14 +31,14 @@ type Event struct {
 	PreviousHash string    `json:"previous_lock_hash"`
 }
 
-// Caller is who did it.
+// Caller is the caller of the change.
 type Caller struct {
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
 	UID  int    `json:"uid"`
 }
 
-// ParseEvents reads what `lockfs events --json` prints.
+// ParseEvents parses the output of `lockfs events --json`.
 func ParseEvents(t testing.TB, text string) []Event {
 	t.Helper()
 	var events []Event
@@ -50,7 +50,7 @@ func ParseEvents(t testing.TB, text string) []Event {
 	return events
 }
 
-// Events is all events that the node knows, or those that flags ask for.
+// Events returns the node's events, all or those selected by flags.
 func (n *Node) Events(t testing.TB, flags ...string) []Event {
 	t.Helper()
 	text, err := n.Lockfs(append([]string{"events", "--json"}, flags...)...)
@@ -58,7 +58,7 @@ func (n *Node) Events(t testing.TB, flags ...string) []Event {
 	return ParseEvents(t, text)
 }
 
-// Story is the events of a lock, without those that tell its holder only.
+// Story returns the kinds of a lock's events, without those that only concern its holder.
 func Story(events []Event, lock string) (names []string) {
 	last := Event{}
 	for _, e := range events {
@@ -73,7 +73,7 @@ func Story(events []Event, lock string) (names []string) {
 	return names
 }
 
-// LastEvent is the last of a kind about a lock.
+// LastEvent returns the last event of a kind about a lock.
 func LastEvent(t testing.TB, events []Event, kind, lock string) Event {
 	t.Helper()
 	for _, e := range slices.Backward(events) {
@@ -85,10 +85,10 @@ func LastEvent(t testing.TB, events []Event, kind, lock string) Event {
 	return Event{}
 }
 
-// SHA256Of is how events name a content.
+// SHA256Of returns the form of a content in events.
 func SHA256Of(content string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(content))) }
 
-// Refusals is how many removals have been refused, ever.
+// Refusals returns the number of refused removals so far.
 func (n *Node) Refusals(t testing.TB) (count int) {
 	t.Helper()
 	metrics, err := n.Get("/metrics")

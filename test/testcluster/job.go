@@ -12,14 +12,14 @@ import (
 	"lockfs/test/hosts"
 )
 
-// A Client is a program in clients/ that takes a lock in its own way. It knows
-// nothing of lockfs; clients/worker.sh says how it is called and what it does.
+// A Client is a program in clients/ with its own way to acquire a lock. It knows nothing of lockfs;
+// clients/worker.sh describes its arguments.
 type Client struct {
 	Name    string
 	Command []string
 }
 
-// Clients are the ways to take a lock without lockfs knowing.
+// Clients are the ways to acquire a lock without knowledge of lockfs.
 var Clients = []Client{
 	{"bash-noclobber", []string{"bash", "noclobber.sh"}},
 	{"dash-noclobber", []string{"dash", "noclobber.sh"}},
@@ -30,7 +30,7 @@ var Clients = []Client{
 	{"mv-n", []string{"dash", "move.sh"}},
 }
 
-// A Job is several workers, on several hosts, that all want one lock.
+// A Job is several workers on several hosts that compete for one lock.
 type Job struct {
 	Client  Client
 	Dir     string // where the lock is
@@ -39,7 +39,7 @@ type Job struct {
 	Workers []*hosts.Process
 }
 
-// StartJob starts a worker on each of some hosts, which may be named repeatedly.
+// StartJob starts a worker on each of some hosts, possibly repeated.
 func StartJob(t testing.TB, c Client, dir string, w *Witness, rounds int, on ...*hosts.Host) *Job {
 	t.Helper()
 	script := ClientPath(t, c.Command[1])
@@ -52,7 +52,7 @@ func StartJob(t testing.TB, c Client, dir string, w *Witness, rounds int, on ...
 	return j
 }
 
-// Wait waits until all workers have ended well. It is patient as long as they get on.
+// Wait waits until all workers have succeeded, as long as they make progress.
 func (j *Job) Wait(t testing.TB) {
 	t.Helper()
 	for _, worker := range j.Workers {
@@ -75,7 +75,7 @@ func (j *Job) Wait(t testing.TB) {
 	}
 }
 
-// describe says who has the lock, as far as the witness and the lock tell.
+// describe describes the lock's holder, from the witness and the lock.
 func (j *Job) describe(from *hosts.Host) string {
 	log, err := os.ReadFile(j.Witness.Path("log"))
 	if err != nil {
@@ -86,7 +86,7 @@ func (j *Job) describe(from *hosts.Host) string {
 	return fmt.Sprintf("the last in the log: %q; in the directory: %s%v", lines[len(lines)-1], look, err)
 }
 
-// Errors is what the workers on a host complained about. For whom one waits is no complaint.
+// Errors returns the workers' errors on a host, without their messages about waiting.
 func (j *Job) Errors(host *hosts.Host) []string {
 	var found []string
 	for _, worker := range j.Workers {

@@ -15,7 +15,7 @@ const workersPerJob = 4
 
 var roundsPerJob = Rounds(12, 50) // of each worker
 
-// StartJob starts a job of one client on the cluster, its workers spread over all nodes.
+// StartJob starts a job of one client, with workers on all nodes.
 func (c *Cluster) StartJob(t testing.TB, kind Client) *Job {
 	t.Helper()
 	dir := c.Path(kind.Name)
@@ -28,8 +28,7 @@ func (c *Cluster) StartJob(t testing.TB, kind Client) *Job {
 	return StartJob(t, kind, dir, w, roundsPerJob, on...)
 }
 
-// RequireExclusion checks a job that has ended: nobody overlapped, no count was
-// lost, nothing is left over on any host.
+// RequireExclusion checks a finished job: no overlap, no lost count, and no remaining file on any host.
 func (c *Cluster) RequireExclusion(t testing.TB, j *Job) {
 	t.Helper()
 	require.Empty(t, j.Witness.Verdict(t), "%s: what the witness saw", j.Client.Name)
@@ -39,7 +38,7 @@ func (c *Cluster) RequireExclusion(t testing.TB, j *Job) {
 	}
 }
 
-// Jobs is one job of each client, all at the same time.
+// Jobs are one job of each client, all at the same time.
 type Jobs []*Job
 
 // StartJobs starts a job of each client.
@@ -52,7 +51,7 @@ func (c *Cluster) StartJobs(t testing.TB) Jobs {
 	return js
 }
 
-// Rounds is how often workers whose names begin with prefix have had the locks.
+// Rounds returns the number of acquisitions by workers with a prefix.
 func (js Jobs) Rounds(t testing.TB, prefix string) int {
 	t.Helper()
 	total := 0
@@ -62,8 +61,8 @@ func (js Jobs) Rounds(t testing.TB, prefix string) int {
 	return total
 }
 
-// AwaitProgress waits until each lock has been had a few times more. from is a node
-// that can tell how the locks are if they have not; meanwhile is done while waiting.
+// AwaitProgress waits until each lock has been acquired a few more times. If not, it reports the locks from a
+// node. meanwhile runs during the wait.
 func (js Jobs) AwaitProgress(t testing.TB, from *Node, meanwhile ...func(*Job)) {
 	t.Helper()
 	const few = 5
@@ -85,7 +84,7 @@ func (js Jobs) AwaitProgress(t testing.TB, from *Node, meanwhile ...func(*Job)) 
 	})
 }
 
-// CountErrors is how often each worker on a node's host has complained.
+// CountErrors returns the number of errors of each worker on a node's host.
 func (js Jobs) CountErrors(n *Node) map[*hosts.Process]int {
 	count := make(map[*hosts.Process]int)
 	for _, j := range js {
@@ -98,7 +97,7 @@ func (js Jobs) CountErrors(n *Node) map[*hosts.Process]int {
 	return count
 }
 
-// AwaitErrors waits until every worker on a node's host has complained again.
+// AwaitErrors waits for another error of each worker on a node's host.
 func (js Jobs) AwaitErrors(t testing.TB, n *Node, before map[*hosts.Process]int) {
 	t.Helper()
 	hosts.Eventually(t, "every worker on "+n.Name+" has met an error", func() (string, bool) {
@@ -113,8 +112,7 @@ func (js Jobs) AwaitErrors(t testing.TB, n *Node, before map[*hosts.Process]int)
 	})
 }
 
-// RequireErrors requires that the workers on a node complained of nothing but what
-// is allowed, by a part of its text.
+// RequireErrors requires that all errors of the workers on a node contain an allowed text.
 func (js Jobs) RequireErrors(t testing.TB, n *Node, allowed ...string) {
 	t.Helper()
 	for _, j := range js {
@@ -128,7 +126,7 @@ func (js Jobs) RequireErrors(t testing.TB, n *Node, allowed ...string) {
 	}
 }
 
-// Finish lets the jobs come to their end and checks them.
+// Finish waits for the end of the jobs and checks them.
 func (js Jobs) Finish(t testing.TB, c *Cluster) {
 	t.Helper()
 	for _, j := range js {

@@ -9,7 +9,7 @@ import (
 	"lockfs/test/hosts"
 )
 
-// LeasesVariable is off for servers that give no leases where tests do not say whether they do.
+// LeasesVariable is "off" to start servers without leases, in tests that do not choose.
 const LeasesVariable = "LOCKFS_TEST_LEASES"
 
 func leaseFlags() []string {
@@ -21,13 +21,13 @@ func leaseFlags() []string {
 
 var leasedInodes = regexp.MustCompile(`(?m)^lockfs_leased_inodes (\d+)$`)
 
-// AwaitLeases has something be done again and again until mounts have leases on so many files and directories.
+// AwaitLeases repeats do until mounts have leases on this many files and directories.
 func (c *Cluster) AwaitLeases(t testing.TB, inodes int, do func()) {
 	t.Helper()
 	c.awaitLeases(t, func(leased int) bool { return leased >= inodes }, do)
 }
 
-// AwaitNoLeases waits until no mount has any: whoever has just changed something has some for a moment.
+// AwaitNoLeases waits until no mount has a lease: after a change a mount has some for a moment.
 func (c *Cluster) AwaitNoLeases(t testing.TB) {
 	t.Helper()
 	c.awaitLeases(t, func(leased int) bool { return leased == 0 }, func() {})

@@ -11,7 +11,7 @@ import (
 	"lockfs/test/hosts"
 )
 
-// Facts is what a host says about a lock, in .lockfs/kv.
+// Facts returns the facts of a lock from .lockfs/kv on a host.
 func (c *Cluster) Facts(h *hosts.Host, lock string) (map[string]string, error) {
 	text, err := h.Run("cat", c.Path(".lockfs/kv", lock))
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *Cluster) Facts(h *hosts.Host, lock string) (map[string]string, error) {
 	return facts, nil
 }
 
-// Token is the fencing token of a lock, as any program can ask for it.
+// Token returns the fencing token of a lock, read like any program.
 func (c *Cluster) Token(t testing.TB, h *hosts.Host, lock string) uint64 {
 	t.Helper()
 	token, err := strconv.ParseUint(c.Xattr(t, h, lock, "token"), 10, 64)
@@ -33,7 +33,8 @@ func (c *Cluster) Token(t testing.TB, h *hosts.Host, lock string) uint64 {
 	return token
 }
 
-// Xattr is an extended attribute user.lockfs.NAME of a lock. A heartbeat may put another file in its place just after the kernel has found it.
+// Xattr returns the attribute user.lockfs.NAME of a lock. It retries, because a heartbeat may replace the
+// file after the kernel's lookup.
 func (c *Cluster) Xattr(t testing.TB, h *hosts.Host, lock, name string) (value string) {
 	t.Helper()
 	const get = `import os, sys; print(os.getxattr(sys.argv[1], "user.lockfs." + sys.argv[2]).decode(), end="")`
@@ -45,7 +46,7 @@ func (c *Cluster) Xattr(t testing.TB, h *hosts.Host, lock, name string) (value s
 	return value
 }
 
-// AwaitState waits until a lock is in a state, as seen on a host.
+// AwaitState waits until a lock has a state, read on a host.
 func (c *Cluster) AwaitState(t testing.TB, h *hosts.Host, lock, state string) {
 	t.Helper()
 	hosts.Eventually(t, lock+" is "+state, func() (string, bool) {
@@ -55,7 +56,7 @@ func (c *Cluster) AwaitState(t testing.TB, h *hosts.Host, lock, state string) {
 	require.Equal(t, state, c.Xattr(t, h, lock, "state"))
 }
 
-// RequireHeld requires that a lock is there and held, as seen on some hosts.
+// RequireHeld requires a held lock, read on some hosts.
 func (c *Cluster) RequireHeld(t testing.TB, lock string, on ...*hosts.Host) {
 	t.Helper()
 	for _, h := range on {
@@ -66,7 +67,7 @@ func (c *Cluster) RequireHeld(t testing.TB, lock string, on ...*hosts.Host) {
 	}
 }
 
-// AwaitGone waits until a lock is gone on some hosts.
+// AwaitGone waits until some hosts see no such lock.
 func (c *Cluster) AwaitGone(t testing.TB, lock string, on ...*hosts.Host) {
 	t.Helper()
 	for _, h := range on {
@@ -85,14 +86,14 @@ func (n *Node) SetRule(t testing.TB, pattern string, flags ...string) {
 	require.NoError(t, err)
 }
 
-// What holders write.
+// Contents of locks.
 const (
 	PidContent       = `echo $$`
 	SemaphoreContent = `printf 'pid=%d\ntimestamp=%d\n' $$ "$(date +%s)"`
 	BeadsContent     = `printf '{"holder":"me","pid":%d,"hostname":"%s","started_at":"%s"}\n' $$ "$(hostname)" "$(date -u +%FT%TZ)"`
 )
 
-// StartHolder starts a process that takes a lock and has it until it is told otherwise, or ends.
+// StartHolder starts a process that acquires a lock and holds it until a further step or its end.
 func (c *Cluster) StartHolder(t testing.TB, h *hosts.Host, lock, content string) *Shell {
 	t.Helper()
 	s := StartShell(t, h, c.Mount)

@@ -10,20 +10,20 @@ import (
 	"lockfs/test/hosts"
 )
 
-// ShortTerm makes sessions end soon, for tests that wait for it.
+// ShortTerm shortens the TTL of sessions, for tests that wait for their end.
 var ShortTerm = []string{"--session-term", "2s"}
 
-// AddClient adds a host that is not a voter.
+// AddClient adds a host without a server.
 func (c *Cluster) AddClient(t testing.TB, name string) *hosts.Host {
 	t.Helper()
 	h := c.Net.Host(name)
 	prepareMountPoint(t, h, c.Mount)
-	// For the files by which a process finds the session of the one before.
+	// A process finds the session of its predecessor in files there.
 	h.MustRun(t, "mount", "-t", "tmpfs", "session-files", "/run")
 	return h
 }
 
-// Servers is the addresses of all nodes.
+// Servers returns the addresses of all nodes.
 func (c *Cluster) Servers() string {
 	var addresses []string
 	for _, n := range c.Nodes {
@@ -32,7 +32,7 @@ func (c *Cluster) Servers() string {
 	return strings.Join(addresses, ",")
 }
 
-// MountOn mounts without a voter, and waits until the mount can be used.
+// MountOn mounts without a server, and waits until the mount is ready.
 func (c *Cluster) MountOn(t testing.TB, h *hosts.Host, servers string, flags ...string) *hosts.Process {
 	t.Helper()
 	args := append([]string{"mount", c.Mount}, c.MountFlags(t, named(h.Name(), flags), servers)...)
@@ -41,7 +41,7 @@ func (c *Cluster) MountOn(t testing.TB, h *hosts.Host, servers string, flags ...
 	return p
 }
 
-// AwaitDeadMount waits for what a mount says whose process is gone, and the process's guard too.
+// AwaitDeadMount waits for the error of a mount without a daemon and guard process.
 func (c *Cluster) AwaitDeadMount(t testing.TB, h *hosts.Host) {
 	t.Helper()
 	hosts.Eventually(t, "a dead mount", func() (string, bool) {
@@ -50,7 +50,7 @@ func (c *Cluster) AwaitDeadMount(t testing.TB, h *hosts.Host) {
 	})
 }
 
-// RequireLocking takes a lock on one host, sees it held on the other, and drops it.
+// RequireLocking acquires a lock on one host, sees it held on the other, and releases it.
 func RequireLocking(t testing.TB, c *Cluster, taker, other *hosts.Host) {
 	t.Helper()
 	lock := c.Path("lock")

@@ -13,7 +13,7 @@ import (
 	"lockfs/test/hosts"
 )
 
-// A Node is a server of lockfs with its host.
+// A Node is a lockfs server with its host.
 type Node struct {
 	cluster *Cluster
 	Name    string
@@ -23,12 +23,12 @@ type Node struct {
 
 	Environment []string // for the server, beyond that of the test
 	Flags       []string // for the server, beyond those of all
-	Port        string   // for all but HTTP; empty: 7420
-	Other       string   // program that it is started with, in place of the cluster's
+	Port        string   // except HTTP; empty: 7420
+	Other       string   // program to start in place of the cluster's
 	clock
 }
 
-// Addr is the address that other nodes, mounts and commands ask.
+// Addr returns the server's address for other nodes, mounts and commands.
 func (n *Node) Addr() string {
 	if n.Port != "" {
 		return n.Host.Addr() + ":" + n.Port
@@ -36,7 +36,7 @@ func (n *Node) Addr() string {
 	return n.Host.Addr() + ":7420"
 }
 
-// HTTPAddr is the address of health and metrics, on the host itself where it would need certificates else.
+// HTTPAddr returns the address of health and metrics: loopback, if another one would need certificates.
 func (n *Node) HTTPAddr() string {
 	if n.cluster.Secure {
 		return "127.0.0.1:7422"
@@ -44,7 +44,7 @@ func (n *Node) HTTPAddr() string {
 	return n.Host.Addr() + ":7422"
 }
 
-// Init makes the data directory of the first server of a cluster.
+// Init creates the data directory of the first server of a cluster.
 func (n *Node) Init(t testing.TB) {
 	t.Helper()
 	args := []string{"server", "init", "--name", n.Name, "--data", n.Data, "--addr", n.Addr()}
@@ -54,10 +54,11 @@ func (n *Node) Init(t testing.TB) {
 	n.Host.MustRun(t, "env", slices.Concat(n.Environment, n.command(cmp.Or(n.Other, n.cluster.Program)), args)...)
 }
 
-// Launch starts the server and does not wait for it. The cluster is made before its first server starts, and never again.
+// Launch starts the server without waiting for it. It creates the cluster before the first start of its first
+// server.
 func (n *Node) Launch() {
 	if n == n.cluster.Nodes[0] && !n.cluster.initialized {
-		if _, err := os.Stat(filepath.Join(n.Data, "node.json")); err != nil { // else it has the data of another cluster, which goes on
+		if _, err := os.Stat(filepath.Join(n.Data, "node.json")); err != nil { // otherwise it has the data of another cluster
 			n.Init(n.cluster.t)
 		}
 		n.cluster.initialized = true
@@ -72,13 +73,13 @@ func (n *Node) Launch() {
 	n.cluster.Started = append(n.cluster.Started, n.Server)
 }
 
-// AwaitReady waits until the server says that it can be used.
+// AwaitReady waits until the server reports that it is ready.
 func (n *Node) AwaitReady(t testing.TB) {
 	t.Helper()
 	require.NoError(t, n.Server.WaitOutput("lockfs: "+n.Name+" ready\n"))
 }
 
-// Start starts the server and waits until it can be used.
+// Start starts the server and waits until it is ready.
 func (n *Node) Start(t testing.TB) {
 	t.Helper()
 	n.Launch()
@@ -91,22 +92,22 @@ func (n *Node) Kill() {
 	n.Server = nil
 }
 
-// Stop ends the server with SIGTERM, which it has to take well.
+// Stop ends the server with SIGTERM and requires exit code 0.
 func (n *Node) Stop(t testing.TB) {
 	t.Helper()
 	require.NoError(t, n.Server.Stop(), "%s", n.Server.Log())
 	n.Server = nil
 }
 
-// Lockfs runs the program on the node's host, against the node.
+// Lockfs runs the program on the node's host and connects to the node.
 func (n *Node) Lockfs(args ...string) (string, error) {
 	return n.Host.Run(n.cluster.Program, append(args, n.Asked()...)...)
 }
 
-// Get asks a node's HTTP address, from its host.
+// Get gets a path of the node's HTTP address, from its host.
 func (n *Node) Get(path string) (string, error) { return Get(n.Host, "http://"+n.HTTPAddr()+path) }
 
-// Get asks from a host by HTTP, and answers the status code and the text.
+// Get gets a URL from a host, and returns the status code and the text.
 func Get(h *hosts.Host, url string) (string, error) {
 	const script = `
 import sys, urllib.error, urllib.request
@@ -119,13 +120,13 @@ print(answer.status, answer.read().decode())
 	return h.Run("python3", "-c", script, url)
 }
 
-// CountMounts counts the mounts of lockfs, alive or not, that a host has at dir.
+// CountMounts counts a host's lockfs mounts at dir, working or not.
 func CountMounts(t testing.TB, h *hosts.Host, dir string) int {
 	t.Helper()
 	return strings.Count(h.MustRun(t, "cat", "/proc/mounts"), " "+dir+" fuse.lockfs ")
 }
 
-// ListDir answers what is in a directory, by name, as "file CONTENT", "symlink TARGET" or "directory ".
+// ListDir returns the entries of a directory by name: "file CONTENT", "symlink TARGET" or "directory ".
 func ListDir(t testing.TB, n *Node, dir string) map[string]string {
 	t.Helper()
 	const script = `

@@ -12,34 +12,32 @@ import (
 	"lockfs/test/hosts"
 )
 
-// Orphans are locks that nobody has: their makers were told that they could not be made.
-// There must be none. One is removed all the same, so that the others can be found.
+// Orphans are locks without a holder: their creators got an error. None should exist. Remove removes one, so
+// that the test can find the others.
 type Orphans struct {
 	Found int            // so far
-	since map[*Job]sight // when the lock that is there was first seen
+	since map[*Job]sight // when a job's present lock was first seen
 }
 
-// sight is a job's lock at some time, and how many attempts to take it each worker
-// had ended afterwards.
+// sight is a job's lock at some time, with the number of attempts that each worker had ended afterwards.
 type sight struct {
-	lock     string // inode number and time of change
+	lock     string // inode number and time of the last change
 	attempts []int
 }
 
-// NewOrphans knows of none.
+// NewOrphans returns an empty count.
 func NewOrphans() *Orphans { return &Orphans{since: make(map[*Job]sight)} }
 
-// RequireNone requires that none was found.
+// RequireNone requires that no orphan was found.
 func (o *Orphans) RequireNone(t testing.TB) {
 	t.Helper()
 	require.Zero(t, o.Found, "locks that nobody had")
 }
 
-// Remove removes the lock of a job if it is proven to be an orphan; it is called
-// again and again. A worker that got the lock when it was already there ends at most
-// one attempt until it gives it back, the one in which it got it. So nobody has a
-// lock that is still there after each worker ended two. It is known by its inode
-// number and the time of its last change: the same file linked anew has another.
+// Remove removes the lock of a job if it is a proven orphan; the test calls it repeatedly. A worker that
+// acquired the present lock ends at most one attempt before its release: the acquiring one. So a lock that is
+// still present after each worker has ended two attempts has no holder. Inode number and time of the last
+// change identify the lock: a file linked anew has another time.
 func (o *Orphans) Remove(t testing.TB, j *Job, from *hosts.Host) {
 	t.Helper()
 	now, settled := look(t, j, from)
@@ -56,7 +54,7 @@ func (o *Orphans) Remove(t testing.TB, j *Job, from *hosts.Host) {
 			return
 		}
 	}
-	// The attempts were counted after the lock was seen: it has to be there still.
+	// The attempts were counted after the look at the lock: it must still be the same.
 	if now, _ = look(t, j, from); now.lock != first.lock {
 		return
 	}
@@ -66,7 +64,7 @@ func (o *Orphans) Remove(t testing.TB, j *Job, from *hosts.Host) {
 	o.Found++
 }
 
-// look is not settled if there is no lock, or a worker is just writing its count.
+// look is not settled without a lock, or while a worker writes its count.
 func look(t testing.TB, j *Job, from *hosts.Host) (s sight, settled bool) {
 	t.Helper()
 	inode, err := from.Run("stat", "--format=%i %z", j.Dir+"/lock")

@@ -14,11 +14,11 @@ import (
 	"lockfs/test/mutants"
 )
 
-// Variables for those who run the tests.
+// Variables for test runs.
 const (
-	// ProgramVariable, FaultyVariable and NextVariable name built programs to test: without changes, with those of
-	// package mutants, and of the next version.
-	// test/run sets them, so that the packages share these builds; without them each package makes its own.
+	// ProgramVariable, FaultyVariable and NextVariable name built programs to test: without changes, with
+	// those of package mutants, and of the next version. test/run sets them, so packages share the builds;
+	// otherwise each package builds its own.
 	ProgramVariable = "LOCKFS_TEST_PROGRAM"
 	FaultyVariable  = "LOCKFS_TEST_FAULTY"
 	NextVariable    = "LOCKFS_TEST_NEXT"
@@ -26,8 +26,8 @@ const (
 	RaceVariable = "LOCKFS_TEST_RACE"
 )
 
-// Main is the TestMain of each package: it runs the tests with room for the programs, which the first test that
-// needs one builds, and answers the exit status. In a process that is the init of a host it does not return.
+// Main is the TestMain of each package. It runs the tests and returns the exit status. The first test that
+// needs a program builds it. In the init process of a host it does not return.
 func Main(m *testing.M) int {
 	hosts.Main()
 	dir, err := os.MkdirTemp("", "lockfs-test-")
@@ -42,7 +42,7 @@ func Main(m *testing.M) int {
 
 var programDir string
 
-// Program is the path of the built program.
+// Program returns the path of the built program.
 func Program(t testing.TB) string {
 	t.Helper()
 	path, err := buildProgram()
@@ -50,7 +50,8 @@ func Program(t testing.TB) string {
 	return path
 }
 
-// FaultyProgram is the path of a program with the changes of package mutants, which obeys LOCKFS_TEST_FAULT and LOCKFS_TEST_CLOCK_OFFSET.
+// FaultyProgram returns the path of a program with the changes of package mutants, controlled by
+// LOCKFS_TEST_FAULT and LOCKFS_TEST_CLOCK_OFFSET.
 func FaultyProgram(t testing.TB) string {
 	t.Helper()
 	path, err := buildFaulty()
@@ -58,7 +59,7 @@ func FaultyProgram(t testing.TB) string {
 	return path
 }
 
-// NextProgram is the path of the program of the next version, with what that adds.
+// NextProgram returns the path of the program of the next version.
 func NextProgram(t testing.TB) string {
 	t.Helper()
 	path, err := buildNext()
@@ -66,7 +67,8 @@ func NextProgram(t testing.TB) string {
 	return path
 }
 
-// NextFaultyProgram is the path of a program of the next version with the changes of the FaultyProgram.
+// NextFaultyProgram returns the path of the program of the next version with the changes of the
+// FaultyProgram.
 func NextFaultyProgram(t testing.TB) string {
 	t.Helper()
 	path, err := buildNextFaulty()
@@ -85,7 +87,7 @@ var (
 	})
 )
 
-// build builds the program with some sets of changes, unless the variable names one that is there.
+// build builds the program with some sets of changes, unless the variable names an existing one.
 func build(variable, name string, sets ...string) (string, error) {
 	if built := os.Getenv(variable); built != "" {
 		return filepath.Abs(built)
@@ -114,7 +116,7 @@ func build(variable, name string, sets ...string) (string, error) {
 	return path, nil
 }
 
-// FaultyFlag returns the flag with which the go command builds a test with the changes of the FaultyProgram.
+// FaultyFlag returns the flag for the go command to build a test with the changes of the FaultyProgram.
 func FaultyFlag(t testing.TB) string {
 	t.Helper()
 	flag, err := overlay(mutants.Faults, mutants.Hooks)
@@ -134,7 +136,7 @@ func overlay(sets ...string) (string, error) {
 	return mutants.Overlay(source, dir, sets...)
 }
 
-// root is the repository. Tests run somewhere in it.
+// root returns the root of the repository. Tests run below it.
 func root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -148,7 +150,7 @@ func root() (string, error) {
 	return "", fmt.Errorf("no go.mod above the working directory")
 }
 
-// SourcePath is the path of a file of the repository, which is named from its root.
+// SourcePath returns the path of a file of the repository, named from its root.
 func SourcePath(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := root()
@@ -156,7 +158,7 @@ func SourcePath(t testing.TB, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// ClientPath is the path of a program in test/clients.
+// ClientPath returns the path of a program in test/clients.
 func ClientPath(t testing.TB, name string) string {
 	t.Helper()
 	return SourcePath(t, filepath.Join("test/clients", name))

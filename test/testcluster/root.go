@@ -8,20 +8,20 @@ import (
 	"lockfs/test/hosts"
 )
 
-// A Root is a system on a host that can be changed at will: another, mostly this machine's, with an overlay of its own. systemd does not
-// run there.
+// A Root is a separate system on a host, mostly this machine's with an overlay of its own, which tests can
+// change. It runs no systemd.
 type Root struct{ *hosts.Host }
 
-// Where a host has its root, and what was changed in it.
+// Directories of the root and of its changes.
 const (
 	RootDir     = "/mnt/root"
 	RootChanges = "/mnt/over/new"
 )
 
-// NewRoot makes the root of a host over a directory. All hosts see the shared directory, at its own path.
+// NewRoot makes the root of a host over a directory. All hosts see the shared directory at the same path.
 func NewRoot(t testing.TB, h *hosts.Host, below, shared string) *Root {
 	t.Helper()
-	// Its own directories: an overlay does not see what else is mounted below.
+	// Its own directories: an overlay does not include mounts below.
 	h.MustRun(t, "sh", "-ec", `
 		mount -t tmpfs of-this-host /mnt
 		mkdir -p "$1" /mnt/over/new /mnt/over/work
@@ -35,18 +35,18 @@ func NewRoot(t testing.TB, h *hosts.Host, below, shared string) *Root {
 	return &Root{h}
 }
 
-// In is a command of that system, as one of its host.
+// In returns a command on that system.
 func In(name string, args ...string) []string {
 	return append([]string{"chroot", RootDir, name}, args...)
 }
 
-// RunIn runs a command of that system.
+// RunIn runs a command on that system.
 func (r *Root) RunIn(name string, args ...string) (string, error) {
 	command := In(name, args...)
 	return r.Run(command[0], command[1:]...)
 }
 
-// MustRunIn is RunIn for a command that has to end well.
+// MustRunIn is RunIn for a command that must succeed.
 func (r *Root) MustRunIn(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	text, err := r.RunIn(name, args...)

@@ -5,10 +5,10 @@ import (
 	"os"
 )
 
-// longVariable is set by test/run long: what shows with some luck only is done many times.
+// longVariable is set by test/run long, for more repetitions.
 const longVariable = "LOCKFS_TEST_LONG"
 
-// Rounds is how often something is done that shows by luck only: few times, or many in a long run.
+// Rounds returns the number of repetitions of a test with random results: few, or many in a long run.
 func Rounds(few, many int) int {
 	if Long() {
 		return many
@@ -16,13 +16,13 @@ func Rounds(few, many int) int {
 	return few
 }
 
-// Long tells whether this is a long run, in which what is the same each time but expensive is done too.
+// Long reports whether this is a long run, with expensive tests.
 func Long() bool { return os.Getenv(longVariable) == "1" }
 
 // soakVariable multiplies the number of faults, for longer runs.
 const soakVariable = "LOCKFS_TEST_SOAK"
 
-// Faults is how many faults a test has that has n in an ordinary run.
+// Faults returns the number of faults for a test with n in an ordinary run.
 func Faults(n int) int {
 	var times int
 	if _, err := fmt.Sscan(os.Getenv(soakVariable), &times); err == nil && times > 1 {

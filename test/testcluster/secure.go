@@ -12,10 +12,10 @@ import (
 	"lockfs/test/hosts"
 )
 
-// SecureVariable is 1 for clusters with certificates where tests do not say which they want.
+// SecureVariable is 1 for clusters with certificates, in tests that do not choose.
 const SecureVariable = "LOCKFS_TEST_SECURE"
 
-// StartSecureCluster is StartCluster with certificates: only who has come in with a token is let in.
+// StartSecureCluster is StartCluster with certificates: hosts need a token to join.
 func StartSecureCluster(t testing.TB, n int, flags ...string) *Cluster {
 	t.Helper()
 	c := NewCluster(t, flags...)
@@ -23,7 +23,7 @@ func StartSecureCluster(t testing.TB, n int, flags ...string) *Cluster {
 	return c.startAll(t, n)
 }
 
-// StartInsecureCluster is StartCluster without certificates: whoever reaches the port may do anything.
+// StartInsecureCluster is StartCluster without certificates: any host on the network has all permissions.
 func StartInsecureCluster(t testing.TB, n int, flags ...string) *Cluster {
 	t.Helper()
 	c := NewCluster(t, flags...)
@@ -31,7 +31,7 @@ func StartInsecureCluster(t testing.TB, n int, flags ...string) *Cluster {
 	return c.startAll(t, n)
 }
 
-// JoinToken is a token for all hosts of a role, "server" or "client". Servers that run name themselves in it.
+// JoinToken returns a token for all hosts of a role, "server" or "client". It names the running servers.
 func (c *Cluster) JoinToken(t testing.TB, role string) string {
 	t.Helper()
 	if c.tokens[role] == "" {
@@ -40,7 +40,7 @@ func (c *Cluster) JoinToken(t testing.TB, role string) string {
 	return c.tokens[role]
 }
 
-// NewJoinToken makes a token that some flags describe, by the first server that runs.
+// NewJoinToken creates a token with some flags, on the first running server.
 func (c *Cluster) NewJoinToken(t testing.TB, flags ...string) string {
 	t.Helper()
 	running := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Server != nil })
@@ -50,23 +50,23 @@ func (c *Cluster) NewJoinToken(t testing.TB, flags ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// IdentityDir is where a host of that name has its identity if it is no server.
+// IdentityDir returns the identity directory of a host that is no server.
 func (c *Cluster) IdentityDir(host string) string {
 	return filepath.Join(c.Net.Dir(), host+".identity")
 }
 
-// MountFlags are those of lockfs mount with which a host of that name reaches some servers, and may come in.
+// MountFlags returns the flags of lockfs mount for a host and some servers, with a join token.
 func (c *Cluster) MountFlags(t testing.TB, host, servers string) []string {
 	t.Helper()
 	var flags []string
-	if servers != "" { // else the identity has them
+	if servers != "" { // otherwise the identity has them
 		flags = append(flags, "--servers", servers)
 	}
 	if !c.Secure {
 		return append(flags, "--insecure")
 	}
 	if i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Name == host }); i >= 0 {
-		return append(flags, "--identity", c.Nodes[i].Identity()) // a host has one
+		return append(flags, "--identity", c.Nodes[i].Identity()) // the host has an identity
 	}
 	flags = append(flags, "--identity", c.IdentityDir(host))
 	if _, err := os.Stat(c.IdentityDir(host)); err == nil {
@@ -75,7 +75,7 @@ func (c *Cluster) MountFlags(t testing.TB, host, servers string) []string {
 	return append(flags, "--token", c.JoinToken(t, "client"))
 }
 
-// MountOption is what mount(8) takes in place of MountFlags, on a host that has come in.
+// MountOption returns the mount(8) option in place of MountFlags, for a host that has joined.
 func (c *Cluster) MountOption(h *hosts.Host) string {
 	if !c.Secure {
 		return "insecure"
@@ -83,7 +83,7 @@ func (c *Cluster) MountOption(h *hosts.Host) string {
 	return "identity=" + c.IdentityDir(h.Name())
 }
 
-// named is the name of a host that some flags give it, or else its own.
+// named returns the host's name from the flags, or its own.
 func named(host string, flags []string) string {
 	if i := slices.Index(flags, "--name"); i >= 0 && i+1 < len(flags) {
 		return flags[i+1]
@@ -91,10 +91,10 @@ func named(host string, flags []string) string {
 	return host
 }
 
-// Identity is the server's identity directory.
+// Identity returns the server's identity directory.
 func (n *Node) Identity() string { return filepath.Join(n.Data, "identity") }
 
-// Asked are the flags of a command that asks this server, with its own right to.
+// Asked returns the flags of a command that connects to this server with its identity.
 func (n *Node) Asked() []string {
 	if n.cluster.Secure {
 		return []string{"--servers", n.Addr(), "--identity", n.Identity()}
@@ -102,7 +102,7 @@ func (n *Node) Asked() []string {
 	return []string{"--servers", n.Addr(), "--insecure"}
 }
 
-// entry are the flags by which the server is in the cluster, or joins it.
+// entry returns the flags by which the server starts or joins.
 func (n *Node) entry() []string {
 	first := n.cluster.Nodes[0]
 	switch {
@@ -116,6 +116,6 @@ func (n *Node) entry() []string {
 	if _, err := os.Stat(n.Identity()); err == nil {
 		return nil
 	}
-	// With its name in it: it may have lost its data, and with them the key that it is known by.
+	// The token names the host: it may have lost its data, and so the key that proves its name.
 	return []string{"--token", n.cluster.NewJoinToken(n.cluster.t, "--role", "server", "--host", n.Name)}
 }

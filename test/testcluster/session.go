@@ -8,7 +8,7 @@ import (
 	"lockfs/test/hosts"
 )
 
-// Session is what `lockfs session list --json` says of one. Only what tests use is here.
+// Session is a session in `lockfs session list --json`. It has only the fields used by tests.
 type Session struct {
 	ID          string  `json:"id"`
 	Host        string  `json:"host"`
@@ -41,8 +41,8 @@ func (n *Node) AwaitSession(t testing.TB, host, what string, want func([]Session
 	return of
 }
 
-// NoSession is what a test may wait for.
+// NoSession is a condition for AwaitSession.
 func NoSession(s []Session) bool { return len(s) == 0 }
 
-// OneSession is what a test may wait for.
+// OneSession is a condition for AwaitSession.
 func OneSession(s []Session) bool { return len(s) == 1 }

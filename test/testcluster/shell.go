@@ -13,18 +13,18 @@ import (
 	"lockfs/test/hosts"
 )
 
-// A Shell is one process on a host that does what it is told, step by step, so that other hosts can do
-// something in between. The programs that it runs are in its process group.
+// A Shell is a process on a host that runs step by step, so other hosts can do something in between. Its
+// child programs are in its process group.
 type Shell struct {
 	t       testing.TB
 	Process *hosts.Process
 	Fifo    *os.File
 	steps   int
-	read    int // what of its output belongs to earlier steps
+	read    int // length of the output of earlier steps
 }
 
-// What reads steps from a file, one a line, and does them in a directory. After each it prints its exit
-// status.
+// Programs that read steps from a file, one a line, and run them in a directory. After each step they print
+// its exit status.
 const (
 	BashSteps = `cd "$2" && exec 2>&1
 while IFS= read -r step <&3; do
@@ -52,32 +52,32 @@ func StartShell(t testing.TB, h *hosts.Host, dir string) *Shell {
 	return StartSteps(t, h, dir, "bash", "-c", BashSteps, "bash")
 }
 
-// StartPython starts a Python whose steps are lines of Python, in a directory.
+// StartPython starts a Python in a directory; its steps are lines of Python.
 func StartPython(t testing.TB, h *hosts.Host, dir string) *Shell {
 	t.Helper()
 	return StartSteps(t, h, dir, "python3", "-c", pythonSteps)
 }
 
-// StartSteps starts a command that gets the path of the file with the steps and a directory as its last arguments.
+// StartSteps starts a command with the path of the steps' file and a directory as its last arguments.
 func StartSteps(t testing.TB, h *hosts.Host, dir string, command ...string) *Shell {
 	t.Helper()
 	fifo := filepath.Join(t.TempDir(), "steps")
 	require.NoError(t, unix.Mkfifo(fifo, 0o600))
 	s := &Shell{t: t, Process: h.Start(command[0], append(command[1:], fifo, dir)...)}
 	var err error
-	s.Fifo, err = os.OpenFile(fifo, os.O_RDWR, 0) // for reading too, so as not to wait for it
+	s.Fifo, err = os.OpenFile(fifo, os.O_RDWR, 0) // also for reading, so as not to block
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Fifo.Close() })
 	return s
 }
 
-// Do does a step and answers what it printed; the error is an exit status other than 0.
+// Do runs a step and returns its output; the error is an exit status other than 0.
 func (s *Shell) Do(step string) (string, error) {
 	s.t.Helper()
 	return s.Begin(step)()
 }
 
-// Begin starts a step that others do something during. What it answers waits for its end.
+// Begin starts a step. The caller calls ended to wait for its end.
 func (s *Shell) Begin(step string) (ended func() (string, error)) {
 	s.t.Helper()
 	s.steps++
@@ -98,7 +98,7 @@ func (s *Shell) Begin(step string) (ended func() (string, error)) {
 	}
 }
 
-// Must does a step that has to succeed.
+// Must runs a step that must succeed.
 func (s *Shell) Must(step string) string {
 	s.t.Helper()
 	output, err := s.Do(step)
@@ -106,7 +106,7 @@ func (s *Shell) Must(step string) string {
 	return output
 }
 
-// Fails does a step that has to fail, and to say so in certain words.
+// Fails runs a step that must fail with certain words.
 func (s *Shell) Fails(step, words string) {
 	s.t.Helper()
 	_, err := s.Do(step)

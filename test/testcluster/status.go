@@ -10,15 +10,15 @@ import (
 	"lockfs/test/hosts"
 )
 
-// Status is what `lockfs status --json` says. Only what tests use is here.
+// Status is the output of `lockfs status --json`. It has only the fields used by tests.
 type Status struct {
 	Leader string `json:"leader"`
-	// ClusterVersion is at which the cluster runs.
+	// ClusterVersion is the cluster's version.
 	ClusterVersion uint32       `json:"cluster_version"`
 	Nodes          []NodeStatus `json:"nodes"`
 }
 
-// NodeStatus is what it says of a node.
+// NodeStatus is the part about one node.
 type NodeStatus struct {
 	Name         string `json:"name"`
 	State        string `json:"state"`
@@ -47,8 +47,7 @@ func (n *Node) Status() (Status, error) {
 	return s, nil
 }
 
-// RequireSameState waits until all nodes have applied the same and requires that
-// they came to the same state.
+// RequireSameState waits until all nodes have applied the same entries, and requires equal states.
 func (c *Cluster) RequireSameState(t testing.TB) {
 	t.Helper()
 	hosts.Eventually(t, "all nodes at one state index with one hash", func() (string, bool) {

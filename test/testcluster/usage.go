@@ -14,7 +14,7 @@ import (
 	"lockfs/test/hosts"
 )
 
-// Load is the part of a processor that a process uses in some time.
+// Load returns the share of a processor used by a process in some time.
 func Load(t testing.TB, p *hosts.Process) float64 {
 	t.Helper()
 	const long = 10 * time.Second
@@ -23,7 +23,7 @@ func Load(t testing.TB, p *hosts.Process) float64 {
 	return float64(processorTime(t, p)-before) / float64(long)
 }
 
-// processorTime is the time that a process has used so far.
+// processorTime returns the processor time of a process so far.
 func processorTime(t testing.TB, p *hosts.Process) time.Duration {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
@@ -38,7 +38,7 @@ func processorTime(t testing.TB, p *hosts.Process) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// Resident is the memory of a process, in MiB.
+// Resident returns the memory of a process in MiB.
 func Resident(t testing.TB, p *hosts.Process) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))

@@ -11,16 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A Witness sees who holds a lock. It is a directory on the local disk, outside
-// of what is tested, with a log to which workers append "enter NAME" and "leave
-// NAME" (and "lost NAME" if their lock was gone, and "crash NAME" instead of leaving)
-// and a count that each increments in between, by reading it and writing it, which
-// goes wrong if two do it.
+// A Witness observes the holders of a lock. It is a directory on the local disk, independent of the tested
+// file system, with a log and a count. Workers append "enter NAME" and "leave NAME" to the log ("lost NAME"
+// after losing the lock, and "crash NAME" instead of leaving). In between they read, increment and write the
+// count, which goes wrong if two do it at once.
 type Witness struct {
 	Dir string
 }
 
-// NewWitness makes a witness in a directory that need not be there.
+// NewWitness makes a witness in a directory, created if missing.
 func NewWitness(t testing.TB, dir string) *Witness {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
@@ -30,16 +29,16 @@ func NewWitness(t testing.TB, dir string) *Witness {
 	return w
 }
 
-// Path is one of its files.
+// Path returns the path of one of its files.
 func (w *Witness) Path(name string) string { return filepath.Join(w.Dir, name) }
 
-// Stop tells the workers that they may end once they have done their rounds.
+// Stop permits the workers to end after their rounds.
 func (w *Witness) Stop(t testing.TB) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(w.Path("stop"), nil, 0o644))
 }
 
-// Rounds is how often a worker whose name begins with prefix has had the lock.
+// Rounds returns the number of acquisitions by workers with a prefix.
 func (w *Witness) Rounds(t testing.TB, prefix string) int {
 	t.Helper()
 	text, err := os.ReadFile(w.Path("log"))
@@ -47,7 +46,7 @@ func (w *Witness) Rounds(t testing.TB, prefix string) int {
 	return strings.Count(string(text), "leave "+prefix)
 }
 
-// Verdict says what is wrong with what the witness saw, after all workers ended.
+// Verdict returns the faults in its records, after all workers have ended.
 func (w *Witness) Verdict(t testing.TB) (faults []string) {
 	t.Helper()
 	log, err := os.ReadFile(w.Path("log"))
@@ -56,15 +55,15 @@ func (w *Witness) Verdict(t testing.TB) (faults []string) {
 	text, err := os.ReadFile(w.Path("count"))
 	require.NoError(t, err)
 	count, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	// Who crashed may have counted or not.
+	// A crashed worker may have counted or not.
 	if crashed := strings.Count(string(log), "crash "); err != nil || count > entered || count < entered-crashed {
 		faults = append(faults, fmt.Sprintf("the lock was had %d times, the count is %q", entered, text))
 	}
 	return faults
 }
 
-// Overlaps finds all that is not a strict sequence of enter and leave, or crash, of the
-// same worker. It also answers how often the lock was entered.
+// Overlaps returns each violation of the strict sequence of enter and then leave or crash by the same worker,
+// and the number of entries.
 func Overlaps(log string) (faults []string, entered int) {
 	inside := make(map[string]bool)
 	number := 0

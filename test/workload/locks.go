@@ -14,7 +14,7 @@ import (
 	"lockfs/test/testcluster"
 )
 
-// LockHistory is all that was recorded of locks.
+// LockHistory returns all records of locks.
 func (b *Bustle) LockHistory(t testing.TB, opTimeout, lockDelay time.Duration) *history.LockHistory {
 	t.Helper()
 	calls, err := history.ReadLockCalls(b.records...)
@@ -22,13 +22,13 @@ func (b *Bustle) LockHistory(t testing.TB, opTimeout, lockDelay time.Duration) *
 	for _, call := range calls {
 		b.judgeRight(&call.Record)
 	}
-	slack := lockDelay / 20               // cluster time, in which the delay is measured, may run a little faster
+	slack := lockDelay / 20               // cluster time measures the delay and may run a little faster
 	const prompt = 300 * time.Millisecond // clients interrupt themselves sooner
 	return &history.LockHistory{Calls: calls, OpTimeout: opTimeout, Prompt: prompt, LockDelay: lockDelay - slack, DisksFill: b.DisksFill}
 }
 
-// CheckLocks requires that there is an order for what was seen of locks, and that nobody has removed a file. Files of which that
-// cannot be decided in time are answered as an error.
+// CheckLocks requires an order that explains all results of locks, and that no file was removed. If the
+// search takes too long for a file, undecided is an error.
 func (b *Bustle) CheckLocks(t testing.TB, opTimeout, lockDelay time.Duration) (checked *history.LockHistory, undecided error) {
 	t.Helper()
 	checked = b.LockHistory(t, opTimeout, lockDelay)
@@ -39,7 +39,7 @@ func (b *Bustle) CheckLocks(t testing.TB, opTimeout, lockDelay time.Duration) (c
 	return checked, undecided
 }
 
-// requireFiles requires that the files that were locked are still there.
+// requireFiles requires that the locked files still exist.
 func (b *Bustle) requireFiles(t testing.TB) {
 	t.Helper()
 	require.Len(t, b.inodes, len(b.dirs)*len(b.Files))
@@ -47,7 +47,7 @@ func (b *Bustle) requireFiles(t testing.TB) {
 	require.Equal(t, b.inodes, strings.Fields(b.Hosts[0].MustRun(t, "sh", append(script, b.dirs...)...)))
 }
 
-// CheckHolds requires that each name that was locked had one holder at a time, and answers how often it was held.
+// CheckHolds requires one holder at a time for each locked name, and returns the number of acquisitions.
 func (b *Bustle) CheckHolds(t testing.TB) (calls []*history.LockCall, holds int) {
 	t.Helper()
 	calls, err := history.ReadLockCalls(b.records...)
@@ -57,7 +57,7 @@ func (b *Bustle) CheckHolds(t testing.TB) (calls []*history.LockCall, holds int)
 	return calls, holds
 }
 
-// AwaitUnlocked waits until nobody has or wants a lock of flock or fcntl any more.
+// AwaitUnlocked waits until no lock of flock or fcntl is held or waited for.
 func AwaitUnlocked(t testing.TB, c *testcluster.Cluster) {
 	t.Helper()
 	hosts.Eventually(t, "no lock is left", func() (string, bool) {
@@ -78,7 +78,7 @@ func AwaitUnlocked(t testing.TB, c *testcluster.Cluster) {
 	})
 }
 
-// onlyUndecided tells whether a check found nothing that is impossible, but did not come to an end.
+// onlyUndecided reports whether a check found no violation but did not finish.
 func onlyUndecided(err error) bool {
 	return errors.Is(err, history.ErrUndecided) && !errors.Is(err, history.ErrImpossible)
 }

@@ -1,7 +1,7 @@
-// Package workload keeps hosts busy with what is checked afterwards: histories (see package history) that are recorded on all of
-// them, several at a time, while something is done to the cluster.
+// Package workload keeps hosts busy with a checked workload: several histories at a time (see package history),
+// recorded on all hosts, while the test injects faults.
 //
-// A test calls history.Main in its TestMain, as the clients of a history are processes of its own binary.
+// The clients of a history are processes of the test binary, so TestMain must call history.Main.
 package workload
 
 import (
@@ -24,29 +24,30 @@ import (
 	"lockfs/test/testcluster"
 )
 
-// CheckTime bounds the check of one history. Most take well below a second, on a machine that does nothing else; one with many calls
-// of which nobody knows whether they were done takes longer.
+// CheckTime limits the check of one history. On an idle machine most take well below a second; one with many
+// calls of unknown outcome takes longer.
 const CheckTime = 2 * time.Minute
 
 const longestPause = 100 * time.Millisecond
 
-// A Bustle is histories of one kind, each in a directory of its own. The first fields are set before it is started.
+// A Bustle is a workload of histories of one kind, each in its own directory. Set the first fields before the
+// start.
 type Bustle struct {
 	Cluster *testcluster.Cluster
 	Hosts   []*hosts.Host
-	Name    string   // what the names of its directories and records begin with
-	Seed    uint64   // of the first; each has its own
+	Name    string   // prefix of its directories and records
+	Seed    uint64   // of the first history; each has its own
 	AtOnce  int      // histories at a time
 	Clients int      // of a history, on each host
 	Calls   int      // of a client in a history
-	Files   []string // that are locked, made in each directory; none: there is anything else to do
-	Holds   int      // of a client in a history, which creates and locks names; 0: there is anything else to do
+	Files   []string // locked files in each directory; none: another workload
+	Holds   int      // of a client, with creations and locks; 0: another workload
 
-	DisksFill bool     // servers may have no space meanwhile
-	Removed   []string // hosts that were no members for some time, and had no right to anything then
-	Unsettled []string // those of them whose mounts ended, and lost what they knew, before what had failed was taken back
+	DisksFill bool     // servers may run out of space meanwhile
+	Removed   []string // hosts without membership and permissions for some time
+	Unsettled []string // those whose mounts ended before failed calls were undone
 
-	ctx     context.Context // of what is under way; nil: it ends by itself
+	ctx     context.Context // of the running histories; nil: they end by themselves
 	mu      sync.Mutex
 	dirs    []string
 	inodes  []string // of the files, in the order of the directories
@@ -54,14 +55,14 @@ type Bustle struct {
 	looks   int
 }
 
-// Start begins, and answers how to end: with the histories that have begun.
+// Start begins. The caller calls stop to end after the current histories.
 func (b *Bustle) Start(t testing.TB) (stop func()) {
 	var stopped atomic.Bool
 	var playing sync.WaitGroup
 	failures := make(chan error, b.AtOnce)
 	ctx, abandon := context.WithCancel(context.Background())
 	b.ctx = ctx
-	t.Cleanup(func() { // a test that fails does not end it
+	t.Cleanup(func() { // the end of a failed test
 		stopped.Store(true)
 		abandon()
 		playing.Wait()
@@ -92,7 +93,7 @@ func (b *Bustle) Start(t testing.TB) (stop func()) {
 	}
 }
 
-// keepRecords keeps what was recorded with what else a failed test leaves to be looked at.
+// keepRecords keeps the records beside the other files of a failed test.
 func (b *Bustle) keepRecords(t testing.TB) {
 	if !t.Failed() {
 		return
@@ -134,8 +135,8 @@ func (b *Bustle) Record(name string, seed uint64) error {
 	return nil
 }
 
-// makeDir makes a directory, with its files, as exclusively as locks are made, on whichever host can. It has another name with each attempt: one that failed
-// may take back what it made.
+// makeDir creates a directory and its files exclusively, like a lock, on any host that succeeds. Each attempt
+// has another name, because a failed one may be undone later.
 func (b *Bustle) makeDir(name string) (string, error) {
 	ctx, cancel := b.patient(hosts.Patience)
 	defer cancel()
@@ -186,7 +187,7 @@ func (b *Bustle) patient(patience time.Duration) (context.Context, context.Cance
 	return context.WithTimeout(ctx, patience)
 }
 
-// AwaitPlaying waits until the first clients have done something, so that the first harm is one to them.
+// AwaitPlaying waits until the first clients have made calls, so the first fault hits them.
 func (b *Bustle) AwaitPlaying(t testing.TB) {
 	t.Helper()
 	const much = 5000 // bytes
@@ -203,21 +204,21 @@ func (b *Bustle) AwaitPlaying(t testing.TB) {
 	})
 }
 
-// AwaitBegun waits until there is a history.
+// AwaitBegun waits until a history has begun.
 func (b *Bustle) AwaitBegun(t testing.TB) {
 	t.Helper()
 	hosts.Eventually(t, "a history has begun", func() (string, bool) { return b.Name, b.Dirs() > 0 })
 }
 
-// Dirs is how many directories there are, which is how many histories.
+// Dirs returns the number of directories, which is the number of histories.
 func (b *Bustle) Dirs() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.dirs)
 }
 
-// Check looks at everything from everywhere until nothing is left to be taken back, and requires that there is an order for what was
-// seen, then and all the time. It answers the calls. Directories of which that cannot be decided in time are answered as an error.
+// Check reads everything from all hosts until all undo is done, and requires an order that explains all
+// results. It returns the calls. If the search takes too long for a directory, undecided is an error.
 func (b *Bustle) Check(t testing.TB) (checked *history.History, undecided error) {
 	t.Helper()
 	hosts.Eventually(t, "an order in which everything can have happened", func() (string, bool) {
@@ -226,7 +227,7 @@ func (b *Bustle) Check(t testing.TB) (checked *history.History, undecided error)
 		calls, err := history.ReadCalls(b.records...)
 		require.NoError(t, err)
 		for _, call := range calls {
-			if call.Kind != history.Link { // which is refused so for a directory
+			if call.Kind != history.Link { // this is the error for a directory
 				b.judgeRight(&call.Record)
 			}
 			if call.Unknown() && slices.Contains(b.Unsettled, call.Host) {
@@ -247,15 +248,14 @@ func (b *Bustle) Check(t testing.TB) (checked *history.History, undecided error)
 	return checked, undecided
 }
 
-// judgeRight takes a call that was refused for its host was no member for one whose session was lost: nobody knows whether it was
-// done before.
+// judgeRight treats a refusal for lack of membership like a lost session: the call may have been done before.
 func (b *Bustle) judgeRight(call *history.Record) {
 	if call.Errno == syscall.EPERM && slices.Contains(b.Removed, call.Host) {
 		call.Errno = syscall.EIO
 	}
 }
 
-// look has every host look at all there is.
+// look reads everything from each host.
 func (b *Bustle) look(t testing.TB) {
 	t.Helper()
 	b.looks++
@@ -268,7 +268,7 @@ func (b *Bustle) look(t testing.TB) {
 	}
 }
 
-// Forget removes what was recorded, and the directories, unless that is to be looked at.
+// Forget removes records and directories, unless they are needed for analysis.
 func (b *Bustle) Forget(t testing.TB) {
 	t.Helper()
 	if t.Failed() {

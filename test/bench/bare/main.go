@@ -1,5 +1,5 @@
-// Command bare mounts a directory once more, through FUSE and with nothing else to do: what a file system in a program costs that
-// keeps nothing, asks nobody and writes nothing to a disk. As lockfs it lets the kernel cache nothing and judge permissions.
+// Command bare mounts a directory a second time through FUSE: the cost of a file system in a program without
+// storage, network and disk writes. Like lockfs, it lets the kernel cache nothing and check permissions.
 //
 //	bare DIR MOUNTPOINT
 package main

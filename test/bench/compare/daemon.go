@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long a daemon may take to be ready.
+// patience limits the start of a daemon.
 const patience = time.Minute
 
-// daemons are programs that run until the comparison ends, with files in a directory.
+// daemons are programs with files in a directory. They run until the comparison ends.
 type daemons struct {
 	dir  string
-	fail context.CancelCauseFunc // called when one ends before
+	fail context.CancelCauseFunc // called when a daemon ends early
 }
 
 type daemon struct {
@@ -31,7 +31,7 @@ type daemon struct {
 	ended    chan error
 }
 
-// start starts a program on a host of that name, and waits until it has printed a text.
+// start starts a program on the host of that name and waits for a text in its output.
 func (d *daemons) start(host, ready string, args ...string) (*daemon, error) {
 	cmd := exec.Command("sh", append([]string{"-c", `hostname "$0" && exec "$@"`, host}, args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUTS, Pdeathsig: unix.SIGKILL}
@@ -42,7 +42,7 @@ func (d *daemons) start(host, ready string, args ...string) (*daemon, error) {
 	}
 	started := &daemon{process: cmd.Process, ended: make(chan error, 1)}
 	go func() {
-		_ = cmd.Wait() // what it says is in the state
+		_ = cmd.Wait() // state has the result
 		err := fmt.Errorf("%s on %s ended: %v; it said\n%s", filepath.Base(args[0]), host, cmd.ProcessState, printed.tail())
 		if !started.stopping.Load() {
 			d.fail(err)
@@ -59,7 +59,7 @@ func (d *daemons) start(host, ready string, args ...string) (*daemon, error) {
 	}
 }
 
-// stop asks a program to end, and waits until it has.
+// stop stops a program and waits for its end.
 func (d *daemon) stop() error {
 	d.stopping.Store(true)
 	if err := d.process.Signal(unix.SIGTERM); err != nil {
@@ -73,7 +73,7 @@ func (d *daemon) stop() error {
 	}
 }
 
-// watched keeps the end of what a program prints, and tells when a text was in it.
+// watched keeps the last output of a program and reports a text in it.
 type watched struct {
 	want  string
 	found chan struct{}
@@ -85,7 +85,7 @@ type watched struct {
 
 const kept = 16 << 10
 
-// Write is part of io.Writer.
+// Write implements io.Writer.
 func (w *watched) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,8 +106,8 @@ func (w *watched) tail() string {
 	return string(w.text[max(0, len(w.text)-kept):])
 }
 
-// output runs a program and answers what it printed, without the last line's end. When it takes too long it has
-// to say where it is, as programs in Go do that get SIGQUIT.
+// output runs a program and returns its output without the final newline. On a timeout it sends SIGQUIT, so
+// that Go programs print their stacks.
 func output(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGQUIT) }
@@ -121,14 +121,14 @@ func output(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimRight(string(stdout), "\n"), nil
 }
 
-// firstLine is that of what a program prints.
+// firstLine returns the first line of a program's output.
 func firstLine(ctx context.Context, args ...string) (string, error) {
 	text, err := output(ctx, args...)
 	line, _, _ := strings.Cut(text, "\n")
 	return line, err
 }
 
-// folder makes a directory for a daemon.
+// folder creates a directory for a daemon.
 func (d *daemons) folder(name string) (string, error) {
 	path := filepath.Join(d.dir, name)
 	return path, os.MkdirAll(path, 0o755)

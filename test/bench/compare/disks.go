@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskSize is what each of three disks takes in memory at most.
+// diskSize is the largest size in memory of each of the three disks.
 const diskSize = 1 << 30
 
-// flushes is how often fsync is measured.
+// flushes is the number of measured fsync calls.
 const flushes = 500
 
-// diskOf is where the i-th node of each contestant has its data.
+// diskOf returns the data directory of the i-th node of each contestant.
 func (s *settings) diskOf(i int) string {
 	if s.disks {
 		return filepath.Join(s.dir, "disk-"+serverNames[i])
@@ -24,7 +24,8 @@ func (s *settings) diskOf(i int) string {
 	return s.dir
 }
 
-// makeDisks gives each node a disk of its own: a loop device on a file in memory that takes for its flush what the disk of s.dir takes.
+// makeDisks gives each node its own disk: a loop device on a file in memory. Its flush takes as long as on
+// the disk of s.dir.
 func (s *settings) makeDisks(ctx context.Context, d *daemons) error {
 	real, err := fsyncTime(s.dir)
 	if err != nil {
@@ -78,14 +79,15 @@ func (s *settings) makeDisk(ctx context.Context, d *daemons, at string, delay ti
 	return nil
 }
 
-// fsyncTime is the median time of an append of a short entry and its fsync to a file that has its space already, as a log has.
+// fsyncTime returns the median time to append a short entry to a preallocated file, like a log, and to sync
+// it.
 func fsyncTime(dir string) (time.Duration, error) {
 	file, err := os.CreateTemp(dir, "fsync-")
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(file.Name()) //nolint:errcheck // it goes with the directory
-	defer file.Close()           //nolint:errcheck // nothing in it is needed
+	defer os.Remove(file.Name()) //nolint:errcheck // removed with the directory
+	defer file.Close()           //nolint:errcheck // its content does not matter
 	entry := make([]byte, 200)
 	if _, err := file.Write(make([]byte, flushes*len(entry))); err != nil {
 		return 0, err

@@ -1,9 +1,9 @@
-// Command compare measures lockfs next to etcd, GlusterFS and the local disk, on one machine and in one run:
+// Command compare measures lockfs, etcd, GlusterFS and the local disk, on one machine and in one run:
 //
 //	go run -C test/bench ./compare
 //
-// README.md in the folder above says what it measures and what the rows mean. It needs root, /dev/fuse and iproute2. What
-// it starts ends with it, whatever becomes of it: all of it is in namespaces whose first process it is.
+// README.md in the parent folder explains the rows. The command needs root, /dev/fuse and iproute2. It is the
+// first process of new namespaces, so its child processes end with it in every case.
 package main
 
 import (
@@ -29,16 +29,16 @@ type settings struct {
 	workers  int
 	idle     time.Duration
 	locks    int
-	parent   string // where the data directories are made
-	disks    bool   // each node has one of its own
-	lockfs   string // the program; empty: it is built
+	parent   string // parent of the data directories
+	disks    bool   // a separate disk for each node
+	lockfs   string // the program; empty: build it
 	source   string // the repository
 
-	dir string // for everything; it is removed at the end
+	dir string // temporary, removed at the end
 }
 
 func main() {
-	runtime.LockOSThread() // the kernel ends what this thread starts when it ends
+	runtime.LockOSThread() // the kernel ends the child processes of this thread with it
 	if len(os.Args) > 1 && os.Args[1] == inside {
 		os.Exit(report(compare(os.Args[2:])))
 	}
@@ -74,7 +74,7 @@ func parse(args []string) (s settings, err error) {
 	return s, nil
 }
 
-// outside builds the programs, runs the comparison in namespaces of its own, and removes what it leaves on the disk.
+// outside builds the programs, runs the comparison in new namespaces, and removes its files.
 func outside() (err error) {
 	s, err := parse(os.Args[1:])
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *settings) program(name string) string { return filepath.Join(s.dir, nam
 func (s *settings) lockfsProgram() string { return s.program("lockfs") }
 func (s *settings) etcdProgram() string   { return s.program("etcd") }
 
-// contestProgram measures directories, of whatever file system.
+// contestProgram measures directories of any file system.
 func (s *settings) contestProgram() string { return s.program("contest") }
 
 func (s *settings) build(ctx context.Context) error {
@@ -123,7 +123,7 @@ func (s *settings) build(ctx context.Context) error {
 	return nil
 }
 
-// compare is what runs in the namespaces.
+// compare runs in the namespaces.
 func compare(args []string) error {
 	s, err := parse(args)
 	if err != nil {

@@ -15,13 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// server is one of lockfs with its mount.
+// server is a lockfs server with its mount.
 type server struct {
 	*daemon
 	mount string
 }
 
-// startLockfs starts three servers with a mount each, and a mount without a server. It answers the servers by name.
+// startLockfs starts three servers with a mount each, and a mount without a server. It returns the servers by
+// name.
 func startLockfs(s *settings, d *daemons) (servers map[string]server, client string, err error) {
 	servers = make(map[string]server)
 	for i, name := range serverNames {
@@ -35,7 +36,7 @@ func startLockfs(s *settings, d *daemons) (servers map[string]server, client str
 
 var serverNames = []string{"a", "b", "c"}
 
-// startServer starts the i-th server. If it had been stopped it goes on.
+// startServer starts the i-th server, or starts it again.
 func startServer(s *settings, d *daemons, i int) (server, error) {
 	name := serverNames[i]
 	data, mount := filepath.Join(s.diskOf(i), "lockfs-"+name), filepath.Join(d.dir, "lockfs-mount-"+name)
@@ -66,7 +67,7 @@ func startMount(s *settings, d *daemons, name string) (started *daemon, mount st
 	return started, mount, err
 }
 
-// lockfsLeader is the name of the server that leads.
+// lockfsLeader returns the name of the leader.
 func lockfsLeader(ctx context.Context, s *settings) (string, error) {
 	text, err := output(ctx, s.lockfsProgram(), "status", "--json", "--servers", addresses[0]+":7420", "--insecure")
 	if err != nil {
@@ -79,14 +80,14 @@ func lockfsLeader(ctx context.Context, s *settings) (string, error) {
 	return status.Leader, nil
 }
 
-// startEtcd starts three members, and answers where they are reached.
+// startEtcd starts three members and returns their addresses.
 func startEtcd(s *settings, d *daemons) (endpoints []string, err error) {
 	var peers []string
 	for i, name := range serverNames {
 		peers = append(peers, fmt.Sprintf("%s=http://%s:2380", name, addresses[i]))
 		endpoints = append(endpoints, "http://"+addresses[i]+":2379")
 	}
-	// A member is ready only together with another one.
+	// A member is ready only when a second one runs.
 	started := make(chan error, len(serverNames))
 	for i, name := range serverNames {
 		peer := fmt.Sprintf("http://%s:2380", addresses[i])
@@ -105,7 +106,7 @@ func startEtcd(s *settings, d *daemons) (endpoints []string, err error) {
 	return endpoints, err
 }
 
-// startBare mounts one tmpfs three times, through FUSE and nothing else.
+// startBare mounts one tmpfs three times through a bare FUSE file system.
 func startBare(s *settings, d *daemons) (mounts []string, err error) {
 	files, err := d.folder("bare-files")
 	if err != nil {
@@ -129,12 +130,12 @@ func startBare(s *settings, d *daemons) (mounts []string, err error) {
 
 var errNotInstalled = errors.New("GlusterFS is not installed (Debian: apt install glusterfs-server)")
 
-// startGlusterFS makes a volume of three replicas and mounts it.
+// startGlusterFS creates a volume of three replicas and mounts it.
 func startGlusterFS(ctx context.Context, d *daemons) (mount string, err error) {
 	if _, err := exec.LookPath("glusterd"); err != nil {
 		return "", errNotInstalled
 	}
-	// What it keeps in places of its own is not the machine's.
+	// These mounts keep its files out of the machine's directories.
 	for name, place := range map[string]string{"gluster-state": "/var/lib/glusterd", "gluster-log": "/var/log/glusterfs"} {
 		folder, err := d.folder(name)
 		if err != nil {
@@ -167,7 +168,7 @@ func startGlusterFS(ctx context.Context, d *daemons) (mount string, err error) {
 	return mount, err
 }
 
-// eventually runs a program again and again until it succeeds.
+// eventually repeats a program until it succeeds.
 func eventually(ctx context.Context, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -180,7 +181,7 @@ func eventually(ctx context.Context, args ...string) error {
 	}
 }
 
-// first puts one of some first.
+// first returns the list with one element moved to the front.
 func first(of []string, one string) []string {
 	return append([]string{one}, slices.DeleteFunc(slices.Clone(of), func(s string) bool { return s == one })...)
 }

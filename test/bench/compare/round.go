@@ -13,22 +13,22 @@ import (
 	"lockfs/test/stats"
 )
 
-// contestants is everything that runs.
+// contestants are all running systems.
 type contestants struct {
 	settings  *settings
 	servers   map[string]server // of lockfs
 	client    string            // mount of lockfs
 	endpoints []string          // of etcd
-	gluster   string            // mount of GlusterFS; empty: there is none
-	bare      []string          // mounts of FUSE with nothing behind it
-	local     string            // on the disk that has all data
+	gluster   string            // mount of GlusterFS; empty: missing
+	bare      []string          // mounts of the bare FUSE file system
+	local     string            // on the disk of all data
 
 	versions []string
 	kernel   string
 	disk     string
 }
 
-// startOthers starts what lockfs is compared with.
+// startOthers starts the systems to compare with.
 func (c *contestants) startOthers(ctx context.Context, d *daemons) (err error) {
 	fmt.Fprintln(os.Stderr, "starting the others")
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
@@ -47,7 +47,7 @@ func (c *contestants) startOthers(ctx context.Context, d *daemons) (err error) {
 	return nil
 }
 
-// describe finds out what is compared, on what.
+// describe collects versions and facts about the machine.
 func (c *contestants) describe(ctx context.Context) error {
 	commands := [][]string{{c.settings.lockfsProgram(), "version"}}
 	if len(c.endpoints) > 0 {
@@ -85,11 +85,10 @@ const (
 	bareAll       = "bare FUSE, three mounts"
 )
 
-// inOwnDirs is for measurements with a directory for each worker.
+// inOwnDirs marks measurements with one directory per worker.
 const inOwnDirs = " in own directories"
 
-// round measures everything once. Who is first in the table is measured first, and what is compared is measured
-// close to each other.
+// round measures everything once, in the order of the table. Systems to compare are measured in turn.
 func (c *contestants) round(ctx context.Context, t *table) error {
 	t.nextRound()
 	leader, err := lockfsLeader(ctx, c.settings)
@@ -147,11 +146,11 @@ func (c *contestants) round(ctx context.Context, t *table) error {
 	return nil
 }
 
-// measure runs a program that measures, and puts what it prints into the table.
+// measure runs a measuring program and adds its output to the table.
 func (c *contestants) measure(
 	ctx context.Context, t *table, names map[string]string, workers int, program string, args ...string,
 ) error {
-	// Flags come first, for both programs.
+	// Both programs expect flags first.
 	flags := []string{args[0], "--workers", strconv.Itoa(workers), "--duration", c.settings.duration.String()}
 	command := append(append([]string{program}, flags...), args[1:]...)
 	fmt.Fprintln(os.Stderr, " ", strings.ReplaceAll(strings.Join(command, " "), c.settings.dir+"/", ""))
@@ -161,7 +160,7 @@ func (c *contestants) measure(
 	}
 	for _, r := range report.Results {
 		where := names[strings.Join(r.Directories, " ")]
-		if where == "" { // a handover between two
+		if where == "" { // a handover between two mounts
 			where = names[r.Directories[0]] + " and " + strings.TrimPrefix(names[r.Directories[1]], "lockfs, ")
 		}
 		what := r.Measurement

@@ -13,15 +13,15 @@ import (
 // inside is the first argument of the process in the namespaces.
 const inside = "inside"
 
-// sandboxed runs this program again as the first process of new namespaces. When it ends, whoever ends it, the kernel
-// ends all that it started, with its mounts and its network.
+// sandboxed runs this program again as the first process of new namespaces. When it ends, the kernel ends all
+// its child processes, mounts and networks.
 func sandboxed(ctx context.Context, args []string) error {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWUTS,
 		Pdeathsig:  unix.SIGKILL,
-		Setpgid:    true, // so that Ctrl-C reaches only the process that cleans up
+		Setpgid:    true, // Ctrl-C reaches only the process that cleans up
 	}
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
@@ -35,7 +35,7 @@ func sandboxed(ctx context.Context, args []string) error {
 // addresses are those of the three hosts. GlusterFS refuses 127.0.0.1.
 var addresses = [3]string{"10.77.0.1", "10.77.0.2", "10.77.0.3"}
 
-// furnish makes the namespaces usable.
+// furnish sets up the namespaces.
 func furnish() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)

@@ -16,16 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idleMounts is how many mounts there are when nothing is to be done.
+// idleMounts is the number of mounts in the idle measurement.
 const idleMounts = 10
 
-// How long lockfs is left alone before it is measured.
+// Pauses before a measurement.
 const (
 	settled = 5 * time.Second
 	written = 30 * time.Second // for the last snapshot of many locks
 )
 
-// idle measures what lockfs uses with nothing to do, in percent of one core.
+// idle returns the processor use of an idle lockfs, in percent of one core.
 func (c *contestants) idle(ctx context.Context, d *daemons) (percent float64, err error) {
 	for i := len(c.servers) + 1; i < idleMounts; i++ {
 		guest, _, err := startMount(c.settings, d, fmt.Sprint("client-", i))
@@ -58,7 +58,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// processorTime is what all processes of lockfs have used.
+// processorTime returns the processor time of all lockfs processes.
 func processorTime() (total time.Duration, err error) {
 	names, err := filepath.Glob("/proc/[0-9]*/comm")
 	if err != nil {
@@ -88,11 +88,11 @@ func clockOf(pid int) int32 {
 	return int32(^pid)<<3 | scheduled
 }
 
-// holdersPerDir is how many locks there are in one directory.
+// holdersPerDir is the number of locks in one directory.
 const holdersPerDir = 1000
 
-// hold has many locks held, and prints how long a cycle takes before and after, what they cost, and how long a server needs to
-// start with them.
+// hold measures many held locks: the time of a cycle before and after, their memory, and the start time of a
+// server.
 func (c *contestants) hold(ctx context.Context, d *daemons) error {
 	leader, err := lockfsLeader(ctx, c.settings)
 	if err != nil {
@@ -141,8 +141,8 @@ func (c *contestants) hold(ctx context.Context, d *daemons) error {
 	return nil
 }
 
-// cycle is the median in one directory, in microseconds, and beside it that of etcd's mutex, for the machine's mood; 0: there is
-// no etcd.
+// cycle returns the median in one directory, in microseconds. mutex is the median of etcd's mutex, as a
+// reference for the load of the machine; 0 without etcd.
 func (c *contestants) cycle(ctx context.Context, mount string) (cycle, mutex float64, err error) {
 	const rounds = 5
 	duration := max(2*time.Second, c.settings.duration).String()
@@ -164,7 +164,7 @@ func (c *contestants) cycle(ctx context.Context, mount string) (cycle, mutex flo
 	return middle(cycles), middle(mutexes), nil
 }
 
-// fill takes the locks, through all mounts.
+// fill acquires the locks, through all mounts.
 func (c *contestants) fill(ctx context.Context) error {
 	mounts := []string{c.client}
 	for _, server := range c.servers {
@@ -217,7 +217,7 @@ func takeLocks(dir string, locks int) error {
 	return nil
 }
 
-// residentOf is the memory of a process, in bytes.
+// residentOf returns the memory of a process in bytes.
 func residentOf(pid int) (int, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -17,10 +17,10 @@ type key struct {
 	where       string
 }
 
-// table is what was measured, round by round.
+// table has the results of all rounds.
 type table struct {
 	rounds []map[key]stats.Result
-	keys   []key // as they came
+	keys   []key // in the order of arrival
 }
 
 func newTable() *table { return new(table) }
@@ -34,12 +34,12 @@ func (t *table) add(k key, r stats.Result) {
 	}
 }
 
-// What one figure is of.
+// Figures of a result.
 func medianOf(r stats.Result) float64 { return r.Median }
 func p99Of(r stats.Result) float64    { return r.P99 }
 func rateOf(r stats.Result) float64   { return r.PerSecond }
 
-// typical is the median of the rounds; 0: there is no figure.
+// typical returns the median of the rounds; 0 without a figure.
 func (t *table) typical(k key, figure func(stats.Result) float64) float64 {
 	var all []float64
 	for _, round := range t.rounds {
@@ -48,7 +48,8 @@ func (t *table) typical(k key, figure func(stats.Result) float64) float64 {
 	return middle(all)
 }
 
-// ratio is the median of the rounds' ratios: what two had in one round, they had on the same machine's mood.
+// ratio returns the median of the rounds' ratios. Two results of one round come from the same load of the
+// machine.
 func (t *table) ratio(k, to key, figure func(stats.Result) float64) float64 {
 	var all []float64
 	for _, round := range t.rounds {
@@ -66,7 +67,7 @@ func middle(of []float64) float64 {
 	return stats.Quantile(of, 0.5)
 }
 
-// print prints all figures, in the order of their measurements, and then how they meet the project's aims.
+// print prints all figures in the order of measurement, and then the project's aims.
 func (t *table) print(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "WORKERS\tMEDIAN us\tP99 us\tPER SECOND\tTO ETCD\tTO GLUSTERFS\t  WHAT, WHERE")
@@ -91,7 +92,7 @@ func (t *table) print(w io.Writer) error {
 	return t.printAims(w)
 }
 
-// toEtcd is the ratio to etcd's mutex: of medians for what takes a lock and gives it back.
+// toEtcd returns the ratio to etcd's mutex, of the medians of an acquire and release.
 func (t *table) toEtcd(k key) string {
 	if !slices.Contains([]string{"cycle", "cycle" + inOwnDirs, "mkdir", "flock", "mutex", "create+put+delete"}, k.measurement) {
 		return ""
@@ -102,7 +103,7 @@ func (t *table) toEtcd(k key) string {
 	return digits(t.ratio(k, key{"mutex", k.workers, etcdAll}, medianOf))
 }
 
-// digits shows three of a figure; nothing for one that is not there.
+// digits prints three digits; nothing for a missing figure.
 func digits(x float64) string {
 	switch {
 	case x == 0:
@@ -113,7 +114,7 @@ func digits(x float64) string {
 	return fmt.Sprintf("%.3g", x)
 }
 
-// handover is that by create between two mounts of which one is named, in us: the first that is there.
+// handover returns the first handover by create between two mounts, one of them named, in microseconds.
 func (t *table) handover(with string) float64 {
 	for _, k := range t.keys {
 		if k.measurement == "handover-create" && strings.Contains(k.where, with) {
@@ -123,7 +124,7 @@ func (t *table) handover(with string) float64 {
 	return 0
 }
 
-// printAims prints what the project wants to be, and what it is.
+// printAims prints the aims and the results.
 func (t *table) printAims(w io.Writer) error {
 	many := 0
 	for _, k := range t.keys {

@@ -14,7 +14,7 @@ import (
 	"lockfs/test/stats"
 )
 
-// Run measures. When ctx is cancelled it ends soon, with the cause.
+// Run measures. After the end of ctx it returns soon, with the cause.
 func Run(ctx context.Context, plan Plan) (report *stats.Report, err error) {
 	chosen, err := plan.choose()
 	if err != nil {
@@ -66,8 +66,8 @@ func (p *Plan) choose() ([]Measurement, error) {
 	return chosen, nil
 }
 
-// quietRuntime keeps Go out of the figures until it is undone. A thread that waits in a system call keeps its processor
-// of the Go runtime for a while, so everybody gets one.
+// quietRuntime reduces the influence of the Go runtime until undo. A thread in a system call keeps its
+// processor of the runtime for a while, so each worker gets one.
 func quietRuntime(workers int) (undo func()) {
 	processors := runtime.GOMAXPROCS(runtime.NumCPU() + workers)
 	percent := debug.SetGCPercent(-1) // garbage is collected between the parts
@@ -77,16 +77,16 @@ func quietRuntime(workers int) (undo func()) {
 	}
 }
 
-// contest is a target in a measurement.
+// contest is a measurement in one target.
 type contest struct {
 	target  target
 	trial   trial
 	samples stats.Samples
-	failed  error // it cannot be measured
+	failed  error // the reason for missing figures
 }
 
-// measure makes one measurement in all targets. A file system that cannot do what is measured, or does it wrong, has
-// that for its result.
+// measure runs one measurement in all targets. If a file system fails or behaves wrongly, its result is the
+// error.
 func (p *Plan) measure(ctx context.Context, m Measurement, targets []target, step Step) ([]stats.Result, error) {
 	contests := make([]*contest, len(targets))
 	defer func() {
@@ -132,7 +132,7 @@ func summarize(m Measurement, contests []*contest) []stats.Result {
 	return results
 }
 
-// check tells what is the file system's answer to a measurement from what ends the run.
+// check separates a file system's error from errors that end the run.
 func (c *contest) check(m Measurement, err error) error {
 	for _, answer := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP, syscall.ENOLCK, errNotExclusive} {
 		if errors.Is(err, answer) {

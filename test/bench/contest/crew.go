@@ -9,7 +9,7 @@ import (
 	"lockfs/test/stats"
 )
 
-// crew is workers that do the same at the same time, each on a name of its own.
+// crew is a set of workers with the same job at the same time, each on its own name.
 type crew struct {
 	folders []folder
 	jobs    []job
@@ -18,7 +18,7 @@ type crew struct {
 
 var _ trial = (*crew)(nil)
 
-// crewOf makes a measurement of a job. Its workers are spread over the paths of a target.
+// crewOf returns a measurement of a job, with workers on all paths of a target.
 func crewOf(start func(place) (job, error)) func(context.Context, target, *Plan) (trial, error) {
 	return func(ctx context.Context, t target, p *Plan) (trial, error) {
 		c := new(crew)
@@ -48,7 +48,7 @@ func crewOf(start func(place) (job, error)) func(context.Context, target, *Plan)
 	}
 }
 
-// inOneDir is for workers that do not change their directory.
+// inOneDir is for workers that stay in one directory.
 func inOneDir(prepare func(context.Context, target, *Plan) (trial, error)) func(context.Context, target, *Plan) (trial, error) {
 	return func(ctx context.Context, t target, p *Plan) (trial, error) {
 		shared := *p
@@ -61,7 +61,7 @@ func (c *crew) run(ctx context.Context, length time.Duration, s *stats.Samples) 
 	return c.workers.Run(ctx, length, s)
 }
 
-// close removes what the workers need. What cannot be removed is reported when the whole space is.
+// close removes the workers' files. The removal of the space reports remaining ones.
 func (c *crew) close() {
 	for _, j := range c.jobs {
 		if j.end != nil {

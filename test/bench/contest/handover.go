@@ -13,33 +13,32 @@ import (
 	"lockfs/test/stats"
 )
 
-// hold is how long a holder has the lock after the other one began to ask for it: time enough to have
-// become one who waits. It does not count.
+// hold is the time for which a holder keeps the lock after the other side began to wait. It is not counted.
 const hold = 20 * time.Millisecond
 
-// side is one of two that contend for a lock. Both are in this process, so that one clock times both.
+// side is one of two contenders for a lock. Both are in this process, so one clock measures both.
 type side interface {
-	// acquire waits for the lock and answers when it had it.
+	// acquire waits for the lock and returns the time of the acquisition.
 	acquire() (time.Time, error)
 	release() error
 	close()
 }
 
-// handover is a lock that goes back and forth between two sides.
+// handover is a lock that moves between two sides.
 type handover struct {
 	folders []folder
 	names   []string // of the file, for each side
 	sides   [2]side
-	holder  int // the side that has the lock, once begun
+	holder  int // the side with the lock, after the begin
 	begun   bool
 
 	waiting sync.WaitGroup
-	over    atomic.Bool // tells who waits without sleeping
+	over    atomic.Bool // ends a wait by polling
 }
 
 var _ trial = (*handover)(nil)
 
-// run measures from the beginning of a release to the moment at which the other one has the lock.
+// run measures from the begin of a release to the acquisition by the other side.
 func (h *handover) run(ctx context.Context, length time.Duration, s *stats.Samples) error {
 	for began := time.Now(); ; {
 		if err := context.Cause(ctx); err != nil {
@@ -93,7 +92,7 @@ func (h *handover) pass() (time.Duration, error) {
 	return g.at.Sub(released), g.err
 }
 
-// close waits for who still waits, after an error: a descriptor that is used must not be closed.
+// close waits for the waiting side after an error, because a used descriptor must not be closed.
 func (h *handover) close() {
 	h.over.Store(true)
 	for _, s := range []side{h.sides[h.holder], h.sides[1-h.holder]} {
@@ -110,7 +109,7 @@ func (h *handover) close() {
 	}
 }
 
-// handoverOf makes a measurement of two sides, each of which has its own way to the same file.
+// handoverOf returns a measurement of two sides, each with its own path to the same file.
 func handoverOf(newSide func(place, *atomic.Bool) (side, error)) func(context.Context, target, *Plan) (trial, error) {
 	return func(_ context.Context, t target, _ *Plan) (trial, error) {
 		h := new(handover)
@@ -130,7 +129,7 @@ func handoverOf(newSide func(place, *atomic.Bool) (side, error)) func(context.Co
 	}
 }
 
-// flocker locks by flock(2) through a descriptor of its own.
+// flocker locks by flock(2) through its own descriptor.
 type flocker struct {
 	place
 	fd int
@@ -149,7 +148,7 @@ func (f *flocker) acquire() (time.Time, error) {
 func (f *flocker) release() error { return f.unlock(f.fd) }
 func (f *flocker) close()         { _ = unix.Close(f.fd) }
 
-// creator locks by exclusive creation, which it tries without a pause.
+// creator locks by exclusive creation, repeated without a pause.
 type creator struct {
 	place
 	over *atomic.Bool

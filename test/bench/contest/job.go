@@ -1,7 +1,7 @@
 package main
 
-// job is what one worker does again and again.
+// job is the repeated work of one worker.
 type job struct {
 	once func() error
-	end  func() // when it was done for the last time; nil: nothing
+	end  func() // called after the last repetition; nil: nothing
 }

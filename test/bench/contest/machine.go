@@ -10,7 +10,7 @@ import (
 	"lockfs/test/stats"
 )
 
-// kernel is its name and version, as uname(1) has them.
+// kernel returns the name and version from uname(1).
 func kernel() string {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
@@ -19,7 +19,7 @@ func kernel() string {
 	return unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
 }
 
-// describe says what file system a directory is on, as far as the kernel tells.
+// describe returns the file system of a directory, as reported by the kernel.
 func describe(dir string) stats.Directory {
 	d := stats.Directory{Path: dir}
 	var of unix.Statx_t

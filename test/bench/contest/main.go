@@ -1,15 +1,16 @@
-// Command contest measures how fast locks are in several directories, on lockfs or any other file system, and prints the report as JSON.
+// Command contest measures the speed of locks in several directories, on lockfs or any other file system, and
+// prints the report as JSON.
 //
 //	go run -C test/bench ./contest /locks /mnt/nfs /var/tmp
 //
-// What is measured is system calls, as a program makes them that locks by files: nothing here knows lockfs. Several
-// directories are measured in one run and in turn, a part of a second each, so that whatever else the machine does hits all
-// of them alike and their ratios mean something on a machine that is not quiet. Handovers are between two directories that are next to
-// each other in the command and show the same files, such as two mounts of one cluster, else within one.
+// It measures the system calls of programs with lock files and knows nothing of lockfs. It measures several
+// directories in turn, each for a part of a second, so that other load on the machine affects all of them and
+// the ratios stay meaningful. Handovers are between two consecutive directories that show the same files,
+// such as two mounts of one cluster; otherwise within one directory.
 //
-// All load is in one fresh directory below each directory that is measured: at most [MaxWorkers] files, with a
-// directory for each if need be, and a listing of a hundred. It is removed when [Run] returns, for whatever reason. What a
-// run that was killed left behind is named and not touched, as it might belong to one that is at work on another host.
+// All load is in one fresh directory below each measured directory: at most [MaxWorkers] files, with a
+// directory for each if needed, and a listing of a hundred. [Run] always removes it. It only reports the
+// files of a killed run, because these may belong to a run on another host.
 package main
 
 import (

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Measurement is one thing that is measured.
+// Measurement is a kind of measurement.
 type Measurement struct {
 	Name  string
 	About string
@@ -17,7 +17,7 @@ type Measurement struct {
 	prepare func(ctx context.Context, t target, p *Plan) (trial, error)
 }
 
-// All is everything that can be measured.
+// All are all measurements.
 var All = []Measurement{
 	{"cycle", "a lock: exclusive create, write of 20 bytes, close, unlink", inTurn, crewOf(cycle)},
 	{"mkdir", "a lock: mkdir, rmdir", inTurn, crewOf(mkdir)},
@@ -72,7 +72,7 @@ func cat(p place) (job, error) {
 	}}, p.take()
 }
 
-// drain reads until there is no more, and closes.
+// drain reads to the end and closes.
 func (p place) drain(fd int, read func() (int, error)) error {
 	for {
 		n, err := read()
@@ -104,7 +104,7 @@ func flock(p place) (job, error) {
 
 const listed = 100
 
-// list has one directory for all workers of a folder.
+// list uses one directory for all workers of a folder.
 func list(p place) (job, error) {
 	p.name, p.path = "listed", filepath.Join(filepath.Dir(p.path), "listed")
 	if err := unix.Mkdirat(p.dir, p.name, 0o755); err == nil {

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is a name in an open directory. System calls take it from there, as a program's do that works in that
-// directory: how deep it is costs nothing, where a file system looks up each part of a path.
+// place is a name in an open directory. System calls are relative to it, as in a program that works in the
+// directory, so its depth costs nothing.
 type place struct {
 	dir  int // descriptor
 	name string
-	path string // for people
+	path string // for messages
 }
 
 // folder is an open directory.
@@ -21,7 +21,7 @@ type folder struct {
 	fd   int
 }
 
-// makeFolder makes one with a name of its own.
+// makeFolder creates a folder with a new name.
 func makeFolder(in string) (folder, error) {
 	path, err := os.MkdirTemp(in, "")
 	if err != nil {
@@ -38,10 +38,10 @@ func openFolder(path string) (folder, error) {
 func (f folder) place(name string) place { return place{f.fd, name, filepath.Join(f.path, name)} }
 func (f folder) close()                  { _ = unix.Close(f.fd) }
 
-// content is what a lock has, of the length of a host name and a pid.
+// content has the length of a host name and a pid.
 var content = []byte("host-of-holder 4711\n")
 
-// open retries what a signal of the Go runtime interrupts, as the os package does.
+// open retries after signals of the Go runtime, like the os package.
 func (p place) open(flags int) (int, error) {
 	for {
 		fd, err := unix.Openat(p.dir, p.name, flags|unix.O_CLOEXEC, 0o644)
@@ -51,10 +51,10 @@ func (p place) open(flags int) (int, error) {
 	}
 }
 
-// create makes a lock that is held, without content.
+// create creates an open lock without content.
 func (p place) create() (int, error) { return p.open(unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY) }
 
-// take makes a lock that is held.
+// take creates a lock.
 func (p place) take() error {
 	fd, err := p.create()
 	if err != nil {

@@ -3,26 +3,26 @@ package main
 import "time"
 
 const (
-	// MaxWorkers is how many there may be: each is a thread, and a file in each directory.
+	// MaxWorkers is the largest number of workers: each is a thread, and a file in each directory.
 	MaxWorkers = 1000
-	// MaxDuration is for how long one figure may be measured: every sample is kept.
+	// MaxDuration is the longest measurement of one figure, because all samples are kept.
 	MaxDuration = time.Minute
 )
 
-// Plan is what to measure.
+// Plan is the plan of a run.
 type Plan struct {
 	Dirs     []string
-	Together bool          // the workers are spread over all directories at once, instead of each directory in turn
-	Workers  int           // each on names of its own
-	OwnDirs  bool          // each in a directory of its own, too, except for listings
-	Duration time.Duration // for each figure
+	Together bool          // in all directories at once instead of in turn
+	Workers  int           // each on its own names
+	OwnDirs  bool          // each in its own directory, except for listings
+	Duration time.Duration // of each figure
 	Only     []string      // names of measurements; none: all
 
 	Progress func(Step)        // called before each part
-	Warn     func(text string) // called with what the user should know
+	Warn     func(text string) // called with warnings
 }
 
-// Step is where a run is: in a round, from 1, of a measurement, from 1. Round 0 is its preparation.
+// Step is the state of a run: a round and a measurement, from 1. Round 0 is preparation.
 type Step struct {
 	Measurement   string
 	Number, Of    int

@@ -10,16 +10,16 @@ import (
 	"syscall"
 )
 
-// prefix begins the name of every space.
+// prefix is the begin of each space's name.
 const prefix = "lockfs-bench-"
 
-// space is a fresh directory in one that is measured.
+// space is a fresh directory in a measured one.
 type space struct {
-	dir  string // as it was given
+	dir  string // as given by the caller
 	path string
 }
 
-// openSpaces makes one in each directory, and in none if it fails.
+// openSpaces creates a space in each directory, or none after an error.
 func openSpaces(dirs []string, warn func(string)) (spaces []space, err error) {
 	defer func() {
 		if err != nil {
@@ -39,7 +39,7 @@ func openSpaces(dirs []string, warn func(string)) (spaces []space, err error) {
 	return spaces, nil
 }
 
-// closeSpaces removes all that a run has made.
+// closeSpaces removes all files of a run.
 func closeSpaces(spaces []space) error {
 	var failed error
 	for _, s := range spaces {
@@ -71,20 +71,20 @@ func warnOfRemains(dir string, own []space, warn func(string)) error {
 	return nil
 }
 
-// seenIn is the path of a space in another directory, where it is if both show the same files.
+// seenIn returns the path of a space in another directory, if both show the same files.
 func (s space) seenIn(other space) (path string, seen bool) {
 	path = filepath.Join(other.dir, filepath.Base(s.path))
 	_, err := os.Lstat(path)
 	return path, err == nil
 }
 
-// target is where a measurement is made: in one directory, or in several at once.
+// target is the place of a measurement: one directory, or several at once.
 type target struct {
-	dirs  []string // as they were given
-	paths []string // where to work, for each
+	dirs  []string // as given by the caller
+	paths []string // a working directory for each
 }
 
-// inTurn is each directory, or all together.
+// inTurn returns each directory, or all together.
 func inTurn(spaces []space, together bool) (targets []target) {
 	var all target
 	for _, s := range spaces {
@@ -97,10 +97,10 @@ func inTurn(spaces []space, together bool) (targets []target) {
 	return targets
 }
 
-// inPairs is any two consecutive directories that show the same files; each other directory makes a pair with
-// itself.
+// inPairs returns each two consecutive directories that show the same files. Each other directory is a pair
+// with itself.
 func inPairs(spaces []space, _ bool) (targets []target) {
-	paired := false // with the one before
+	paired := false // with the previous one
 	for i, s := range spaces {
 		if i+1 < len(spaces) {
 			if path, same := s.seenIn(spaces[i+1]); same {

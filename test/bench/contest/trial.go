@@ -10,7 +10,7 @@ import (
 
 // trial is a measurement in one target.
 type trial interface {
-	// run goes on for about a time, at least until there is one sample, and adds what it measured.
+	// run measures for about a time, at least until there is one sample, and adds the samples.
 	run(ctx context.Context, length time.Duration, s *stats.Samples) error
 	close()
 }

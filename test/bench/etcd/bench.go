@@ -18,7 +18,7 @@ import (
 	"lockfs/test/stats"
 )
 
-// operation makes what one worker does again and again, on keys of its own.
+// operation returns the repeated work of one worker, on its own keys.
 type operation struct {
 	name  string
 	start func(endpoint, int) func(context.Context) error
@@ -37,7 +37,7 @@ type endpoint struct {
 	session *concurrency.Session
 }
 
-// mutex is lock and unlock of etcd's own mutex. The session was made before.
+// mutex locks and unlocks etcd's own mutex, in an existing session.
 func mutex(e endpoint, worker int) func(context.Context) error {
 	lock := concurrency.NewMutex(e.session, fmt.Sprint("mutex", worker))
 	return func(ctx context.Context) error {
@@ -48,10 +48,11 @@ func mutex(e endpoint, worker int) func(context.Context) error {
 	}
 }
 
-// content is as long as that of the locks of lockfs bench.
+// content is as long as the locks of lockfs bench.
 const content = "host-of-holder 4711\n"
 
-// key is the three changes of a lock file: a key is created unless it is there, written to, and deleted.
+// key makes the three changes of a lock file: it creates a key unless it exists, writes to it, and deletes
+// it.
 func key(e endpoint, worker int) func(context.Context) error {
 	name := fmt.Sprint("key", worker)
 	absent := clientv3.Compare(clientv3.CreateRevision(name), "=", 0)
@@ -87,7 +88,7 @@ func get(e endpoint, worker int) func(context.Context) error {
 	}
 }
 
-// bench measures each endpoint in turn, a part of a second each, or all together, as lockfs bench does directories.
+// bench measures the endpoints in turn, each for a part of a second, or all together, like lockfs bench.
 func bench(args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	workers := flags.Int("workers", 1, "how many work at the same time")
@@ -169,7 +170,7 @@ func measure(op operation, targets [][]endpoint, workers int, duration time.Dura
 	return results, nil
 }
 
-// leader prints which endpoint is the leader's.
+// leader prints the endpoint of the leader.
 func leader(urls []string) error {
 	client, err := clientv3.New(clientv3.Config{Endpoints: urls, DialTimeout: dialTimeout})
 	if err != nil {

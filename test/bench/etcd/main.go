@@ -1,18 +1,18 @@
-// Command etcd is what lockfs is compared with: a member of an etcd cluster, and clients that take locks again and
-// again. It is in a module of its own, so that lockfs does not depend on etcd.
+// Command etcd is the peer for comparisons with lockfs: a member of an etcd cluster, and clients that acquire
+// locks in a loop. It is a module of its own, so lockfs does not depend on etcd.
 //
 //	etcd server FLAGS                 is etcd
-//	etcd leader ENDPOINT...           prints which of them is the leader's
-//	etcd bench [FLAGS] ENDPOINT...    measures members of a cluster, and prints what lockfs bench --json prints
+//	etcd leader ENDPOINT...           prints the leader's endpoint
+//	etcd bench [FLAGS] ENDPOINT...    measures members of a cluster, and prints the report of lockfs bench --json
 //
-// and for BenchmarkHandover
+// For BenchmarkHandover:
 //
-//	etcd mutex ENDPOINT ROUNDS  takes a mutex of etcd's own Go client, in a session that is made before
-//	etcd flock FILE ROUNDS      takes a lock of flock(2)
+//	etcd mutex ENDPOINT ROUNDS  locks a mutex of etcd's own Go client, in an existing session
+//	etcd flock FILE ROUNDS      locks by flock(2)
 //
-// For each round a client prints when it asked for the lock, when it had it, when it began to release it, and
-// when it had released it, in nanoseconds of CLOCK_MONOTONIC, which all processes of a machine share. It has
-// the lock for HOLD, a duration in the environment.
+// For each round a client prints four times: request, acquisition, begin of release, end of release. They are
+// in nanoseconds of CLOCK_MONOTONIC, the same for all processes of a machine. The client holds the lock for
+// HOLD, a duration in the environment.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 
 const dialTimeout = 30 * time.Second
 
-// locker is a lock that waits.
+// locker is a lock with a waiting acquire.
 type locker interface {
 	Lock(ctx context.Context) error
 	Unlock(ctx context.Context) error

@@ -1,6 +1,6 @@
-// Command slowdisk shows a directory in memory at another place, where fsync takes a while as on a disk: a loop device on a file there is
-// a disk of its own, whose flush takes that long. What is written does not pass through here (FUSE_PASSTHROUGH), so that nothing
-// else costs more.
+// Command slowdisk shows a directory in memory at another path, with a slow fsync like a disk. A loop device
+// on a file there is a separate disk with this flush time. Writes do not pass through the program
+// (FUSE_PASSTHROUGH), so they cost nothing extra.
 //
 //	slowdisk DIR MOUNTPOINT DELAY
 package main
@@ -52,12 +52,12 @@ type node struct {
 	delay time.Duration
 }
 
-// WrapChild is part of fs.NodeWrapChilder.
+// WrapChild implements fs.NodeWrapChilder.
 func (n *node) WrapChild(_ context.Context, child fs.InodeEmbedder) fs.InodeEmbedder {
 	return &node{child.(*fs.LoopbackNode), n.delay}
 }
 
-// Open is part of fs.NodeOpener.
+// Open implements fs.NodeOpener.
 func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	opened, fuseFlags, errno := n.LoopbackNode.Open(ctx, flags)
 	if errno != 0 {
@@ -66,16 +66,16 @@ func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, s
 	return &file{opened.(*fs.LoopbackFile), n.delay}, fuseFlags, 0
 }
 
-// file is an open one. The kernel writes to what is behind it.
+// file is an open file. The kernel writes to the file below.
 type file struct {
 	*fs.LoopbackFile
 	delay time.Duration
 }
 
-// Fsync is part of fs.FileFsyncer. In memory there is nothing to be done but to wait.
+// Fsync implements fs.FileFsyncer. The file is in memory, so it only waits.
 func (f *file) Fsync(context.Context, uint32) syscall.Errno {
 	left := unix.NsecToTimespec(f.delay.Nanoseconds())
-	for unix.Nanosleep(&left, &left) == unix.EINTR { //nolint:errorlint // it is a plain errno
+	for unix.Nanosleep(&left, &left) == unix.EINTR { //nolint:errorlint // a plain errno
 	}
 	return 0
 }

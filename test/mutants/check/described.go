@@ -6,7 +6,7 @@ import (
 	"lockfs/test/mutants"
 )
 
-// readDescribed returns what each patch says of its mistake.
+// readDescribed returns the description of each patch.
 func readDescribed(root string) (map[string]string, error) {
 	patches, err := mutants.Read(root, mutants.Faults)
 	if err != nil {
@@ -19,7 +19,7 @@ func readDescribed(root string) (map[string]string, error) {
 	return described, nil
 }
 
-// checkListed returns an error unless each patch has a test in list.go, and each mistake there a patch.
+// checkListed returns an error unless each patch has a test in list.go, and each entry a patch.
 func checkListed(described map[string]string) error {
 	listed := make(map[string]bool)
 	for _, m := range all {

@@ -1,21 +1,21 @@
 package main
 
-// mistake is a patch of test/mutants/faults, and the tests that have to see it.
+// mistake is a patch of test/mutants/faults, with the tests that must find it.
 type mistake struct {
 	name, kind string
 	seenBy     []tests // in order of cost
 }
 
-// tests of a package. One of them at least fails with the mistake, and none without it.
+// tests are tests of a package. At least one fails with the mistake, and none without it.
 type tests struct {
 	folder string
 	names  []string
-	// onHosts says that it is one test, which makes the mistake itself in the built program on hosts: it
-	// passes when that is seen.
+	// onHosts marks one test that runs the changed program on hosts itself. It passes if it finds the
+	// mistake.
 	onHosts bool
 }
 
-// What a mistake is about.
+// Subjects of mistakes.
 const (
 	guards      = "guards"
 	determinism = "determinism"

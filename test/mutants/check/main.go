@@ -1,11 +1,13 @@
-// Command check makes each mistake of test/mutants/faults and requires that a test sees it.
+// Command check builds the program with each mistake of test/mutants/faults and requires that a test finds
+// it.
 //
 //	go run ./test/mutants/check [-hosts] [-write FILE] [NAME ...]
 //
-// For each mistake, or each that is named, list.go has the tests that are to see it, in order of cost. They are built with the patches of package
-// mutants, have to pass while no mistake is made, and one has to fail with it. The command prints a table in Markdown, with the test that failed and
-// how soon; -write writes it to a file. Mistakes that only tests on hosts see, as root and in minutes, need -hosts. A mistake that no test sees, or
-// that has no test here, is an error.
+// For each mistake, or each named one, list.go has the tests that must find it, in order of cost. They are
+// built with the patches of package mutants. They must pass without a mistake, and one must fail with it. The
+// command prints a Markdown table with the failed test and its time; -write writes it to a file. -hosts adds
+// the mistakes that only tests on hosts find, as root and in minutes. A mistake without a test, or one that
+// no test finds, is an error.
 package main
 
 import (
@@ -76,7 +78,7 @@ func run(names []string, hosts bool, write string) error {
 	return nil
 }
 
-// choose answers the mistakes of those names, all if there are none, as far as something may see them.
+// choose returns the mistakes of these names, or all, if a test can find them.
 func choose(names []string, hosts bool) (chosen []mistake, err error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(slices.Clone(all), func(m mistake) bool { return !hosts && m.onlyOnHosts() }), nil
@@ -98,7 +100,7 @@ func (m mistake) onlyOnHosts() bool {
 	return !slices.ContainsFunc(m.seenBy, func(of tests) bool { return !of.onHosts })
 }
 
-// byFolder answers the tests of each package that are to see something.
+// byFolder returns the tests of each package.
 func byFolder(chosen []mistake) map[string]tests {
 	together := make(map[string]tests)
 	for _, m := range chosen {
@@ -111,11 +113,11 @@ func byFolder(chosen []mistake) map[string]tests {
 	return together
 }
 
-// requirePassing requires that each test is there, and passes without a mistake.
+// requirePassing requires that each test exists and passes without a mistake.
 func requirePassing(p programs, together map[string]tests) error {
 	return atOnce(slices.Collect(maps.Values(together)), func(_ int, of tests) error {
 		if of.onHosts {
-			return nil // it compares with what is without the mistake
+			return nil // it compares with the program without the mistake
 		}
 		o, err := p.run("", of)
 		if err != nil {
@@ -133,7 +135,7 @@ func requirePassing(p programs, together map[string]tests) error {
 	})
 }
 
-// seeAll makes each mistake. The error names all that were not seen.
+// seeAll tries each mistake. The error names those not found.
 func seeAll(p programs, chosen []mistake) ([]sighting, error) {
 	seen := make([]sighting, len(chosen))
 	err := atOnce(chosen, func(i int, m mistake) (err error) {
@@ -161,7 +163,8 @@ func see(p programs, m mistake) (sighting, error) {
 	return s, fmt.Errorf("the mistake %s is not seen by %s", m.name, strings.Join(asked, ", "))
 }
 
-// atOnce does something with each, as many at a time as there are processors, and answers all errors.
+// atOnce calls a function for each element, as many at a time as there are processors, and returns all
+// errors.
 func atOnce[T any](each []T, do func(int, T) error) error {
 	errs := make([]error, len(each))
 	places := make(chan struct{}, runtime.NumCPU())

@@ -15,10 +15,10 @@ import (
 	"lockfs/test/mutants/mutant"
 )
 
-// programs are the tests of packages, built with all mistakes in them.
+// programs are the test binaries of packages, built with all mistakes.
 type programs struct{ dir string }
 
-// build has one for each package. The name of a program is the last part of its package's.
+// build builds a test binary for each package, named after the last part of its path.
 func (p programs) build(root string, folders []string) error {
 	overlay, err := mutants.Overlay(root, filepath.Join(p.dir, "overlay"), mutants.Faults, mutants.Hooks)
 	if err != nil {
@@ -36,22 +36,22 @@ func (p programs) build(root string, folders []string) error {
 	return nil
 }
 
-// Bounds of a run. A mistake may have a test wait for what never comes.
+// Limits of a run. With a mistake, a test may wait forever.
 const (
 	runTime   = time.Minute
 	hostsTime = 5 * time.Minute
 	killTime  = 10 * time.Second // more, for a program that does not end by itself
 )
 
-// outcome of some tests.
+// outcome is the result of some tests.
 type outcome struct {
-	failed string // the first test that did; empty: all passed
+	failed string // the first failed test; empty: none
 	passed map[string]bool
 	took   time.Duration
 	output string
 }
 
-// sawIt is the test of those that saw the mistake; empty: none did.
+// sawIt returns the test that found the mistake; empty: none.
 func (o outcome) sawIt(of tests) string {
 	if of.onHosts && o.failed == "" && o.passed[of.names[0]] {
 		return of.names[0]
@@ -75,7 +75,7 @@ func (t tests) longest() time.Duration {
 	return runTime
 }
 
-// pattern is of the names for go test, where each part of a subtest's has its own.
+// pattern returns the names for go test, with one part for each level of subtests.
 func (t tests) pattern() string {
 	if t.onHosts {
 		return "^" + strings.ReplaceAll(t.names[0], "/", "$/^") + "$"
@@ -83,7 +83,7 @@ func (t tests) pattern() string {
 	return "^(" + strings.Join(t.names, "|") + ")$"
 }
 
-// run runs tests with a mistake, or without one if it has no name.
+// run runs tests with a mistake, or without one if the name is empty.
 func (p programs) run(mistake string, of tests) (outcome, error) {
 	program, err := filepath.Abs(filepath.Join(p.dir, filepath.Base(of.folder)+".test"))
 	if err != nil {
@@ -110,7 +110,7 @@ func (p programs) run(mistake string, of tests) (outcome, error) {
 	}
 	if line := failLine.FindStringSubmatch(o.output); line != nil {
 		o.failed = line[1]
-	} else if lines := runLine.FindAllStringSubmatch(o.output, -1); lines != nil { // it ran out of time
+	} else if lines := runLine.FindAllStringSubmatch(o.output, -1); lines != nil { // a timeout
 		o.failed = lines[len(lines)-1][1]
 	} else {
 		return o, fmt.Errorf("the tests of %s ended before one began: %w\n%s", of.folder, err, o.output)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// sighting is how a mistake was seen.
+// sighting records the test that found a mistake.
 type sighting struct {
 	mistake
 	what   string
@@ -15,7 +15,7 @@ type sighting struct {
 	after  time.Duration
 }
 
-// table is markdown.
+// table returns Markdown.
 func table(seen []sighting) string {
 	var b strings.Builder
 	b.WriteString("| mistake | what is wrong | kind | caught by | after |\n|---|---|---|---|---|\n")

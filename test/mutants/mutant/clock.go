@@ -11,7 +11,7 @@ var (
 	clockFile   = os.Getenv("LOCKFS_TEST_CLOCK_FILE")
 	clockOffset = durationOf("LOCKFS_TEST_CLOCK_OFFSET")
 
-	// clockRate is how many seconds the monotonic clocks advance in a second, since a moment on CLOCK_BOOTTIME.
+	// clockRate is the rate of the monotonic clocks since a moment on CLOCK_BOOTTIME.
 	clockRate, rateSince = rateOf("LOCKFS_TEST_CLOCK_RATE")
 )
 
@@ -26,7 +26,7 @@ func rateOf(variable string) (rate float64, since time.Duration) {
 	return rate, since
 }
 
-// ClockOffset returns by how much this program's wall clock is ahead of the host's, now.
+// ClockOffset returns the current offset of this program's wall clock from the host's.
 func ClockOffset() time.Duration {
 	if clockFile == "" {
 		return clockOffset
@@ -42,7 +42,7 @@ func ClockOffset() time.Duration {
 	return offset
 }
 
-// Drift returns how far a monotonic clock advances in a time.
+// Drift returns the advance of a monotonic clock in a time.
 func Drift(in time.Duration) time.Duration {
 	if clockRate == 1 {
 		return in
@@ -50,7 +50,7 @@ func Drift(in time.Duration) time.Duration {
 	return time.Duration(clockRate * float64(in))
 }
 
-// BootTime returns the clock that drifts, of the one that shows CLOCK_BOOTTIME.
+// BootTime returns a drifting clock based on CLOCK_BOOTTIME.
 func BootTime(clock func() time.Duration) func() time.Duration {
 	if clockRate == 1 {
 		return clock

@@ -1,16 +1,16 @@
-// Package mutant is called by the changes that package mutants makes to the program. It says at run time which of them take effect, so
-// one program has all of them.
+// Package mutant is for the changes of package mutants. It selects at run time the changes that take effect,
+// so one program has all of them.
 //
-// LOCKFS_TEST_FAULT names the fault or the moment. These variables set what tests cannot wait for or reach otherwise:
+// LOCKFS_TEST_FAULT names the fault or the moment. Other variables set what tests could not reach otherwise:
 //
-//   - LOCKFS_TEST_COMPARE_INTERVAL: how often the voters compare their states
-//   - LOCKFS_TEST_CERTIFICATE_VALIDITY: how long the certificates are valid that a server issues
-//   - LOCKFS_TEST_EAGER_LEASES=1: all answers are leased that can be
+//   - LOCKFS_TEST_COMPARE_INTERVAL: interval of the voters' state comparisons
+//   - LOCKFS_TEST_CERTIFICATE_VALIDITY: validity of the certificates issued by a server
+//   - LOCKFS_TEST_EAGER_LEASES=1: lease all answers that can be leased
 //   - LOCKFS_TEST_CLOCK_OFFSET=1h: the program's wall clock is an hour fast
-//   - LOCKFS_TEST_CLOCK_FILE: a file with such an offset, read whenever the clock is read, so that the clock can jump and drift; without the
-//     file the clock is right
-//   - LOCKFS_TEST_CLOCK_RATE=1.01@5000: the monotonic clocks, by which leases and sessions last, have been fast by a hundredth since 5000 ns
-//     on CLOCK_BOOTTIME
+//   - LOCKFS_TEST_CLOCK_FILE: a file with such an offset, read with each read of the clock, so that the clock
+//     can jump and drift; without the file the clock is right
+//   - LOCKFS_TEST_CLOCK_RATE=1.01@5000: the monotonic clocks of leases and sessions are fast by a hundredth
+//     since 5000 ns on CLOCK_BOOTTIME
 package mutant
 
 import (
@@ -30,7 +30,7 @@ var chosen = os.Getenv(Variable)
 // On reports whether the program has a fault.
 func On(name string) bool { return name == chosen }
 
-// ApplyTime returns the time of a command: its stamp, or with a fault the time of this process.
+// ApplyTime returns the time of a command: its stamp, or with the fault the time of this process.
 func ApplyTime(name string, stamp int64) int64 {
 	if On(name) {
 		return time.Now().UnixNano()
@@ -38,15 +38,15 @@ func ApplyTime(name string, stamp int64) int64 {
 	return stamp
 }
 
-// Without returns a list without a value, in the place of the list.
+// Without returns the list without a value, in place.
 func Without[T comparable](list []T, value T) []T {
 	return slices.DeleteFunc(list, func(of T) bool { return of == value })
 }
 
-// Pause lets other goroutines do something.
+// Pause lets other goroutines run.
 func Pause() { time.Sleep(time.Millisecond) }
 
-// LoseAnswer waits until the caller has given up on a creation, if its answer is to be lost.
+// LoseAnswer waits until the caller abandons a creation, if its answer should be lost.
 func LoseAnswer(ctx context.Context, name []byte) error {
 	if !On("lose-answers") || !bytes.HasPrefix(name, []byte("untold")) {
 		return nil
@@ -55,7 +55,7 @@ func LoseAnswer(ctx context.Context, name []byte) error {
 	return ctx.Err()
 }
 
-// Die kills this process at a moment, if LOCKFS_TEST_FAULT names it.
+// Die kills this process at a moment named by LOCKFS_TEST_FAULT.
 func Die(moment string) {
 	if On(moment) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -63,17 +63,17 @@ func Die(moment string) {
 	}
 }
 
-// EagerLeases reports whether all answers are leased that can be.
+// EagerLeases reports whether all answers are leased that can be leased.
 func EagerLeases() bool { return eagerLeases }
 
 var eagerLeases = os.Getenv("LOCKFS_TEST_EAGER_LEASES") == "1"
 
-// CertificateValidity returns how long certificates are valid that this program issues; 0: as usual.
+// CertificateValidity returns the validity of certificates issued by this program; 0: the default.
 func CertificateValidity() time.Duration { return certificateValidity }
 
 var certificateValidity = durationOf("LOCKFS_TEST_CERTIFICATE_VALIDITY")
 
-// CompareInterval returns how often voters compare their states.
+// CompareInterval returns the interval of state comparisons.
 func CompareInterval(usual time.Duration) time.Duration {
 	if compareInterval != 0 {
 		return compareInterval
@@ -95,8 +95,8 @@ func durationOf(variable string) time.Duration {
 	return duration
 }
 
-// OnlyFirst reports whether the nodes of this process know the first version of clusters only, while all else knows the next too.
+// OnlyFirst reports whether the nodes of this process know only the first cluster version.
 func OnlyFirst() bool { return os.Getenv(OnlyFirstVariable) == "1" }
 
-// OnlyFirstVariable is read whenever a node starts.
+// OnlyFirstVariable is read at each start of a node.
 const OnlyFirstVariable = "LOCKFS_TEST_ONLY_FIRST_VERSION"

@@ -1,9 +1,10 @@
-// Command overlay writes the sources with the changes of package mutants into a directory, and prints the flag with which the go
-// command takes them:
+// Command overlay writes the sources with the changes of package mutants into a directory, and prints the
+// flag for the go command:
 //
 //	go build $(go run ./test/mutants/overlay DIR) ./cmd/lockfs
 //
-// It is run at the root of the repository. After the directory come the sets of patches, unless it is "faults hooks".
+// Run it at the root of the repository. Sets of patches may follow the directory; the default is "faults
+// hooks".
 package main
 
 import (
