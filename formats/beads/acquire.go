@@ -14,7 +14,7 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// HeldError means that the database has a lock that is not stale.
+// HeldError means that the database is locked, and the lock is not stale.
 type HeldError struct{ Lock *ExclusiveLock }
 
 // Error names the holder.
@@ -24,7 +24,7 @@ func (e *HeldError) Error() string {
 		lockfact.HolderName(l.Holder), l.PID, lockfact.HolderName(l.Hostname), l.StartedAt.Format(time.RFC3339))
 }
 
-// MalformedError means that the lock file is invalid. No program removes it ("Lock File Corruption").
+// MalformedError is an invalid lock file. No program removes it ("Lock File Corruption").
 type MalformedError struct{ Err error }
 
 // Error uses the words of "Daemon Logging".
@@ -33,7 +33,7 @@ func (e *MalformedError) Error() string { return "malformed lock file: " + e.Err
 // Unwrap returns the fault.
 func (e *MalformedError) Unwrap() error { return e.Err }
 
-// ErrChanged means that the lock changed during the call, or is another one.
+// ErrChanged is a lock changed during the call, or is another one.
 var ErrChanged = errors.New("the lock is gone, or somebody else has it now")
 
 // takeovers limits the attempts to remove a stale lock while it keeps changing.
@@ -75,7 +75,7 @@ const (
 //	Close()                        // forgets the lock, which stays
 type Held = lockfile.Held
 
-// LostError means that the lock was removed, replaced or overwritten by another program.
+// LostError is a lock removed, replaced or overwritten by another program.
 type LostError = lockfile.LostError
 
 // Hold calls Acquire, at least once, until it succeeds or ctx ends. Then the error is the last reason.

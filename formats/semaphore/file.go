@@ -14,7 +14,7 @@ import (
 
 // File is a lock file on any file system, with the parameters of an acquisition. Only Path is required.
 //
-// Of several processes that acquire the lock at once exactly one succeeds, even if it is stale and all try to
+// Of several processes acquiring the lock at once exactly one succeeds, even if it is stale and all try to
 // replace it. This holds on one host, and across hosts on a lockfs mount. Programs without this package take
 // part, because their creation is exclusive too. But between finding a stale lock and removing it, only a
 // lockfs mount keeps them from removing a new one.
@@ -29,7 +29,7 @@ type File struct {
 	RetryInterval time.Duration // 0: DefaultRetryInterval; unused if the file system reports changes
 }
 
-// HeldError means that another process holds the lock.
+// HeldError is a lock held by another process.
 type HeldError struct {
 	Path string
 	Lock *Lock
@@ -44,7 +44,7 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is held by process %d%s since %s", e.Path, e.Lock.PID, tag, e.Lock.Time().Format(time.RFC3339))
 }
 
-// MalformedError means that the file is no valid lock. Another program may be writing it, so it counts as
+// MalformedError is a file without a valid lock. Another program may be writing it, so it counts as
 // held and never becomes stale.
 type MalformedError struct {
 	Path string
@@ -68,10 +68,10 @@ func (e *TimeoutError) Error() string { return fmt.Sprintf("%v: %v", e.Context, 
 // Unwrap returns both.
 func (e *TimeoutError) Unwrap() []error { return []error{e.Context, e.Last} }
 
-// LostError means that the lock was removed, replaced or overwritten by another program.
+// LostError is a lock removed, replaced or overwritten by another program.
 type LostError = lockfile.LostError
 
-// ErrChanged means that the lock changed during each of several attempts.
+// ErrChanged is a lock changed during each of several attempts.
 var ErrChanged = lockfile.ErrChanged
 
 // Blocks reports whether an error of TryAcquire means that the lock is held.

@@ -76,7 +76,7 @@ func (f Field) validate() error {
 
 var errSpace = errors.New("no space is allowed around = and at the end")
 
-// checkValue refuses values that a line of a known field cannot hold.
+// checkValue refuses values unfit for a line of a known field.
 func checkValue(field, value string) error {
 	if strings.ContainsAny(value, "\r\n") || !utf8.ValidString(value) {
 		return &lockfact.FieldError{Field: field, Problem: "must be one line of valid UTF-8"}

@@ -35,7 +35,7 @@ func (a *Acquisition) Events() []any {
 
 // Acquire acquires the lock l now (section 4.1). A stale lock is stolen with force and blocks without; an
 // active lock always blocks (section 7.1). For an existing lock the error is a [BlockedError] or an
-// [InvalidError]. A [LostError] means that another program took the new lock away at once.
+// [InvalidError]. A [LostError] means another program took the new lock away at once.
 func (d Dir) Acquire(l *Lock, force bool) (*Acquisition, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"lockfs/formats/internal/lockfile"
 )
 
-// errChanged means that a lock changed after it was evaluated: evaluate it again.
+// errChanged is a lock changed after its evaluation: evaluate it again.
 var errChanged = errors.New("it changes all the time")
 
 // maxChanges limits the attempts. Each failure means progress of another program.

@@ -17,7 +17,7 @@ import (
 // Dir is a directory of locks (section 2.3) on any file system.
 //
 // Calls of this package in one directory exclude each other, across the processes and goroutines of one host.
-// Two requests never hold one lock. A steal never hits a lock that was renewed or acquired meanwhile. Readers
+// Two requests never hold one lock. A steal never hits a lock renewed or acquired meanwhile. Readers
 // never see a part of a lock.
 //
 // Other programs (rm or mv in a script), and other hosts on a network file system, can act between the look
@@ -31,7 +31,7 @@ type Dir struct {
 	calls calls
 }
 
-// calls are the system calls that tests replace.
+// calls are the system calls replaced by tests.
 type calls struct {
 	link, rename func(oldPath, newPath string) error
 	remove       func(path string) error
@@ -132,7 +132,7 @@ func (d Dir) read(lockName string) (*Lock, []byte, fs.FileInfo, error) {
 	return l, content, file, nil
 }
 
-// staleRetries limits the attempts to open a file that another host replaced meanwhile.
+// staleRetries limits the attempts to open a file replaced by another host meanwhile.
 const staleRetries = 5
 
 func readRegular(path string) (content []byte, file fs.FileInfo, err error) {

@@ -1,4 +1,4 @@
-// Package tower is the tower-fleet lock, version 1: a JSON file with the request that holds it, renewed by
+// Package tower is the tower-fleet lock, version 1: a JSON file with the request holding it, renewed by
 // heartbeats. It is stale when the last heartbeat is older than its time to live. Only a stale lock can be
 // stolen, with force.
 //

@@ -10,7 +10,7 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// BlockedError means that another request holds the lock.
+// BlockedError is a lock held by another request.
 type BlockedError struct {
 	Lock  *Lock
 	Stale bool      // and the request did not force it
@@ -46,7 +46,7 @@ func (e *BlockedError) Response() any {
 	return e.Lock.Blocked()
 }
 
-// InvalidError is a file with a lock's name that is not a valid lock (section 12.2). It blocks, because
+// InvalidError is a file with a lock's name but without a valid lock (section 12.2). It blocks, because
 // another program may be writing it.
 type InvalidError struct {
 	LockName string
@@ -65,7 +65,7 @@ func (e *InvalidError) Error() string {
 // Unwrap returns the fault.
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// BlockedInvalid is the response to a request that finds an invalid lock. The specification has none; this
+// BlockedInvalid is the response to a request for an invalid lock. The specification has none; this
 // one has the form of sections 4.4 and 6.3.
 type BlockedInvalid struct {
 	Error      string `json:"error"`
@@ -87,7 +87,7 @@ func (e *InvalidError) Response() any {
 type LostError struct {
 	LockName  string
 	RequestID string // the request without the lock
-	Lock      *Lock  // the lock that has the name now; nil: none, or unreadable
+	Lock      *Lock  // the lock with this name now; nil: none, or unreadable
 	Err       error  // the reason if it is unreadable; an InvalidError: the file is no lock any more
 }
 

@@ -97,7 +97,7 @@ func (d Dir) ownIn(lockName, requestID string, file *LockFile) (*Lock, error) {
 	return l, err
 }
 
-// minPatience is the limit for a lock that is stale already but not stolen.
+// minPatience is the limit for a lock already stale but not stolen.
 const minPatience = 5 * time.Second
 
 var errHangs = errors.New("the file system does not answer")

@@ -48,7 +48,7 @@ func ValidateRequestID(id string) error {
 	return nil
 }
 
-// validateText refuses text that JSON would replace.
+// validateText refuses text changed by JSON.
 func validateText(field, s string) error {
 	if utf8.ValidString(s) {
 		return nil

@@ -234,7 +234,7 @@ func leaseElsewhere(t *T) {
 	}
 }
 
-// unseen limits the wait for an event that lockfs does not report.
+// unseen limits the wait for an event without a report by lockfs.
 const unseen = 200 * time.Millisecond
 
 func watchDirectoryElsewhere(t *T) {

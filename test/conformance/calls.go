@@ -102,7 +102,7 @@ func (t *T) fstat(fd int) unix.Stat_t {
 	return st
 }
 
-// permissions returns the bits of a mode that chmod sets.
+// permissions returns the bits of a mode for chmod.
 func (t *T) permissions(path string) uint32 { return t.lstat(path).Mode & 0o7777 }
 
 func (t *T) missing(path string) {
@@ -110,7 +110,7 @@ func (t *T) missing(path string) {
 	t.fails(unix.ENOENT, unix.Lstat(path, &st))
 }
 
-// past is a time to set before a change, so that the change is visible.
+// past is a time to set before a change, to make the change visible.
 var past = unix.Timespec{Sec: 1_000_000_000, Nsec: 123_456_789}
 
 func (t *T) age(path string) {

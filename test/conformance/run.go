@@ -17,7 +17,7 @@ import (
 type Case struct {
 	Name string
 	Do   func(t *T)
-	// Alone marks cases that change the whole process, or that are slow.
+	// Alone marks slow cases, and changes of the whole process.
 	Alone bool
 }
 
@@ -68,7 +68,7 @@ func Main() {
 	os.Exit(0)
 }
 
-// atOnce is the number of concurrent cases, so that a cluster commits several at once.
+// atOnce is the number of concurrent cases, so a cluster commits several at once.
 const atOnce = 8
 
 func (p *Plan) do() []Result {

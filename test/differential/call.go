@@ -34,7 +34,7 @@ const (
 	RemoveAll Op = "rm -rf" // the program rm
 
 	tree  Op = "tree"  // everything below Path
-	peek  Op = "peek"  // what a call will find: Answer.Met
+	peek  Op = "peek"  // the files at a call's paths: Answer.Met
 	prune Op = "prune" // removes everything below Path except Keep
 	enter Op = "enter" // creates a missing Path and begins a sequence in it
 )
@@ -123,18 +123,18 @@ type Answer struct {
 	// List has a line for each name, in order, with its kind.
 	List []string `json:"list,omitempty"`
 
-	// Met is what a call will find at its paths. A slot counts as one path.
+	// Met has the files at a call's paths before it. A slot counts as one path.
 	Met []Met `json:"met,omitempty"`
 }
 
-// Met is what a path leads to, with the directories before it.
+// Met is the end of a path, with the directories before it.
 type Met struct {
 	Way   []Named `json:"way"`   // from the top; the last is the path itself
 	Links []Named `json:"links"` // symbolic links followed at its end
 	Below []Named `json:"below"` // everything below, if it is a directory
 }
 
-// last returns what the path leads to; Ino is 0 if it does not exist.
+// last returns the file of the path; Ino is 0 if it does not exist.
 func (m Met) last() Named {
 	if len(m.Way) == 0 {
 		return Named{}

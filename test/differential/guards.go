@@ -16,8 +16,8 @@ import (
 //     has just emptied to rewrite it (EBUSY);
 //   - the family did not create the lock and read it while it was empty, because its creator may be about to
 //     write (EBUSY);
-//   - the family read or created a lock under this name, or under that of a parent, and another family has
-//     replaced it (ENOENT for a removal, ESTALE for a replacement).
+//   - the family read or created a lock here or for a parent, and another family has replaced it
+//     (ENOENT for a removal, ESTALE for a replacement).
 //
 // A family forgets the names that it removes, and the names in a directory that it lists. If another host
 // removed the last name of a file that was a lock, a write may fail (ESTALE).

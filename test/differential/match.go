@@ -200,7 +200,7 @@ func (m *Match) call(family int, call Call) (d *Difference, over bool, err error
 	return nil, false, nil
 }
 
-// meet returns what a call will find.
+// meet returns the files at a call's paths.
 func (m *Match) meet(family int, call Call) ([]Met, error) {
 	at := call
 	at.Op, at.Data = peek, string(call.Op)

@@ -141,7 +141,7 @@ func (m *maker) target() string {
 	return m.one("f g d d/f h nowhere")
 }
 
-// write does what a shell does: create, empty or append, then write and close.
+// write imitates a shell: create, empty or append, then write and close.
 func write(m *maker) []Call {
 	flags := unix.O_WRONLY | unix.O_CREAT
 	switch m.IntN(5) {

@@ -199,7 +199,7 @@ func (w *worker) enter(name string) error {
 	return nil
 }
 
-// close closes what is in a slot.
+// close closes the file of a slot.
 func (w *worker) close(c *Call) error {
 	fd := w.slot(c)
 	delete(w.slots, c.Slot)
@@ -322,7 +322,7 @@ func (w *worker) below(path string) (all []Named, err error) {
 	return all, err
 }
 
-// stat returns what a path leads to, without its place.
+// stat returns the file of a path, without its place.
 func (w *worker) stat(path string) (n Named, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(w.fd, path, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -341,7 +341,7 @@ func (w *worker) stat(path string) (n Named, err error) {
 	return n, err
 }
 
-// meet returns what a call of the kind in Data would find.
+// meet returns the files at the paths of a call; Data has its kind.
 func (w *worker) meet(of *Call) []Met {
 	c := *of
 	c.Op = Op(of.Data)
@@ -366,7 +366,7 @@ func (w *worker) meet(of *Call) []Met {
 	return met
 }
 
-// meetAt returns what a path leads to. Way is empty if a directory on it is missing.
+// meetAt returns the end of a path. Way is empty if a directory on it is missing.
 func (w *worker) meetAt(path string, follow bool) (m Met) {
 	path, links, ok := w.resolve(path, follow)
 	m.Links = links

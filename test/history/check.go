@@ -106,7 +106,7 @@ func (h *History) Tally() map[string]int {
 	return count
 }
 
-// Interrupted returns the calls that failed with EINTR. None of these may.
+// Interrupted returns the calls with EINTR. None of these may.
 func (h *History) Interrupted() []*Call {
 	return slices.DeleteFunc(slices.Clone(h.Calls), func(c *Call) bool { return c.Errno != syscall.EINTR })
 }

@@ -24,11 +24,11 @@
 //
 // # Looks
 //
-// A process that read or created a lock, and later removes, replaces or truncates that name, is refused if
-// the name then has another lock. So the model has the looks of each process, and they decide each removal:
-// it succeeds without a look or with a look at the present lock, and fails otherwise. Each client is a
-// process with one thread, so its calls show the order of its looks. A listing of the names, or its own
-// removal of a name, clears its looks. A lock that it created or wrote to stays its own.
+// A process with a look at a lock may not remove, replace or truncate its name once it has another lock. So
+// the model has the looks of each process, and they decide each removal: it succeeds without a look or with a
+// look at the present lock, and fails otherwise. Each client is a process with one thread, so its calls show
+// the order of its looks. A listing of the names, or its own removal of a name, clears its looks. A lock
+// created or written by it stays its own.
 //
 // Histories write no contents that make a name a lock, so a rule must make all names locks. Without one they
 // are data, and looks restrict no process ([History.Forgetful]).

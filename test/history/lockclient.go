@@ -43,7 +43,7 @@ func (c *Client) lockCall(kind Kind, l *openLock) *LockCall {
 	return &LockCall{Record: c.record(), File: l.name, Pid: os.Getpid(), Kind: kind, Opened: l.opened, Era: l.era}
 }
 
-// use makes a call through a descriptor that is no lock call.
+// use makes a call through a descriptor, other than lock calls.
 func (c *Client) use(kind Kind, l *openLock) (*LockCall, error) {
 	call := c.lockCall(kind, l)
 	err := c.recorder.Do(call, func() error {
@@ -64,8 +64,8 @@ func (c *Client) use(kind Kind, l *openLock) (*LockCall, error) {
 	return call, err
 }
 
-// writePid writes a pid over an earlier one, like programs with a lock: the client's own, or that of a helper
-// that ends at once.
+// writePid writes a pid over an earlier one, like programs with a lock: the client's own, or that of a
+// short-lived helper.
 func (c *Client) writePid(l *openLock, byHelper bool) (*LockCall, error) {
 	pid := os.Getpid()
 	if byHelper {

@@ -119,7 +119,7 @@ func readCalls[C any, P interface {
 		if err != nil {
 			return nil, err
 		}
-		// A truncated last line is a call that had not begun, or that has no known outcome.
+		// A truncated last line is a call without begin or without a known outcome.
 		text = text[:bytes.LastIndexByte(text, '\n')+1]
 		lines := bufio.NewScanner(bytes.NewReader(text))
 		lines.Buffer(nil, 1<<20)

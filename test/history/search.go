@@ -21,7 +21,7 @@ var (
 // never is the end of an operation without a known end: later than any other.
 const never = math.MaxInt64
 
-// search looks with porcupine for an order of operations that overlap in time. Without one, it returns an
+// search looks with porcupine for an order of overlapping operations. Without one, it returns an
 // error with the longest order found. within limits the search. Inputs of operations are distinct pointers to
 // printable values.
 func search(rules porcupine.Model, operations []porcupine.Operation, within time.Duration) error {
@@ -36,7 +36,7 @@ func search(rules porcupine.Model, operations []porcupine.Operation, within time
 	return fmt.Errorf("%w:\n%s", cause, describeOrder(operations, longestOrder(rules, operations, within)))
 }
 
-// longestOrder returns the longest order that a search finds for some of the operations.
+// longestOrder returns the longest order found for some of the operations.
 func longestOrder(rules porcupine.Model, operations []porcupine.Operation, within time.Duration) (order []porcupine.Operation) {
 	_, info := porcupine.CheckOperationsVerbose(rules, operations, within)
 	for _, partition := range info.PartialLinearizationsOperations() {

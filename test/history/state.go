@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// state is a directory and the files that are or were in it. It is never modified.
+// state is a directory and its present and former files. It is never modified.
 type state struct {
 	entries []entry // by name
 	inodes  []inode // by number; those without a name only while a call of the history may use them

@@ -120,7 +120,7 @@ func (w *Witnesses) End() {
 type Judge struct {
 	Longest  time.Duration // longest permitted call
 	MayFail  bool          // calls may fail, because faults are injected
-	SameCost []Seen        // of the same witnesses without the user: a creation may take twice as long plus SameCostSlack; nil: as long as Longest
+	SameCost []Seen        // seen without the user; a creation may take twice as long plus SameCostSlack; nil: Longest
 }
 
 // SameCostSlack allows for other programs on a busy machine.

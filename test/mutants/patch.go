@@ -25,7 +25,7 @@ type change struct {
 
 // Sets of patches.
 const (
-	Faults = "faults" // each must be found by a test (test/mistakes)
+	Faults = "faults" // each must be found by a test (test/mutants/check)
 	Hooks  = "hooks"  // moments and settings for tests
 	Next   = "next"   // a next cluster version
 )

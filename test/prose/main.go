@@ -2,9 +2,9 @@
 //
 //	go run ./test/prose [-v]
 //
-// It prints the place and the rule of each fault; rules.go has the rules. exempt.txt lists packages and documents
-// with older texts, which may have faults. An exempt text without a fault is a fault, so the list can only shrink.
-// With -v the command also prints figures of each text, and the faults of exempt ones.
+// It prints the place and the rule of each fault; rules.go has the rules. exempt.txt lists packages and
+// documents with older texts, which may have faults. An exempt text without a fault is a fault, so the list
+// can only shrink. With -v the command also prints figures of each text, and the faults of exempt ones.
 package main
 
 import (
@@ -57,7 +57,8 @@ func read() (all []source, err error) {
 	return all, nil
 }
 
-// check returns the faults of the texts, and those of the exempt ones. An exempt text without a fault is a fault.
+// check returns the faults of the texts, and those of the exempt ones. An exempt text without a fault is a
+// fault.
 func check(all []source, exempt []string) (faults, forgiven []string) {
 	missing := slices.Clone(exempt)
 	for _, s := range all {

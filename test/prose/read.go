@@ -61,8 +61,8 @@ func longLines(path, content string) (long []place) {
 	return long
 }
 
-// prose splits a text into paragraphs and items, without code, tables and headings. first is the number of the
-// first line; 0: none.
+// prose splits a text into paragraphs and items, without code, tables and headings. first is the number of
+// the first line; 0: none.
 func prose(file string, first int, text string, markdown bool) (paragraphs []paragraph) {
 	var lines []string
 	begin := 0

@@ -1,8 +1,8 @@
 // Package testcluster has the shared parts of tests of the built program: the program, a [Cluster] of servers on
-// hosts made of namespaces, guests that mount without being servers, and processes that use locks on them.
+// hosts made of namespaces, guests with a mount but without a server, and processes with locks on them.
 //
 // A [Shell], and an [Actor] with flock and fcntl, run step by step, so a test can do something in between. A
-// [Job], and [Jobs] of all [Clients], are workers that compete for one lock. A [Witness] records whether two
+// [Job], and [Jobs] of all [Clients], are workers competing for one lock. A [Witness] records whether two
 // held it at once. Client programs are in test/clients and know nothing of lockfs.
 //
 // Functions with the prefix Require fail the test at once. Functions with the prefix Await wait for a

@@ -30,7 +30,7 @@ var Clients = []Client{
 	{"mv-n", []string{"dash", "move.sh"}},
 }
 
-// A Job is several workers on several hosts that compete for one lock.
+// A Job is several workers on several hosts competing for one lock.
 type Job struct {
 	Client  Client
 	Dir     string // where the lock is

@@ -9,7 +9,7 @@ import (
 	"lockfs/test/hosts"
 )
 
-// LeasesVariable is "off" to start servers without leases, in tests that do not choose.
+// LeasesVariable is "off" to start servers without leases, in tests without a choice.
 const LeasesVariable = "LOCKFS_TEST_LEASES"
 
 func leaseFlags() []string {

@@ -46,7 +46,7 @@ func (r *Root) RunIn(name string, args ...string) (string, error) {
 	return r.Run(command[0], command[1:]...)
 }
 
-// MustRunIn is RunIn for a command that must succeed.
+// MustRunIn is RunIn and requires success.
 func (r *Root) MustRunIn(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	text, err := r.RunIn(name, args...)

@@ -12,7 +12,7 @@ import (
 	"lockfs/test/hosts"
 )
 
-// SecureVariable is 1 for clusters with certificates, in tests that do not choose.
+// SecureVariable is 1 for clusters with certificates, in tests without a choice.
 const SecureVariable = "LOCKFS_TEST_SECURE"
 
 // StartSecureCluster is StartCluster with certificates: hosts need a token to join.
@@ -50,7 +50,7 @@ func (c *Cluster) NewJoinToken(t testing.TB, flags ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// IdentityDir returns the identity directory of a host that is no server.
+// IdentityDir returns the identity directory of a host without a server.
 func (c *Cluster) IdentityDir(host string) string {
 	return filepath.Join(c.Net.Dir(), host+".identity")
 }

@@ -98,7 +98,7 @@ func (s *Shell) Begin(step string) (ended func() (string, error)) {
 	}
 }
 
-// Must runs a step that must succeed.
+// Must runs a step and requires success.
 func (s *Shell) Must(step string) string {
 	s.t.Helper()
 	output, err := s.Do(step)
@@ -106,7 +106,7 @@ func (s *Shell) Must(step string) string {
 	return output
 }
 
-// Fails runs a step that must fail with certain words.
+// Fails runs a step and requires a failure with certain words.
 func (s *Shell) Fails(step, words string) {
 	s.t.Helper()
 	_, err := s.Do(step)

@@ -19,7 +19,7 @@ import (
 // MaxContent is larger than any lock. It is also the largest file on lockfs.
 const MaxContent = 256 << 10
 
-// ErrNotRegular means that the path has a directory, symbolic link, pipe or the like.
+// ErrNotRegular is a directory, symbolic link, pipe or the like in place of a lock file.
 var ErrNotRegular = errors.New("is not a regular file")
 
 // Open opens and reads a lock file, at most one byte more than MaxContent. It follows no symbolic link and
@@ -102,7 +102,7 @@ func CreateFrom(temp, path string, content []byte, mode fs.FileMode, link func(o
 	return err
 }
 
-// named replaces the temporary name in an error by the name that the caller knows.
+// named replaces the temporary name in an error by the name known to the caller.
 func named(err error, file, other string) error {
 	var about *fs.PathError
 	if errors.As(err, &about) && about.Path == file {
@@ -111,7 +111,7 @@ func named(err error, file, other string) error {
 	return err
 }
 
-// cannotLink reports whether the file system has no hard links, unlike one that refuses this link.
+// cannotLink reports whether the file system has no hard links, unlike one refusing this link.
 func cannotLink(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EMLINK)
 }
@@ -150,7 +150,7 @@ func isBesides(name string) bool {
 // besides returns a new temporary name in the directory of path. Listings of locks do not show it.
 func besides(path string) string { return filepath.Join(filepath.Dir(path), lockfact.TemporaryName()) }
 
-// Remove removes the lock that was read from seen, and no other. The error is fs.ErrNotExist if the name has
+// Remove removes the lock read from seen, and no other. The error is fs.ErrNotExist if the name has
 // another file or none.
 //
 // A lockfs mount compares them itself. On other file systems, Remove first moves the file away and then

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// LostError means that this process has lost its lock.
+// LostError is the loss of a lock by this process.
 type LostError struct {
 	Path string
 	How  string // the change by another program: a verb
@@ -124,7 +124,7 @@ func (h *Held) Close() {
 	h.file = nil
 }
 
-// open opens the file, checks that it is this lock, and calls then. Until then returns, no other user of
+// open opens the file, checks its identity, and calls then. Until then returns, no other user of
 // LockDir on this host changes the directory.
 func (h *Held) open(ctx context.Context, access int, then func(*os.File) error) error {
 	unlock, err := LockDir(ctx, filepath.Dir(h.path))

@@ -20,9 +20,9 @@ const mostNames = 1000
 // The age also counts against the new lock's time. This host's clock may be an hour ahead of the file
 // system's clock. A temporary file of another host, about to be linked, must stay.
 //
-// Sweep has LockDir before it lists the directory, for two reasons. A lock that is being removed has a
-// temporary name. And on a lockfs mount, a process that lists a directory loses its earlier looks at locks
-// there, so the listing must not come between a look and a removal in this process.
+// Sweep has LockDir before it lists the directory, for two reasons. A lock under removal has a
+// temporary name. And on a lockfs mount, a listing
+// clears the process's looks there, so it must not come between a look and a removal in this process.
 func Sweep(made string, now time.Time, ours func(name string) bool) {
 	lock, err := os.Lstat(made)
 	if err != nil {

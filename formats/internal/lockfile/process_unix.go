@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// ProvablyDead reports whether the system has no process pid. A number that kill takes for a process group,
+// ProvablyDead reports whether the system has no process pid. A number that means a process group to kill,
 // or that does not fit, proves nothing.
 func ProvablyDead(pid int) bool {
 	if pid < 1 || pid > math.MaxInt32 {

@@ -11,7 +11,7 @@ import (
 // may be removed.
 type Judge func(content []byte, f *os.File) error
 
-// ErrChanged means that the lock changed during each of several attempts.
+// ErrChanged is a lock changed during each of several attempts.
 var ErrChanged = errors.New("somebody else changed the lock meanwhile")
 
 // RemoveIf removes a lock if judge permits it. Other users of LockDir wait meanwhile. The error is

@@ -9,8 +9,8 @@ import (
 // attempts limits the attempts of Take while the lock keeps changing.
 const attempts = 10
 
-// Take creates a lock file with the content that render returns at that moment. It replaces a stale lock. Of
-// several processes at once exactly one succeeds. Take does not wait: if a lock is held, the error is that of
+// Take creates a lock file with the content returned by render at this moment. It replaces a stale lock. Of
+// several processes at once exactly one succeeds. Take does not wait: if a lock is held, the error comes from
 // judge.
 func Take(ctx context.Context, path string, mode fs.FileMode, judge Judge, render func() ([]byte, error)) (*Held, error) {
 	for range attempts {

@@ -17,7 +17,7 @@ const (
 	briefest = 20 * time.Millisecond
 )
 
-// Wait calls try until it returns false for again or ctx ends; then the error is that of ctx. It calls try
+// Wait calls try until it returns false for again or ctx ends; then the error comes from ctx. It calls try
 // each time the lock file at path may have changed. try also returns the time at which the lock becomes
 // stale, if known.
 //

@@ -20,7 +20,7 @@ type watcher struct {
 // changes are the events of a release, a removal, a replacement or a write, but not of a read.
 const changes = syscall.IN_ATTRIB | syscall.IN_MODIFY | syscall.IN_MOVE_SELF | syscall.IN_DELETE_SELF
 
-// watch watches the file that has the name now. It returns nil if the file system does not report changes.
+// watch watches the present file of the name. It returns nil if the file system does not report changes.
 //
 // The file must not stay open: the kernel would not report its removal on another host.
 func watch(path string) *watcher {
@@ -48,7 +48,7 @@ func watch(path string) *watcher {
 
 const openPath = 0x200000 // O_PATH, missing in package syscall: a descriptor without opening the file
 
-// local has the types of file systems that only this host changes (statfs(2)).
+// local has the types of file systems changed only by this host (statfs(2)).
 var local = map[uint32]bool{
 	0xef53:     true, // ext2, ext3, ext4
 	0x58465342: true, // xfs
@@ -80,8 +80,8 @@ func (w *watcher) current() bool {
 	return err == nil && os.SameFile(now, w.file)
 }
 
-// wait waits for a change, at most for the given time, and reports whether there was one. The error is that
-// of ctx.
+// wait waits for a change, at most for the given time, and reports whether there was one. The error comes
+// from ctx.
 func (w *watcher) wait(ctx context.Context, atMost time.Duration) (changed bool, err error) {
 	if w == nil || w.events.SetReadDeadline(time.Now().Add(atMost)) != nil {
 		return false, pause.For(ctx, atMost)

@@ -13,7 +13,7 @@ import (
 type Object struct {
 	content []byte
 	members map[string]span
-	twice   error // the first member that appears twice; its last value counts
+	twice   error // the first duplicate member; its last value counts
 }
 
 type span struct{ start, end int }
@@ -28,7 +28,7 @@ func (o *Object) Has(names ...string) bool {
 	return true
 }
 
-// Other returns the first member that is none of these.
+// Other returns the first other member.
 func (o *Object) Other(than ...string) (name string, found bool) {
 	first := len(o.content)
 	for member, at := range o.members {

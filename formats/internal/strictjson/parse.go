@@ -17,8 +17,8 @@ var (
 	errTrailing  = errors.New("something follows the JSON object")
 )
 
-// Parse reads one object. The error is io.ErrUnexpectedEOF for a truncated content. For a member that appears
-// twice, it names the member.
+// Parse reads one object. The error is io.ErrUnexpectedEOF for a truncated content. For a duplicate
+// member, it names the member.
 func Parse(content []byte) (*Object, error) {
 	if !utf8.Valid(content) {
 		return nil, errNotUTF8
@@ -33,8 +33,8 @@ func Parse(content []byte) (*Object, error) {
 	return o, nil
 }
 
-// Scan is a lenient Parse, to recognize the kind of an object. It accepts invalid UTF-8 and members that
-// appear twice; the last value counts.
+// Scan is a lenient Parse, to recognize the kind of an object. It accepts invalid UTF-8 and duplicate
+// members; their last value counts.
 func Scan(content []byte) (*Object, error) {
 	if err := checkSyntax(content); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (o *Object) scan() error {
 
 const blank = " \t\r\n"
 
-// blanks returns the first position from i on that is not blank.
+// blanks returns the first non-blank position from i on.
 func (o *Object) blanks(i int) int {
 	for strings.IndexByte(blank, o.content[i]) >= 0 {
 		i++
@@ -98,7 +98,7 @@ func (o *Object) blanks(i int) int {
 	return i
 }
 
-// stringEnd returns the position after the string that begins at i.
+// stringEnd returns the position after the string at i.
 func (o *Object) stringEnd(i int) int {
 	for i++; o.content[i] != '"'; i++ {
 		if o.content[i] == '\\' {
@@ -108,7 +108,7 @@ func (o *Object) stringEnd(i int) int {
 	return i + 1
 }
 
-// valueEnd returns the position after the value that begins at i.
+// valueEnd returns the position after the value at i.
 func (o *Object) valueEnd(i int) int {
 	for depth := 0; ; {
 		switch o.content[i] {

@@ -3,7 +3,7 @@
 //
 //	etcd server FLAGS                 is etcd
 //	etcd leader ENDPOINT...           prints the leader's endpoint
-//	etcd bench [FLAGS] ENDPOINT...    measures members of a cluster, and prints the report of lockfs bench --json
+//	etcd bench [FLAGS] ENDPOINT...    measures members, and prints a report like lockfs bench --json
 //
 // For BenchmarkHandover:
 //

@@ -1,6 +1,6 @@
 package main
 
-// mistake is a patch of test/mutants/faults, with the tests that must find it.
+// mistake is a patch of test/mutants/faults, with the tests to find it.
 type mistake struct {
 	name, kind string
 	seenBy     []tests // in order of cost
@@ -10,7 +10,7 @@ type mistake struct {
 type tests struct {
 	folder string
 	names  []string
-	// onHosts marks one test that runs the changed program on hosts itself. It passes if it finds the
+	// onHosts marks one test running the changed program on hosts itself. It passes if it finds the
 	// mistake.
 	onHosts bool
 }

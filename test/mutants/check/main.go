@@ -1,12 +1,12 @@
-// Command check builds the program with each mistake of test/mutants/faults and requires that a test finds
+// Command check builds the program with each mistake of test/mutants/faults and requires a test to find
 // it.
 //
 //	go run ./test/mutants/check [-hosts] [-write FILE] [NAME ...]
 //
-// For each mistake, or each named one, list.go has the tests that must find it, in order of cost. They are
+// For each mistake, or each named one, list.go has the tests to find it, in order of cost. They are
 // built with the patches of package mutants. They must pass without a mistake, and one must fail with it. The
 // command prints a Markdown table with the failed test and its time; -write writes it to a file. -hosts adds
-// the mistakes that only tests on hosts find, as root and in minutes. A mistake without a test, or one that
+// the mistakes found only by tests on hosts, as root and in minutes. A mistake without a test, or one that
 // no test finds, is an error.
 package main
 
@@ -113,7 +113,7 @@ func byFolder(chosen []mistake) map[string]tests {
 	return together
 }
 
-// requirePassing requires that each test exists and passes without a mistake.
+// requirePassing requires each test to exist and to pass without a mistake.
 func requirePassing(p programs, together map[string]tests) error {
 	return atOnce(slices.Collect(maps.Values(together)), func(_ int, of tests) error {
 		if of.onHosts {

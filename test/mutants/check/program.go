@@ -40,7 +40,7 @@ func (p programs) build(root string, folders []string) error {
 const (
 	runTime   = time.Minute
 	hostsTime = 5 * time.Minute
-	killTime  = 10 * time.Second // more, for a program that does not end by itself
+	killTime  = 10 * time.Second // more, for a program without an end of its own
 )
 
 // outcome is the result of some tests.
@@ -51,7 +51,7 @@ type outcome struct {
 	output string
 }
 
-// sawIt returns the test that found the mistake; empty: none.
+// sawIt returns the test with the finding; empty: none.
 func (o outcome) sawIt(of tests) string {
 	if of.onHosts && o.failed == "" && o.passed[of.names[0]] {
 		return of.names[0]

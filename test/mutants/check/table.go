@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// sighting records the test that found a mistake.
+// sighting records the test with the finding.
 type sighting struct {
 	mistake
 	what   string

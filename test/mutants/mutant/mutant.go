@@ -1,11 +1,11 @@
-// Package mutant is for the changes of package mutants. It selects at run time the changes that take effect,
+// Package mutant is for the changes of package mutants. It selects at run time the changes in effect,
 // so one program has all of them.
 //
-// LOCKFS_TEST_FAULT names the fault or the moment. Other variables set what tests could not reach otherwise:
+// LOCKFS_TEST_FAULT names the fault or the moment. Other variables set the rest:
 //
 //   - LOCKFS_TEST_COMPARE_INTERVAL: interval of the voters' state comparisons
 //   - LOCKFS_TEST_CERTIFICATE_VALIDITY: validity of the certificates issued by a server
-//   - LOCKFS_TEST_EAGER_LEASES=1: lease all answers that can be leased
+//   - LOCKFS_TEST_EAGER_LEASES=1: lease every answer possible
 //   - LOCKFS_TEST_CLOCK_OFFSET=1h: the program's wall clock is an hour fast
 //   - LOCKFS_TEST_CLOCK_FILE: a file with such an offset, read with each read of the clock, so that the clock
 //     can jump and drift; without the file the clock is right
@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// Variable names the fault that the program has.
+// Variable names the program's fault.
 const Variable = "LOCKFS_TEST_FAULT"
 
 var chosen = os.Getenv(Variable)
@@ -63,7 +63,7 @@ func Die(moment string) {
 	}
 }
 
-// EagerLeases reports whether all answers are leased that can be leased.
+// EagerLeases reports whether every possible answer is leased.
 func EagerLeases() bool { return eagerLeases }
 
 var eagerLeases = os.Getenv("LOCKFS_TEST_EAGER_LEASES") == "1"
