@@ -23,11 +23,11 @@ func explainApplyFailure(err error, dataDir string, logger *slog.Logger) error {
 		"a newer one or the one before"
 	switch {
 	case errors.Is(err, codec.ErrNewer):
-		next = "all up to it is kept, and it goes on from there"
+		next = "earlier entries are kept, and that program continues from there"
 	case errors.Is(err, codec.ErrOlder):
-		next = "all up to it is kept, and that version goes on from there"
+		next = "earlier entries are kept, and that version continues from there"
 	case errors.Is(err, codec.ErrCorrupt):
-		next = "start it again, for it checks its data then"
+		next = "start it again: it then checks its data"
 	default:
 		logger.Error("panic while a command was applied", "index", entry.Index, "stack", string(entry.Stack))
 	}

@@ -62,7 +62,7 @@ func (b *backups) piece(ctx context.Context, req *clusterpb.BackupRequest) *clus
 	}
 	p := b.use(req.GetId())
 	if p == nil {
-		return &clusterpb.BackupReply{Refused: fmt.Sprintf("nothing is left of this backup: nobody fetched more of it for %v", b.idle)}
+		return &clusterpb.BackupReply{Refused: fmt.Sprintf("this backup was dropped, because it was not read for %v: start it again", b.idle)}
 	}
 	defer b.unuse(p)
 	return p.get(req.GetId(), req.GetPiece())
@@ -164,7 +164,7 @@ func (s *backupSource) begin(ctx context.Context) (func(io.Writer) error, error)
 	defer cancel()
 	reply, err := rpc.Ask(ctx, s.router, rpc.Node.Execute, statFs)
 	if err != nil {
-		return nil, fmt.Errorf("no majority of the servers confirms what is to be in it: %w; `lockfs status` tells which of them run", err)
+		return nil, fmt.Errorf("no quorum of servers confirms the state to back up: %w; `lockfs status` shows which servers answer", err)
 	}
 	var snapshot *namespace.Snapshot
 	cluster := ""
@@ -176,7 +176,7 @@ func (s *backupSource) begin(ctx context.Context) (func(io.Writer) error, error)
 		return true
 	})
 	if err != nil {
-		return nil, fmt.Errorf("this node is behind the others: %w; `lockfs status` tells how far", err)
+		return nil, fmt.Errorf("this server is behind the others: %w; `lockfs status` shows how far", err)
 	}
 	header := backup.Header{
 		Cluster: cluster, Node: s.name, Program: s.program, Made: time.Now().UTC().Truncate(time.Second), Term: s.raft.CurrentTerm(),

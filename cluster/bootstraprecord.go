@@ -30,7 +30,7 @@ func (n *Node) recordCluster() {
 	}
 	n.security.bootstrapCA.Store(nil)
 	if err := begun.discard(); err != nil {
-		n.logger.Warn("what the cluster began with is still there", "file", begun.path, "error", err)
+		n.logger.Warn("the file of the bootstrap is not removed", "file", begun.path, "error", err)
 	}
 }
 

@@ -76,7 +76,7 @@ func (c *clones) speaks(id ids.Session, by rpc.Caller, came time.Duration) {
 	if !both || raised {
 		return
 	}
-	text := fmt.Sprintf("two machines mount as host %s: one (%s, boot %.8s), whose session is alive, and one (%s, boot %.8s), which is refused. "+
+	text := fmt.Sprintf("two machines mount as host %s: one with a live session (%s, boot %.8s), and one that is refused (%s, boot %.8s). "+
 		"Give one of them another --name; if it is a clone of the other, give it a machine id of its own too",
 		host, by, bootID, waits.from, waits.bootID)
 	c.logger.Error("alarm: "+text, "kind", namespace.AlarmTwoHosts, "host", host)

@@ -108,15 +108,15 @@ func (c *comparison) report(found comparisonResult, voters []*storepb.Member, in
 		}
 		c.raise(&storepb.Alarm{
 			Kind: namespace.AlarmStateDiffers, Node: voter.GetId(), Name: voter.GetName(), Text: fmt.Sprintf(
-				"the state of member %s at index %d was not that of the majority: its memory or its disk is at fault. It is out of service; "+
-					"check that host, take the member out with `lockfs member remove %[1]s`, and start it again with --join and an empty data directory",
+				"the state of member %s at index %d differs from the quorum's: its memory or its disk is at fault. It is out of service: "+
+					"check that host, run `lockfs member remove %[1]s`, and let it join again with an empty data directory",
 				voter.GetName(), index),
 		})
 	}
 	if found.undecided {
 		c.raise(&storepb.Alarm{Kind: namespace.AlarmStateUndecided, Text: fmt.Sprintf(
-			"the states of the voters at index %d were not the same, or not what they should have been, and none was that of a majority: "+
-				"some host's memory or disk is at fault, and nobody knows whose; see the servers' logs", index)})
+			"the states of the voters at index %d differ, or differ from their hashes, and no quorum agrees: "+
+				"check the memory and disk of every server, and read the servers' logs", index)})
 	}
 }
 

@@ -173,7 +173,7 @@ func (d *failureDetector) removeDead(id string, able map[string]bool) {
 	if there, _ := d.probe(id); there { // it answers again
 		return
 	}
-	reason := fmt.Sprintf("%v (the leader %s had not heard it for %v)", errRemoved, d.members.dir.Name, d.removeAfter)
+	reason := fmt.Sprintf("%v (no contact with the leader %s for %v)", errRemoved, d.members.dir.Name, d.removeAfter)
 	d.logger.Warn("a dead member is removed", "name", d.members.get(id).GetName(), "id", id, "silent", d.removeAfter)
 	by := &storepb.Caller{Host: d.members.dir.Name}
 	if err := d.remover.remove(ctx, by, id, reason); err != nil && !errors.Is(err, errDraining) {

@@ -81,7 +81,7 @@ func (n *Node) command(ctx context.Context, term ids.Term, req *clusterpb.Execut
 	}
 	if result, err = notBeforeItsVersion(result, err); errors.Is(err, codec.ErrNewer) || errors.Is(err, codec.ErrOlder) {
 		n.cfg.Metrics.malformed.Inc()
-		n.newer.Do(func() { n.logger.Error("a mount asks for what this node does not know", "error", err) })
+		n.newer.Do(func() { n.logger.Error("a mount sent a request unknown to this server", "error", err) })
 	}
 	reply = &clusterpb.ExecuteReply{Outcome: outcomeOf(err), Result: result}
 	if isCommitted && n.clusterVersion() == version.Newest { // else a query may be unknown to the cluster

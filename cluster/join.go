@@ -43,7 +43,7 @@ func (n *Node) unlessFailed(ctx context.Context, do func(context.Context) error)
 func (n *Node) becomeReady(ctx context.Context) error {
 	if !n.dir.HasJoined() {
 		n.logger.Info("joining", "servers", n.cfg.Join)
-		if err := n.insist(ctx, "hear of the cluster", n.hearOfCluster); err != nil {
+		if err := n.insist(ctx, "reach the cluster", n.hearOfCluster); err != nil {
 			return err
 		}
 		// After it has joined, this node itself knows the leader, even if those servers are gone.

@@ -119,7 +119,7 @@ func (j *joiner) rejoin(ctx context.Context, known *raft.Server, member *storepb
 	address := raft.ServerAddress(member.GetAddress())
 	if string(known.ID) == j.members.dir.ID {
 		if member.GetAddress() != j.members.dir.Address {
-			return rejectJoin(storepb.Code_INVALID, fmt.Sprintf("%s is this node, whose address is %s", member.GetName(), j.members.dir.Address))
+			return rejectJoin(storepb.Code_INVALID, fmt.Sprintf("%s is this server, with the address %s", member.GetName(), j.members.dir.Address))
 		}
 	} else if known.Address != address {
 		if err := j.dialer.dialBack(ctx, member); err != nil {

@@ -213,7 +213,7 @@ func (l *leaderLoop) awaitLeases(term ids.Term, elected, silent time.Duration) b
 	if wait <= 0 {
 		return true
 	}
-	l.logger.Info("waiting until what others have leased is over", "term", term, "at most", wait.Round(time.Millisecond))
+	l.logger.Info("waiting for the leases of the previous leader to expire", "term", term, "at most", wait.Round(time.Millisecond))
 	asking, cancel := context.WithTimeout(l.ctx, wait)
 	defer cancel()
 	resigned := l.readIndex.stopPredecessorLeases(asking, term)

@@ -41,7 +41,7 @@ func (n *Node) serve() {
 	}
 	n.cfg.Metrics.AddBudgets(slices.Concat(n.server.Budgets(), n.joinServer.Budgets())...)
 	if n.cfg.insecure() {
-		n.logger.Warn("insecure: whoever reaches the port may do anything", "address", n.cfg.Address)
+		n.logger.Warn("insecure: every host that reaches the port has all permissions", "address", n.cfg.Address)
 		n.cfg.Metrics.insecure.Set(1)
 	}
 	go func() { _ = n.server.Serve(n.port.RPC()) }() // ends with the port, like the next one

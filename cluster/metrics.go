@@ -34,7 +34,7 @@ func NewMetrics() *Metrics {
 			Buckets: latencyBuckets,
 		}, []string{"operation", "result"}),
 		commits: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "lockfs_commit_seconds", Help: "Time from the proposal of a change by this leader until a majority has stored it and it is applied here.",
+			Name: "lockfs_commit_seconds", Help: "Time from the proposal of a change by this leader until a quorum has stored it and it is applied here.",
 			Buckets: latencyBuckets,
 		}),
 		writes: prometheus.NewHistogram(prometheus.HistogramOpts{

@@ -54,7 +54,7 @@ func (p *promoter) promote(ctx context.Context, by *storepb.Caller, name string)
 	}
 	if err := p.dialer.dialBack(ctx, member); err != nil {
 		return &clusterpb.AdminReply{Result: &storepb.Result{
-			Code: storepb.Code_BUSY, Message: fmt.Sprintf("the leader %s does not reach %s (%v): without it nobody gains by its vote",
+			Code: storepb.Code_BUSY, Message: fmt.Sprintf("the leader %s does not reach %s (%v): make sure that it does, then retry",
 				p.members.dir.Name, name, err),
 		}}
 	}
@@ -126,7 +126,7 @@ func (p *promoter) demote(ctx context.Context, req *clusterpb.SetVoteRequest) (*
 	if result, err := p.markNonvoter(ctx, req.GetCaller(), member, true); err != nil || result.GetCode() != storepb.Code_OK {
 		return result, err
 	}
-	p.logger.Info("a member's vote is taken", "name", member.GetName(), "id", known.ID)
+	p.logger.Info("a member is demoted", "name", member.GetName(), "id", known.ID)
 	return new(storepb.Result), consensus.Await(ctx, p.raft.DemoteVoter(known.ID, 0, configChangeTimeout))
 }
 

@@ -157,7 +157,7 @@ func (s *raftStream) report(from net.Addr, theirs, ours string) {
 		s.refused = make(map[string]bool)
 	}
 	s.refused[host] = true
-	s.logger.Warn("a server of another cluster is refused; if it is one of a cluster that this one goes on for, end it, and never start it "+
+	s.logger.Warn("a server of another cluster is refused; if this cluster was recovered or restored from that one, stop it, and never start it "+
 		"on its old data", "address", host, "its", theirs, "this", ours)
 }
 

@@ -172,7 +172,7 @@ func (r *remover) pruneUnknown(ctx context.Context) {
 				continue
 			}
 			if err != nil {
-				r.proposer.logger.Warn("what is left of a member is not removed yet", "name", member.GetName(), "id", member.GetId(), "error", err)
+				r.proposer.logger.Warn("the remains of a member are not removed yet", "name", member.GetName(), "id", member.GetId(), "error", err)
 				return
 			}
 		}

@@ -137,7 +137,7 @@ func (s *Status) explain(content []byte, mtime time.Time, rule Rule) {
 	moment := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	switch {
 	case s.Empty:
-		s.Reason = fmt.Sprintf("empty since %s: whoever made it may have crashed", moment(mtime))
+		s.Reason = fmt.Sprintf("empty since %s: its creator may have crashed", moment(mtime))
 	case s.State == Invalid:
 		s.Reason = fmt.Sprintf("not a valid %s lock: %v", format, problem)
 	case s.State == Unreachable:

@@ -54,7 +54,7 @@ func TestCheckSaysWhoAndWhy(t *testing.T) {
 		}},
 		{"", semaphore, formats.Status{
 			State: formats.Invalid, Format: formats.None, Acquired: began, Empty: true,
-			Reason: "empty since 2025-10-25T12:00:00Z: whoever made it may have crashed",
+			Reason: "empty since 2025-10-25T12:00:00Z: its creator may have crashed",
 		}},
 		{"anything", formats.Rule{}, formats.Status{
 			State: formats.Held, Format: formats.None, Acquired: began, Reason: "of no known format, so time does not make it stale",

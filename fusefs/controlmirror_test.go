@@ -99,7 +99,7 @@ func TestWhy(t *testing.T) {
 
 	fields := whyOf(t, dir, "a/b/lock.d")
 	for key, want := range map[string]string{
-		"path": "a/b/lock.d", "state": "held", "lives": "until somebody removes it", "may be removed by": "anyone",
+		"path": "a/b/lock.d", "state": "held", "lives": "until a program removes it", "may be removed by": "anyone",
 		"format": "none", "guard": "anyone", "on_stale": "keep", "type": "directory", "mode": "1755", "uid": "7",
 		"gid": "8", "links": "2",
 		"inode": fmt.Sprint(lstat(t, filepath.Join(dir, "a/b/lock.d")).Ino),
@@ -114,11 +114,11 @@ func TestWhy(t *testing.T) {
 
 	fields = whyOf(t, dir, "semaphore")
 	require.Regexp(t, `^2100-01-01T01:00:00\.999999999Z \(in \d+h\d+m\d+s\)$`, fields["expires"])
-	require.Regexp(t, `^until 2100-01-01T01:00:00\.9+Z .* if it is not renewed; then it stays until somebody removes it$`,
+	require.Regexp(t, `^until 2100-01-01T01:00:00\.9+Z .* if it is not renewed; then it stays until a program removes it$`,
 		fields["lives"])
 	require.Equal(t, "programs on host host, or anyone with `lockfs rm --force`", fields["may be removed by"])
 
-	require.Equal(t, "until somebody removes it: its process could not be identified", whyOf(t, dir, "beads")["lives"])
+	require.Equal(t, "until a program removes it: its process could not be identified", whyOf(t, dir, "beads")["lives"])
 }
 
 func TestMirrorShowsTheTree(t *testing.T) {

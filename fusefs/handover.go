@@ -36,7 +36,7 @@ func (m *Mounted) HandOver(limit time.Duration) (*Handover, error) {
 	// A notification may wait for a program, and the program for an answer: neither would end.
 	if !m.following.end(limit) {
 		m.following = m.follow()
-		return nil, errors.New("the kernel is being told of a removal, and does not take it")
+		return nil, errors.New("a notification of a removal hangs in the kernel")
 	}
 	given, err := m.server.Stop(time.Until(end))
 	m.serving.Wait()

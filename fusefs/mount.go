@@ -242,7 +242,7 @@ func (m *Mounted) Unmount() error {
 	if err != nil {
 		return fmt.Errorf("cannot unmount %s: %w", m.dir, err)
 	}
-	m.logger.Warn("unmounted while in use; what is open works until this process ends", "dir", m.dir)
+	m.logger.Warn("unmounted while in use; open files work until this process ends", "dir", m.dir)
 	close(m.left)
 	return nil
 }

@@ -89,7 +89,7 @@ type savedName struct {
 }
 
 // errUntold says that the cluster has not yet recorded all closed files.
-var errUntold = errors.New("the cluster has not been told of all that was closed")
+var errUntold = errors.New("the cluster has not recorded all closed files yet")
 
 // save is called while no request is under way.
 func (fs *dispatcher) save() (*state, error) {
@@ -208,7 +208,7 @@ func (s *state) restoreFiles(fs *dispatcher) error {
 				}
 			}
 			if len(through) == 0 {
-				return fmt.Errorf("a lock of inode %d was taken through nothing", saved.Ino)
+				return fmt.Errorf("a lock of inode %d has no open file", saved.Ino)
 			}
 			in.locks.Restore(lock, through)
 		}
@@ -274,7 +274,7 @@ func parseState(data []byte) (*state, error) {
 		return nil, fmt.Errorf("it is of version %d, and this program knows %d: %w", s.Version, stateVersion, syscall.EPROTONOSUPPORT)
 	}
 	if s.Init == nil {
-		return nil, errors.New("it does not say what the mount agreed on with the kernel")
+		return nil, errors.New("it lacks the mount's settings with the kernel")
 	}
 	return s, nil
 }

@@ -158,7 +158,7 @@ func TestNothingOfOthersIsDestroyed(t *testing.T) {
 			path := filepath.Join(filepath.Dir(cfg.Path), name)
 			require.NoError(t, os.WriteFile(path, []byte(theirs), fileMode))
 			_, err := Open(cfg)
-			require.ErrorContains(t, err, path+" does not end with an event of lockfs", "%q", theirs)
+			require.ErrorContains(t, err, path+" does not end with a lockfs event", "%q", theirs)
 			require.ErrorContains(t, err, "move the file away", "what to do")
 			require.Equal(t, theirs, content(t, path))
 		}

@@ -75,7 +75,7 @@ func cut(path string, end int64, torn []byte, logger *slog.Logger) error {
 		if err := appendTo(path+cutSuffix, torn); err != nil {
 			return fmt.Errorf("audit file: %w", err)
 		}
-		logger.Warn("the audit file has a hole; what follows it is moved", "path", path, "to", path+cutSuffix)
+		logger.Warn("the audit file has a hole; the rest after it is moved", "path", path, "to", path+cutSuffix)
 	}
 	if err := os.Truncate(path, end); err != nil {
 		return fmt.Errorf("audit file: %w", err)
@@ -94,6 +94,6 @@ func appendTo(path string, data []byte) error {
 }
 
 func notOurs(path string, err error) error {
-	return fmt.Errorf("%s does not end with an event of lockfs (%w), and nothing is appended to what others wrote: "+
-		"move the file away, and a new one is begun", path, err)
+	return fmt.Errorf("%s does not end with a lockfs event (%w), so lockfs does not append to it: "+
+		"move the file away, and lockfs begins a new one", path, err)
 }

@@ -148,7 +148,7 @@ func (a *Answer) cover(q *Question, logs []*log, all *union) {
 		a.noteEnds(l, all.events)
 	}
 	if len(all.events) == 0 {
-		a.Uncovered = append(a.Uncovered, "there is no event in what was given")
+		a.Uncovered = append(a.Uncovered, "the given logs have no event")
 		return
 	}
 	first, last := all.events[0], all.events[len(all.events)-1]
@@ -156,7 +156,7 @@ func (a *Answer) cover(q *Question, logs []*log, all *union) {
 	switch {
 	case begins(first):
 	case !q.Since.IsZero() && q.Since.Before(a.Begin):
-		a.Uncovered = append(a.Uncovered, fmt.Sprintf("the logs begin with event %d at %s: what was before is not in them", a.First, clock(a.Begin)))
+		a.Uncovered = append(a.Uncovered, fmt.Sprintf("the logs begin with event %d at %s: earlier events are missing", a.First, clock(a.Begin)))
 	default:
 		a.Notes = append(a.Notes, fmt.Sprintf("the logs begin with event %d at %s: older files were removed", a.First, clock(a.Begin)))
 	}
@@ -190,7 +190,7 @@ func (a *Answer) noteEnds(l *log, events []*storepb.Event) {
 	}
 	last, newest := l.lines[len(l.lines)-1].event.GetNumber(), events[len(events)-1].GetNumber()
 	if last < newest {
-		a.Notes = append(a.Notes, fmt.Sprintf("%s ends with event %d, and another log goes on to %d: its end was cut off, or not written yet when it was copied",
+		a.Notes = append(a.Notes, fmt.Sprintf("%s ends with event %d, and another log continues to %d: its end was cut off, or not written yet when it was copied",
 			l.name, last, newest))
 	}
 }

@@ -83,7 +83,7 @@ func TestSoundLogs(t *testing.T) {
 	require.EqualValues(t, 11, a.Compared)
 	require.Equal(t, 11, a.Events)
 	require.Len(t, a.Notes, 1)
-	require.Contains(t, a.Notes[0], "ends with event 8, and another log goes on to 11", "a tail that is not there is told as such")
+	require.Contains(t, a.Notes[0], "ends with event 8, and another log continues to 11", "a tail that is not there is told as such")
 	require.Len(t, a.Holds, 4)
 	require.EqualValues(t, 20, a.Holds[0].Token)
 	require.Equal(t, "pid on h0", a.Holds[0].Holder)
@@ -155,7 +155,7 @@ func TestEnds(t *testing.T) {
 	require.Contains(t, a.Notes[0], "begin with event 4")
 	a = ask(t, Question{Files: written(t, good[3:]), Since: time.Unix(1, 0)})
 	require.True(t, a.Sound())
-	require.Contains(t, a.Uncovered[0], "what was before is not in them")
+	require.Contains(t, a.Uncovered[0], "earlier events are missing")
 	a = ask(t, Question{Files: written(t, good[:4], good[7:])})
 	require.True(t, a.Sound(), "no log has a gap")
 	require.Contains(t, a.Uncovered[0], "events 5 to 7 are in none of the logs")
@@ -231,7 +231,7 @@ func TestAClusterThatGoesOnBeginsAnotherChain(t *testing.T) {
 	a := ask(t, Question{Files: written(t, lines(ns.Events(0, 100)))})
 	require.True(t, a.Proven(), "%+v", a)
 	require.Len(t, a.Notes, 1)
-	require.Contains(t, a.Notes[0], "begins another chain: it goes on for cluster lost, which was lost")
+	require.Contains(t, a.Notes[0], "begins another chain: it continues the lost cluster lost")
 	require.Equal(t, "new", a.Logs[0].Cluster)
 }
 

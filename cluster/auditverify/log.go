@@ -148,7 +148,7 @@ func (l *log) readLine(path string, at int, text []byte) {
 	}
 	e, err := lockjson.ParseEventLine(text)
 	if err != nil || e.GetNumber() == 0 || e.GetEvent() == "" {
-		problem(Garbled, 0, "it is no event of lockfs")
+		problem(Garbled, 0, "it is not a lockfs event")
 		return
 	}
 	one := &line{file: path, at: at, event: e}
@@ -156,9 +156,9 @@ func (l *log) readLine(path string, at int, text []byte) {
 	case len(e.GetHash()) == 0:
 		problem(Changed, e.GetNumber(), "event %d has no hash", e.GetNumber())
 	case !bytes.Equal(eventchain.Hash(e), e.GetHash()):
-		problem(Changed, e.GetNumber(), "event %d was changed: its hash is not of what it says", e.GetNumber())
+		problem(Changed, e.GetNumber(), "event %d was changed: its hash does not match its content", e.GetNumber())
 	case !bytes.Equal(lockjson.EventLine(e), text):
-		problem(Changed, e.GetNumber(), "event %d was changed, or is of a newer version: it has more than lockfs writes, or in another way", e.GetNumber())
+		problem(Changed, e.GetNumber(), "event %d was changed, or is of a newer version: lockfs would write it differently", e.GetNumber())
 	default:
 		one.sound = true
 	}
@@ -202,7 +202,7 @@ func (l *log) checkOrder() {
 			l.problem(Missing, one, "%s missing between the lines of event %d and event %d: they were removed, or this server was away "+
 				"for longer than the cluster keeps events for it", numbers(before.event.GetNumber()+1, number-1), before.event.GetNumber(), number)
 		case !bytes.Equal(one.event.GetBefore(), before.event.GetHash()):
-			l.problem(Unchained, one, "event %d does not follow the event %d that is before it: one of them is not what was written", number, number-1)
+			l.problem(Unchained, one, "event %d does not match event %d before it: one of them was changed", number, number-1)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (r *remainder) end() error {
 		return ErrDamaged
 	}
 	if _, err := r.in.ReadByte(); err == nil {
-		return fmt.Errorf("%w: it goes on after its end", ErrDamaged)
+		return fmt.Errorf("%w: there are bytes after its end", ErrDamaged)
 	} else if !isEnd(err) {
 		return err
 	}

@@ -53,7 +53,7 @@ func readHeader(r *bufio.Reader, sum io.Writer) (*Header, error) {
 		return nil, err
 	}
 	if string(begin) != magic {
-		return nil, errors.New("it is no backup of lockfs; `lockfs backup` makes one")
+		return nil, errors.New("it is not a lockfs backup; `lockfs backup` writes one")
 	}
 	var line []byte
 	for len(line) == 0 || line[len(line)-1] != '\n' {

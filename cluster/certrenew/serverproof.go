@@ -156,8 +156,8 @@ type UnprovenError struct {
 
 // Error names the next step.
 func (e *UnprovenError) Error() string {
-	return fmt.Sprintf("server %s does not prove that it is still a server of the cluster: %v. If it was removed, name other servers; if it was not, see that "+
-		"a majority of the servers runs and reaches it. A host that knows no server any more gets in with a new token (lockfs token create, lockfs up TOKEN)",
+	return fmt.Sprintf("server %s does not prove that it is still a server of the cluster: %v. If it was removed, give other servers; otherwise make sure that "+
+		"it reaches a quorum of servers. A host without the address of any server joins with a new token (lockfs token create, lockfs up TOKEN)",
 		e.Server, e.Err)
 }
 

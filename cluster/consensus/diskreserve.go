@@ -70,7 +70,7 @@ func (r *diskReserve) retryWhenFull(write func() error) error {
 		err = write()
 	}
 	if r.waiting.Add(-1) == 0 && err == nil {
-		r.logger.Info("there is space on the disk again: this node goes on", "dir", r.dir)
+		r.logger.Info("the disk has free space again; continuing", "dir", r.dir)
 	}
 	return err
 }

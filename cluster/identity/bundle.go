@@ -37,7 +37,7 @@ func parseIssuedCert(grant IssuedCert) (*bundle, error) {
 		return nil, err
 	}
 	if _, err := verifyChain(authorities, leaf[0], chain); err != nil {
-		return nil, fmt.Errorf("what was issued: %w", err)
+		return nil, fmt.Errorf("issued certificate: %w", err)
 	}
 	m, err := newBundle(leaf[0], chain, authorities, grant.Servers)
 	if err == nil && grant.Roster != nil {

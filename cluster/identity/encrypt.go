@@ -77,7 +77,7 @@ type ExposedError struct {
 
 // Error returns the problem and the remedy.
 func (e *ExposedError) Error() string {
-	return fmt.Sprintf("%s has mode %04o, so others can read the key in it: if nobody has, chmod 600 %s", e.Path, e.Mode, e.Path)
+	return fmt.Sprintf("%s has mode %04o, so other users can read the key in it: run chmod 600 %s, and replace the key if it may be known", e.Path, e.Mode, e.Path)
 }
 
 func readSecret(path string) ([]byte, error) {

@@ -54,7 +54,7 @@ func explainDial(address string, err error) error {
 	}
 	var refused *Refused
 	if errors.As(err, &refused) && refused.Reason == OtherCluster {
-		return fmt.Errorf("%s is of another cluster than the token, or somebody stands in between: %w", address, err)
+		return fmt.Errorf("%s belongs to another cluster than the token, or the connection is intercepted: %w", address, err)
 	}
 	var operation *net.OpError
 	if errors.As(err, &operation) && operation.Op == "dial" {

@@ -62,7 +62,7 @@ func (e *Refused) Error() string {
 	}
 	switch e.Reason {
 	case NoCertificate:
-		return who + " shows no certificate: only hosts of this cluster are let in (lockfs up TOKEN makes one of it)"
+		return who + " has no certificate of this cluster: join it with lockfs up TOKEN"
 	case OtherCluster:
 		return fmt.Sprintf("the certificate of %s is of another cluster (authority %q): it needs a token of this one (lockfs up TOKEN)", who, e.Authority)
 	case Expired:

@@ -30,7 +30,7 @@ func (c *Credentials) ServerConfig(judge Verifier, protocols ...string) *tls.Con
 	return base
 }
 
-var errProtocol = errors.New("what the other side speaks is not served here")
+var errProtocol = errors.New("unknown protocol")
 
 // baseConfig has the common settings. Tickets are off, so each connection is verified anew.
 func baseConfig(protocols ...string) *tls.Config {

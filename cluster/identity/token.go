@@ -38,7 +38,7 @@ var (
 	ErrNotToken     = errors.New("this is no token: it begins with lockfs-server- or lockfs-client-")
 	ErrTokenCut     = errors.New("the end of the token is missing: copy all of it, it is one line")
 	ErrTokenDamaged = errors.New("the token is damaged: copy it again")
-	ErrTokenNewer   = errors.New("the token was made by a newer version of lockfs: install that here")
+	ErrTokenNewer   = errors.New("the token was created by a newer version of lockfs: install that version here")
 )
 
 const (

@@ -30,7 +30,7 @@ type idleTimes struct {
 var standardIdleTimes = idleTimes{quiet: 10 * time.Second, unused: time.Minute}
 
 var (
-	errNoReply      = errors.New("nothing was heard of it for too long")
+	errNoReply      = errors.New("no answer for too long")
 	errIdle         = errors.New("the connection was not used any more")
 	errLate         = fmt.Errorf("no time is left to ask: %w", context.DeadlineExceeded)
 	errClosedByPeer = errors.New("it hung up without an answer: it may be of another version, or have too many connections")

@@ -108,7 +108,7 @@ func (h *halfOpen) close() {
 // less than 1 KiB, and rarely more than three.
 const maxHandshake = 32 << 10
 
-var errHandshakeSize = errors.New("it sends too much before it is known who it is")
+var errHandshakeSize = errors.New("it sends too much before its handshake ends")
 
 // limitedReader reads a limited number of bytes.
 type limitedReader struct {

@@ -41,7 +41,7 @@ func (r Refusal) Error() string {
 	case Malformed:
 		return "the request cannot be read"
 	case Unsendable:
-		return "what is to be sent is too large, or no protobuf"
+		return "the message is too large, or no protobuf"
 	case Crowded:
 		return "it has too many connections"
 	case NeedsTLS:

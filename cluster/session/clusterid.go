@@ -74,7 +74,7 @@ func (b *clusterBinding) check(asked string, outcome clusterpb.Outcome, answered
 func (c *Client) rebind(from, to string) {
 	c.journal.bind(to)
 	if from != "" {
-		c.logger.Warn("the cluster was recovered or restored as another one: what this mount had locked there is lost", "was", from, "is", to)
+		c.logger.Warn("the cluster was recovered or restored as another one: the locks of this mount there are lost", "was", from, "is", to)
 		if session, _ := c.active.get(); session != nil {
 			c.lose(session)
 		}

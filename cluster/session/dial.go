@@ -167,7 +167,7 @@ func (c *Client) awaitLeft(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	if err := c.abandoned.cancelUntilDone(ctx, c.ctx.Done()); err != nil {
-		c.logger.Warn("what the process before had under way is not settled yet", "error", err)
+		c.logger.Warn("calls of the previous process are not settled yet", "error", err)
 	}
 }
 
@@ -224,7 +224,7 @@ func (c *Client) openFirst(ctx context.Context) (*clientSession, error) {
 		case !errors.As(err, &refused):
 			return session, err
 		case refused.Result.GetCode() == storepb.Code_SESSION_UNKNOWN:
-			c.logger.Warn("a session was opened and ended before this mount heard of it; opening another")
+			c.logger.Warn("a session ended before this mount knew of it; opening another")
 			continue
 		case refused.Result.GetCode() != storepb.Code_BUSY:
 			return nil, err

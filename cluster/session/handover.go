@@ -56,7 +56,7 @@ func (c *Client) inherit(journalFile *os.File) (session *clientSession, left *jo
 	}
 	left = c.journal.read(c.bootID)
 	if left.session == 0 {
-		return nil, nil, errors.New("nobody can go on with what the session file says")
+		return nil, nil, errors.New("the session file has no session to continue")
 	}
 	c.cluster = &clusterBinding{id: left.cluster, onRebind: c.rebind, logger: c.logger}
 	left.killed = c.journal.word(journalHanded).Swap(0) == 0

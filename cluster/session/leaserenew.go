@@ -96,6 +96,6 @@ func (c *Client) releaseLease() {
 		Session: uint64(holder.Session), Client: holder.Client, Generation: generation, Release: true,
 	})
 	if err != nil {
-		c.logger.Debug("a lease was not given back", "error", err)
+		c.logger.Debug("a lease was not released", "error", err)
 	}
 }

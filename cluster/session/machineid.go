@@ -30,7 +30,7 @@ func machineID(cfg Config) string {
 			return id
 		}
 	}
-	cfg.Logger.Warn("this machine has no id: locks of another one with its name are taken for its own", "error", err)
+	cfg.Logger.Warn("this machine has no id: locks of another machine with its name count as its own", "error", err)
 	return ""
 }
 

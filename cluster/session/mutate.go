@@ -14,7 +14,7 @@ import (
 )
 
 // errForgotten means: the mount was away for too long.
-var errForgotten = errors.New("the cluster does not know any more what became of the call: its session ended too long ago")
+var errForgotten = errors.New("the outcome of the call is unknown: its session ended too long ago")
 
 // Mutate commits one change and returns its result when a quorum has it on disk. An error wraps
 // context.DeadlineExceeded if no quorum answers in time, or none has answered any call for that long. The
@@ -91,7 +91,7 @@ func (c *Client) createIn(
 	ctx context.Context, only ids.Session, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (result *storepb.Result, seq ids.Sequence, err error) {
 	if err := c.abandoned.cancelUntilDone(ctx, c.ctx.Done()); err != nil {
-		return notAsked(fmt.Errorf("what was given up before is not settled: %w", err))
+		return notAsked(fmt.Errorf("an earlier abandoned call is not settled: %w", err))
 	}
 	slot, err := c.takeSlot(ctx)
 	if err != nil {
@@ -225,7 +225,7 @@ func (c *Client) cancelCall(ctx context.Context, call callNumber) error {
 		return fmt.Errorf("settle a call: %w", err)
 	}
 	if result.GetCode() != storepb.Code_OK {
-		c.logger.Error("what became of a call cannot be told any more",
+		c.logger.Error("the outcome of a call is unknown for good",
 			"session", call.session, "seq", call.seq, "code", result.GetCode())
 	}
 	return nil

@@ -38,7 +38,7 @@ func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Resu
 func (c *Client) askAgain(ctx context.Context, query *storepb.Query, call *abandonedCall) (result *storepb.Result, err error) {
 	for call != nil {
 		if err := c.awaitCancelled(ctx, call); err != nil {
-			return nil, fmt.Errorf("what was given up before is not settled: %w", err)
+			return nil, fmt.Errorf("an earlier abandoned call is not settled: %w", err)
 		}
 		before := c.abandoned.list()
 		if result, err = c.ask(ctx, query); err != nil {

@@ -6,11 +6,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cmd/lockfs/internal/cli"
@@ -57,8 +59,8 @@ func TestErrorsNameWhatHelps(t *testing.T) {
 	}
 }
 
-// TestNothingHasColours: there is nothing that NO_COLOR would have to take away, on a terminal either.
-func TestNothingHasColours(t *testing.T) {
+// TestOnlyTroubleHasColours on a terminal, and nothing with NO_COLOR.
+func TestOnlyTroubleHasColours(t *testing.T) {
 	server := startServer(t)
 	server.lock(t, "a.lock", "somebody")
 	for _, call := range []string{"", "status", "locks", "events", "member list", "session list", "doctor", "why", "nosuch", "help locks", "backup verify /nowhere"} {
@@ -66,6 +68,11 @@ func TestNothingHasColours(t *testing.T) {
 		require.NotEmpty(t, shown.Stdout, call)
 		require.NotContains(t, shown.Stdout, "\x1b[", call)
 	}
+	server.lock(t, "stale.lock", `x","expires_at":"2026-01-02T03:04:06Z`)
+	locks := clitest.Execute(t, append(server.environment, "TERM=xterm-256color"), "script", "-qec", server.program+" locks", "/dev/null")
+	require.Contains(t, locks.Stdout, "\x1b[33mstale\x1b[0m")
+	locks = clitest.Execute(t, append(server.environment, "NO_COLOR=1"), "script", "-qec", server.program+" locks", "/dev/null")
+	require.NotContains(t, locks.Stdout, "\x1b[", locks.Stdout)
 	top := clitest.Execute(t, server.environment, server.program, "top")
 	require.Equal(t, clitest.Outcome{Stderr: "lockfs: lockfs top needs a terminal; without one use `lockfs locks --watch`\n", Code: 1}, top)
 	for _, more := range []string{"NO_COLOR=1", "COLORTERM=truecolor"} {
@@ -74,8 +81,9 @@ func TestNothingHasColours(t *testing.T) {
 	}
 }
 
-// TestHelpFitsEightyColumns on anything but a wider terminal. The flags of the connection stand below the others.
-func TestHelpFitsEightyColumns(t *testing.T) {
+// TestHelpFitsAScreen checks that help has 80 columns and 40 lines, except the help of lockfs run. The flags of the
+// connection stand below the others. The full help has all flags.
+func TestHelpFitsAScreen(t *testing.T) {
 	var each func(*cobra.Command)
 	each = func(cmd *cobra.Command) {
 		var help strings.Builder
@@ -84,13 +92,25 @@ func TestHelpFitsEightyColumns(t *testing.T) {
 		for line := range strings.SplitSeq(help.String(), "\n") {
 			require.LessOrEqual(t, len(line), 80, "%s: %s", cmd.CommandPath(), line)
 		}
+		if cmd.CommandPath() != "lockfs run" {
+			require.LessOrEqual(t, strings.Count(help.String(), "\n"), 40, "%s", help.String())
+		}
 		if cmd.Flags().Lookup("servers") != nil && cmd.Flags().Lookup("timeout") != nil && cmd.Flags().Lookup("socket") != nil {
 			_, global, _ := strings.Cut(help.String(), "Global flags:\n")
 			require.Contains(t, global, "--servers", cmd.CommandPath())
 			require.NotContains(t, global, "--json", cmd.CommandPath())
 		}
+		help.Reset()
+		require.NoError(t, cli.FullHelp(cmd))
+		if cmd.HasParent() {
+			cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+				require.True(t, flag.Hidden || flag.Name == "help" || strings.Contains(help.String(), "--"+flag.Name), "%s --%s", cmd.CommandPath(), flag.Name)
+			})
+		}
 		for _, sub := range cmd.Commands() {
-			each(sub)
+			if !slices.Contains([]string{"completion", "help"}, sub.Name()) {
+				each(sub)
+			}
 		}
 	}
 	each(rootCommand())

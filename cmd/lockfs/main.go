@@ -34,16 +34,12 @@ func program(name string) cli.Program {
 
 func rootCommand() *cobra.Command {
 	root := cli.Root("lockfs", "A directory on every host of a cluster in which a lock is a file",
-		`lockfs mounts one directory on every host of a cluster. In it, a lock is a file:
-a file that one host creates exclusively (set -o noclobber, O_CREAT|O_EXCL,
-mkdir, ln, mv -n) exists on all hosts. Programs written for one machine exclude
-each other across hosts.
+		`lockfs mounts one directory on every host of a cluster. In it, a lock is a file.
 
-  lockfs dev                               try it on this machine
-  lockfs run /locks/x.lock ./backup.sh     run a command under a lock
-  lockfs why /locks/x.lock                 find the holder of a lock
-
-Without a command, lockfs shows the state of this host and its cluster.`,
+  lockfs dev                            try it on this machine
+  lockfs run /locks/x.lock ./backup.sh  run a command; its lock frees itself
+  lockfs why /locks/x.lock              find the holder of a lock
+  lockfs                                show the state of this host and cluster`+cli.More+variables,
 		slices.Concat(setup.Commands(), daemon.Commands(), admin.Commands(), protocol.Commands(), audit.Commands(),
 			[]*cobra.Command{
 				ui.Command(), doctor.Command(), debugbundle.Command(), bench.Command(), cli.VersionCommand(), docsCommand(),
@@ -51,21 +47,18 @@ Without a command, lockfs shows the state of this host and its cluster.`,
 	cli.ShowVersion(root)
 	root.Args, root.RunE = cli.KnownCommands, admin.Standing
 	root.ValidArgsFunction = cobra.NoFileCompletions
-	root.SetHelpCommand(manual.HelpCommand(cli.IsTerminal))
+	root.SetHelpCommand(manual.HelpCommand(cli.IsTerminal, cli.FullHelp))
 	root.InitDefaultCompletionCmd()
-	group(root)
+	order(root)
 	complete(root)
-	cli.Usage(root, footer)
+	cli.Usage(root, overview(root))
 	return root
 }
 
-// footer ends the help of lockfs itself.
-var footer = `
-Each flag can also be set by a variable: --op-timeout by LOCKFS_OP_TIMEOUT. The
+// variables is about all commands.
+const variables = `Each flag can also be set by a variable: --op-timeout by LOCKFS_OP_TIMEOUT. The
 exception is --token with ` + cli.JoinTokenVariable + `; LOCKFS_TOKEN is a fencing token.
-The exit code is 0, or 1 after an error, unless the help of a command says more.
-
-Manual: lockfs help CHAPTER, with one of ` + manual.Names() + ".\n"
+The exit code is 0, or 1 after an error, unless the help of a command has others.`
 
 // docsCommand returns the command that prints the files of packages, and the units that lockfs up would
 // write.

@@ -49,11 +49,11 @@ func repetition(line string) string {
 
 func TestRepetition(t *testing.T) {
 	for line, twice := range map[string]string{
-		"open /x: open /x: no such file":                            "/x",
-		"tower: tower: no such lock":                                "tower:",
-		"it is not a lock (it is not valid)":                        "it is not",
-		"not acquired: /a/x is held by 1; `cat /a/x.why` says more": "",
-		"request r does not have the lock a: request s has it":      "",
+		"open /x: open /x: no such file":                           "/x",
+		"tower: tower: no such lock":                               "tower:",
+		"it is not a lock (it is not valid)":                       "it is not",
+		"not acquired: /a/x is held by 1; `cat /a/x.why` shows it": "",
+		"request r does not have the lock a: request s has it":     "",
 	} {
 		require.Equal(t, twice, repetition(line), line)
 	}

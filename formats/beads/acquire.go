@@ -34,7 +34,7 @@ func (e *MalformedError) Error() string { return "malformed lock file: " + e.Err
 func (e *MalformedError) Unwrap() error { return e.Err }
 
 // ErrChanged is a lock changed during the call, or is another one.
-var ErrChanged = errors.New("the lock is gone, or somebody else has it now")
+var ErrChanged = errors.New("the lock is gone, or has another holder now")
 
 // takeovers limits the attempts to remove a stale lock while it keeps changing.
 const takeovers = 10

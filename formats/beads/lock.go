@@ -32,7 +32,7 @@ type ExclusiveLock struct {
 func NewExclusiveLock(holder, version string) (*ExclusiveLock, error) {
 	hostname, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell the hostname: %w", err)
+		return nil, fmt.Errorf("unknown host name: %w", err)
 	}
 	return &ExclusiveLock{
 		Holder:    holder,

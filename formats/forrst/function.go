@@ -106,5 +106,5 @@ func hintAt(key string) string {
 	if strings.HasPrefix(key, keyPrefix) {
 		return ""
 	}
-	return "the full key is meant, " + keyPrefix + "FUNCTION:" + key + " or, of the scope global, " + keyPrefix + key
+	return "give the full key, " + keyPrefix + "FUNCTION:" + key + " or, for the scope global, " + keyPrefix + key
 }

@@ -208,8 +208,8 @@ func TestForrstSystemFunctionResults(t *testing.T) {
 	free := `{"key":"` + key + `","locked":false}`
 	requireJSON(t, free, forrst.StatusOf(key, nil, now))
 	requireJSON(t, free, forrst.StatusOf(key, lock, now.Add(1)))
-	requireJSON(t, `{"key":"billing:report","locked":false,"hint":"the full key is meant, lock:FUNCTION:billing:report or, `+
-		`of the scope global, lock:billing:report"}`, forrst.StatusOf("billing:report", nil, now))
+	requireJSON(t, `{"key":"billing:report","locked":false,"hint":"give the full key, lock:FUNCTION:billing:report or, `+
+		`for the scope global, lock:billing:report"}`, forrst.StatusOf("billing:report", nil, now))
 }
 
 func FuzzParseRequest(f *testing.F) {

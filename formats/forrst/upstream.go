@@ -72,7 +72,7 @@ func (u *Upstream) fail(w http.ResponseWriter, r *http.Request, request *Request
 	if r.Context().Err() != nil || !hungUp(err) {
 		Report(r.Context(), Unfinished)
 	}
-	message := "The upstream server did not answer, and what it did is not known: " + err.Error()
+	message := "The upstream server did not answer, and the outcome is unknown: " + err.Error()
 	fail(w, http.StatusBadGateway, request, &Error{Code: DependencyError, Message: message})
 }
 

@@ -69,7 +69,7 @@ func TestARuleForDataSetsNothingElse(t *testing.T) {
 		require.NoError(t, rule.Validate())
 		rule.Format = lockfact.Data
 		require.EqualError(t, rule.Validate(),
-			"format: what is data is no lock, so the rule can have no other setting")
+			"format: data is no lock, so the rule can have no other setting")
 	}
 }
 

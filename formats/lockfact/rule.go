@@ -23,7 +23,7 @@ func (r Rule) Validate() error {
 		return &FieldError{"format", fmt.Sprintf("%d is none of %v", r.Format, Formats())}
 	}
 	if r.Format == Data && r != (Rule{Format: Data}) {
-		return &FieldError{"format", "what is data is no lock, so the rule can have no other setting"}
+		return &FieldError{"format", "data is no lock, so the rule can have no other setting"}
 	}
 	if r.StaleAfter < 0 {
 		return &FieldError{"stale-after", "must not be negative"}

@@ -96,7 +96,7 @@ func (d Dir) Exposed() string {
 		return fmt.Sprintf("has mode %#o, and should have %#o", mode, DirMode)
 	}
 	if uid, ok := owner(info); ok && uid != os.Geteuid() {
-		return fmt.Sprintf("belongs to user %d, and should belong to user %d, who takes the lock", uid, os.Geteuid())
+		return fmt.Sprintf("belongs to user %d, and should belong to user %d, the caller", uid, os.Geteuid())
 	}
 	return ""
 }

@@ -349,7 +349,7 @@ func TestHeartbeatAndReleaseOfALostLock(t *testing.T) {
 		_, err = act("a", "req_1")
 		require.ErrorAs(t, err, &lost)
 		require.Equal(t, "req_2", lost.Lock.RequestID)
-		require.ErrorContains(t, err, `request "req_2" has it`)
+		require.ErrorContains(t, err, `request "req_2" holds it`)
 		require.Equal(t, before, contentOf(t, d, "a"))
 
 		_, err = act("a", "x\ny")

@@ -97,7 +97,7 @@ func (e *LostError) Error() string {
 	var invalid *InvalidError
 	switch {
 	case e.Lock != nil:
-		return text + fmt.Sprintf("request %q has it (%q on %q)", e.Lock.RequestID, e.Lock.Actor, e.Lock.HostID)
+		return text + fmt.Sprintf("request %q holds it (%q on %q)", e.Lock.RequestID, e.Lock.Actor, e.Lock.HostID)
 	case errors.As(e.Err, &invalid):
 		return text + fmt.Sprintf("%s is not a valid lock any more (%v)", invalid.Path, invalid.Err)
 	case e.Err != nil:

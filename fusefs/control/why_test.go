@@ -13,7 +13,7 @@ func TestWhatLives(t *testing.T) {
 	process := &storepb.Process{Pid: 9, BootId: "boot"}
 	const away = "until host h is back and its process is found to be gone, or `lockfs host forget h`; "
 	for want, lock := range map[string]*storepb.Lock{
-		"no more; it stays until somebody removes it": {
+		"no more; it stays until a program removes it": {
 			State: "stale", Facts: &storepb.Facts{Format: storepb.Format_TOWER, OnStale: storepb.OnStale_KEEP},
 		},
 		"no more; lockfs removes it": {
@@ -22,7 +22,7 @@ func TestWhatLives(t *testing.T) {
 		"as long as process 7 on host h; then lockfs removes it": {
 			State: "held", Facts: &storepb.Facts{Format: storepb.Format_PID, Pid: 7, Host: "h", OnStale: storepb.OnStale_REMOVE, Process: process},
 		},
-		away + "then it stays until somebody removes it": {
+		away + "then it stays until a program removes it": {
 			State: "unreachable", Facts: &storepb.Facts{Format: storepb.Format_BEADS, Pid: 7, Host: "h", OnStale: storepb.OnStale_KEEP, Process: process},
 		},
 	} {

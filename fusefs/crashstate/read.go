@@ -41,7 +41,7 @@ func Is(data []byte) bool { return len(data) >= size && word(data, atMagic) == m
 func Read(data []byte) (*Left, error) {
 	length := word(data, atLength)
 	if length > atFiles-atMount {
-		return nil, errors.New("what was left of the mount is damaged")
+		return nil, errors.New("the saved state of the mount is damaged")
 	}
 	left := &Left{Mount: data[atMount : atMount+int(length)], Incomplete: word(data, atIncomplete) != 0, Seen: data[size : size+seenIn(data)]}
 	names := data[size+len(left.Seen):]

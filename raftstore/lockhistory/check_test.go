@@ -69,7 +69,7 @@ func TestTheSmallestPiece(t *testing.T) {
 	}{
 		{[]string{"acquired 10", "released 10", "acquired 30", "refused 30", "acquired 50 b", "released 50"}, []uint64{3, 5}, "while token 30 had it"},
 		{[]string{"acquired 10", "released 10", "acquired 30", "released 30", "acquired 20"}, []uint64{4, 5}, "smaller than 30"},
-		{[]string{"acquired 10", "released 10", "released 10"}, []uint64{2, 3}, "nobody had it"},
+		{[]string{"acquired 10", "released 10", "released 10"}, []uint64{2, 3}, "it was free"},
 		{[]string{"acquired 10", "refused 10", "released 9"}, []uint64{2, 3}, "token 10 had it"},
 		{[]string{"acquired 10", "stolen 30 b 9"}, []uint64{1, 2}, "it was stolen from token 9, but token 10 had it"},
 		{[]string{"acquired 10", "stolen 10 b 10"}, []uint64{2}, "no larger than 10"},

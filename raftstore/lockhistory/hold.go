@@ -68,7 +68,7 @@ func (hold *Hold) then(e *storepb.Event, all *[]*Hold) *Hold {
 func (hold *Hold) End() string {
 	e := hold.Ended
 	if e == nil {
-		return "nothing tells that it ended"
+		return "no end is recorded"
 	}
 	how := map[string]string{"lock_released": "released", "lock_stolen": "taken over", "lock_removed": "removed by lockfs"}[e.GetEvent()]
 	if by := e.GetBy(); by != nil {

@@ -52,9 +52,9 @@ func (s state) event(e *storepb.Event, undeclared bool) (after state, why string
 	}
 	switch {
 	case s.held != 0 && s.held != e.GetToken():
-		return s, fmt.Sprintf("%s tells of token %d, but %s", e.GetEvent(), e.GetToken(), s.who())
+		return s, fmt.Sprintf("%s has token %d, but %s", e.GetEvent(), e.GetToken(), s.who())
 	case e.GetToken() < s.highest:
-		return s, fmt.Sprintf("%s tells of token %d, which is smaller than %d, which it had before", e.GetEvent(), e.GetToken(), s.highest)
+		return s, fmt.Sprintf("%s has token %d, smaller than the earlier %d", e.GetEvent(), e.GetToken(), s.highest)
 	}
 	switch e.GetEvent() {
 	case "lock_released":
@@ -65,7 +65,7 @@ func (s state) event(e *storepb.Event, undeclared bool) (after state, why string
 	case "lock_removed":
 		if s.known && s.stale != e.GetToken() && !byForce(e) { // a renamed lock stays stale
 			if why := doubtEvidence(e); why != "" {
-				return s, fmt.Sprintf("lockfs removed it, nothing had told that it was stale, and %s; %s", why, s.who())
+				return s, fmt.Sprintf("lockfs removed it without an event that it was stale, and %s; %s", why, s.who())
 			}
 		}
 		return s.free(), ""
@@ -74,7 +74,7 @@ func (s state) event(e *storepb.Event, undeclared bool) (after state, why string
 			return s, why
 		}
 		if undeclared {
-			return s, fmt.Sprintf("it expired since host %s was gone for good, which nobody had declared", hostOfGone(e))
+			return s, fmt.Sprintf("it expired because host %s was gone for good, without a host_forgotten event", hostOfGone(e))
 		}
 		after.stale = e.GetToken()
 	}
@@ -88,7 +88,7 @@ func (s state) free() state {
 
 func (s state) who() string {
 	if s.held == 0 {
-		return "nobody had it"
+		return "it was free"
 	}
 	return fmt.Sprintf("token %d had it: %s", s.held, s.holder)
 }

@@ -38,7 +38,7 @@ func Maker(lock *storepb.Lock) string {
 // Lives describes how long a lock is held, and its fate afterwards.
 func Lives(lock *storepb.Lock, now int64) string {
 	facts := lock.GetFacts()
-	then := "then it stays until somebody removes it"
+	then := "then it stays until a program removes it"
 	if lockfact.OnStale(facts.GetOnStale()) == lockfact.Remove {
 		then = "then lockfs removes it"
 	}
@@ -50,7 +50,7 @@ func Lives(lock *storepb.Lock, now int64) string {
 	case lock.GetState() == string(lockfact.Stale):
 		return "no more; " + strings.TrimPrefix(then, "then ")
 	case byProcess && facts.GetProcess() == nil:
-		return "until somebody removes it: its process could not be identified"
+		return "until a program removes it: its process could not be identified"
 	case lock.GetState() == string(lockfact.Unreachable):
 		return fmt.Sprintf("until host %[1]s is back and its process is found to be gone, or `lockfs host forget %[1]s`; %[2]s",
 			facts.GetHost(), then)
@@ -59,7 +59,7 @@ func Lives(lock *storepb.Lock, now int64) string {
 	case facts.GetExpiresAt() != 0:
 		return fmt.Sprintf("until %s if it is not renewed; %s", Moment(facts.GetExpiresAt(), now), then)
 	}
-	return "until somebody removes it"
+	return "until a program removes it"
 }
 
 // Remover describes the programs that may remove a lock now, permissions apart.
@@ -77,9 +77,9 @@ func Moment(at, now int64) string {
 	}
 	distance := time.Unix(0, now).Sub(time.Unix(0, at)).Round(time.Second)
 	if distance < 0 {
-		return fmt.Sprintf("%s (in %v)", Timestamp(at), -distance)
+		return fmt.Sprintf("%s (in %s)", Timestamp(at), Duration(-distance))
 	}
-	return fmt.Sprintf("%s (%v ago)", Timestamp(at), distance)
+	return fmt.Sprintf("%s (%s ago)", Timestamp(at), Duration(distance))
 }
 
 // Timestamp formats a time in nanoseconds with all digits, so that times sort as texts.

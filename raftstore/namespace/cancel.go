@@ -6,7 +6,7 @@ import (
 )
 
 // takenBack is the reason of events about names Cancel removes.
-const takenBack = "it was taken back: nobody was told of it"
+const takenBack = "its creation was undone: the caller got no answer"
 
 func undoOf(made *entry) *storepb.Undo {
 	return &storepb.Undo{Ino: uint64(made.ino), Parent: uint64(made.parent), Name: []byte(made.name), MadeIndex: uint64(made.made)}

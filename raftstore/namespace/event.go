@@ -70,9 +70,9 @@ func (a *announcer) emit(e *storepb.Event) {
 
 // emitAnew emits the first event of a new chain: of a cluster that continues a lost one.
 func (a *announcer) emitAnew(cluster string) {
-	reason := "it goes on for a cluster that was lost, of which no event is known"
+	reason := "it continues a lost cluster without known events"
 	if _, last, found := a.events.kept.Max(); found {
-		reason = fmt.Sprintf("it goes on for cluster %s, which was lost; the last event known of that is %x", cmp.Or(a.trust.Cluster(), "without an id"), last.GetHash())
+		reason = fmt.Sprintf("it continues the lost cluster %s; the last known event of that is %x", cmp.Or(a.trust.Cluster(), "without an id"), last.GetHash())
 	}
 	a.events.beginChain(a.time, &storepb.Event{Event: eventClusterBegun, Index: uint64(a.index), Cluster: cluster, Reason: reason})
 }

@@ -41,7 +41,7 @@ func (w *warden) refuseByLook(by *storepb.Caller, seen []*storepb.Observation, e
 		return &storepb.Result{Code: code, Message: reason}
 	}
 	if lookedAtEmpty(seen, e) && w.isJudged(e, in) && w.isBeingWritten(e, in) {
-		return w.refuseBusy(by, e, in, RefusedBeginning, "the caller looked at it before its holder had written to it")
+		return w.refuseBusy(by, e, in, RefusedBeginning, "the caller looked at it before its holder wrote to it")
 	}
 	return nil
 }
@@ -56,11 +56,11 @@ func (w *warden) refuseByGuard(by *storepb.Caller, e *entry, in *inode, what cha
 	case g.Guard == lockfact.GuardOwner:
 		why, reason = RefusedOwner, "it is live, and only its owner's token releases it"
 	case g.Guard == lockfact.GuardHost && g.Host != by.GetHost():
-		why, reason = RefusedHost, "it is live, and was taken on "+g.Host
+		why, reason = RefusedHost, "it is live, and its holder is on "+g.Host
 	case g.Guard == lockfact.GuardHost && w.isOtherMachine(g, by):
-		why, reason = RefusedMachine, fmt.Sprintf("it is live, and was taken on another machine named %s", g.Host)
+		why, reason = RefusedMachine, fmt.Sprintf("it is live, and its holder is on another machine named %s", g.Host)
 	case g.Guard == lockfact.GuardHost && !g.process.isSeenFrom(by.GetPidNamespace()) && w.sessions.isWatched(g.Host, g.process.processID):
-		why, reason = RefusedContainer, "it is live, and its process is in a container that cannot be seen into from the caller's"
+		why, reason = RefusedContainer, "it is live, and its process is in a container invisible to the caller"
 	case g.Guard == lockfact.GuardHost && g.Format == lockfact.Beads && what == overwrite && g.process != nil:
 		if len(by.GetLineage()) == 0 {
 			return fail(storepb.Code_NEED_LINEAGE)

@@ -60,7 +60,7 @@ func (ns *Namespace) maySucceed(op *storepb.OpenSession) *storepb.Result {
 	}
 	return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
 		"host %q was mounted in an earlier boot until just now, and processes of that boot hold locks. If the machine has booted again, its "+
-			"mount is let in within %v; if it runs on and this one is a clone, give this one a machine id and a --name of its own",
+			"mount is accepted within %v; if it still runs and this one is a clone, give this one a machine id and a --name of its own",
 		op.GetHost(), time.Duration(wait).Round(time.Second))}
 }
 

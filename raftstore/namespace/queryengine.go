@@ -28,7 +28,7 @@ func page(limit uint32) int {
 
 // Refuses a query without a viewer.
 func nobody() *storepb.Result {
-	return &storepb.Result{Code: storepb.Code_INVALID, Message: "it does not say who wants to know"}
+	return &storepb.Result{Code: storepb.Code_INVALID, Message: "the query has no viewer"}
 }
 
 // advisoriesOf returns at most this many wanted locks and requests of a file, or of all files (0).

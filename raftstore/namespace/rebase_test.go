@@ -36,7 +36,7 @@ func TestAStateThatBeginsAnewGivesOutNothingTwice(t *testing.T) {
 	require.Equal(t, eventClusterBegun, begun.GetEvent(), "before anything else is told")
 	require.Equal(t, "another", begun.GetCluster())
 	require.Empty(t, begun.GetBefore(), "a chain of its own")
-	require.Contains(t, begun.GetReason(), fmt.Sprintf("cluster lost, which was lost; the last event known of that is %x", lastHash))
+	require.Contains(t, begun.GetReason(), fmt.Sprintf("the lost cluster lost; the last known event of that is %x", lastHash))
 	require.Greater(t, tr.ns.Index(), lostIndex+1<<30, "an hour of microseconds")
 	require.Empty(t, tr.ns.Members())
 	require.Zero(t, tr.ns.Sessions())

@@ -78,10 +78,10 @@ func (r *snapshotReader) ReadByte() (byte, error) {
 func (r *snapshotReader) namespace() (*Namespace, error) {
 	magic := make([]byte, len(snapshotMagic))
 	if _, err := io.ReadFull(r, magic); err != nil {
-		return nil, fmt.Errorf("not a snapshot of lockfs: %w: %w", codec.ErrCorrupt, err)
+		return nil, fmt.Errorf("not a lockfs snapshot: %w: %w", codec.ErrCorrupt, err)
 	}
 	if string(magic) != snapshotMagic {
-		return nil, fmt.Errorf("not a snapshot of lockfs: %w", codec.ErrCorrupt)
+		return nil, fmt.Errorf("not a lockfs snapshot: %w", codec.ErrCorrupt)
 	}
 	header := new(storepb.SnapshotHeader)
 	if err := r.message(codec.CheckHeader, header); err != nil {
@@ -133,7 +133,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 		return nil, fmt.Errorf("checksum differs: %w", codec.ErrCorrupt)
 	}
 	if _, err := r.in.ReadByte(); err == nil {
-		return nil, fmt.Errorf("goes on after its end: %w", codec.ErrCorrupt)
+		return nil, fmt.Errorf("bytes after its end: %w", codec.ErrCorrupt)
 	} else if err != io.EOF {
 		return nil, err
 	}

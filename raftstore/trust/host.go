@@ -14,10 +14,10 @@ import (
 
 // Reasons to refuse a host with a valid certificate.
 var (
-	ErrUnknown   = errors.New("no host of that name was let in")
+	ErrUnknown   = errors.New("no host of that name has joined")
 	ErrRevoked   = errors.New("it was revoked")
-	ErrOtherRole = errors.New("the host of that name is something else")
-	ErrOtherKey  = errors.New("the host of that name is known by another key")
+	ErrOtherRole = errors.New("the host of that name has another role")
+	ErrOtherKey  = errors.New("the host of that name has another key")
 )
 
 // Admitted returns nil for an admitted host with this name, role and key; else one of the errors above.

@@ -1,4 +1,5 @@
-// Package faultinjection injects faults into a cluster, several at a time, on a schedule that follows from a seed.
+// Package faultinjection injects faults into a cluster, several at a time, on a schedule that follows from a
+// seed.
 //
 // A [Schedule] has strikes ([Strike]): kind, time, duration, and target by role, because the leader is known
 // only at run time. It is a pure function of its [Size]. A [Site] is a cluster of servers and guests that

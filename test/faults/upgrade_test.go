@@ -98,7 +98,7 @@ func upgrade(t testing.TB, daemon *hosts.Process) (await func()) {
 	t.Helper()
 	attempts := func() int {
 		log := daemon.Log()
-		return strings.Count(log, "went on with the mount") + strings.Count(log, "no new program goes on with the mount")
+		return strings.Count(log, "went on with the mount") + strings.Count(log, "no new program took over the mount")
 	}
 	before := attempts()
 	daemon.Signal(syscall.SIGHUP)

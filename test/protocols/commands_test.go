@@ -100,7 +100,7 @@ func TestCommandsOnDiskAndMount(t *testing.T) {
 			ends 0 lockfs swarm acquire t w 2 && early 2 expired
 			ends 0 lockfs semaphore acquire s.lock --stale-timeout 2s
 			if on_mount; then # which judges by its rules
-				said 'does not count here: on this mount of lockfs s.lock is stale after 1h0m0s'
+				said 'has no effect here: on this lockfs mount s.lock is stale after 1h'
 			else
 				taken=$(date +%s%N)
 				ends 0 lockfs semaphore release s.lock
@@ -161,7 +161,7 @@ func TestCommandsOnDiskAndMount(t *testing.T) {
 			ends 0 lockfs tower acquire a $request
 			ln -s a.lock locks/link.lock
 			ends 125 lockfs tower release link --request-id r
-			hand=$(sed -n 's/.*clean up by hand with .\(.*\)[\x60].*/\1/p' said)
+			hand=$(sed -n 's/.*remove it with .\(.*\)[\x60].*/\1/p' said)
 			case $hand in "lockfs rm --force "*) on_mount ;; "rm "*) ! on_mount ;; *) false ;; esac || wrong "$hand: $(cat said)"
 			$hand
 			[ ! -L locks/link.lock ] || wrong "$hand did not remove it"
@@ -193,7 +193,7 @@ func TestCommandsOnDiskAndMount(t *testing.T) {
 			ends 0 lockfs beads release .beads --pid $$
 			wait $wait || wrong "$(cat said)"
 			mkdir data && touch data/x
-			says 'was that what you meant' lockfs wait data --timeout 0s
+			says 'counts as free once it is gone' lockfs wait data --timeout 0s
 			unsaid 'remove '`,
 
 		"slots and turns": `

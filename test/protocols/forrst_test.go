@@ -194,7 +194,7 @@ func TestForrst(t *testing.T) {
 		require.JSONEq(t, `{"state":"free","format":"forrst","path":".forrst/`+key+`","key":"`+key+`","locked":false}`, status)
 		status, err = c.command(a, "status", "dir/x")
 		require.ErrorContains(t, err, "exit status 79")
-		require.Contains(t, status, "dir/x is not locked; the full key is meant, lock:FUNCTION:dir/x or, of the scope global, lock:dir/x")
+		require.Contains(t, status, "dir/x is not locked; give the full key, lock:FUNCTION:dir/x or, for the scope global, lock:dir/x")
 		require.Equal(t, []string{"lock_acquired", "removal_refused", "removal_refused", "removal_refused", "lock_released"},
 			testcluster.Story(a.Events(t), file))
 		require.Equal(t, []string{"keeps"}, c.calls(t))

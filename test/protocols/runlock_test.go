@@ -303,7 +303,7 @@ func TestRunKeepsItsLock(t *testing.T) {
 	c.Nodes[0].SetRule(t, "kept", "--stale-after", "15s")
 	run, dir := startRun(t, c, g.Host, "kept", "--stale-timeout", "1h")
 	hosts.Eventually(t, "it says that the mount's rule counts", func() (string, bool) {
-		return run.Log(), strings.Contains(run.Log(), "--stale-timeout 1h0m0s does not count here") && strings.Contains(run.Log(), "is stale after 15s")
+		return run.Log(), strings.Contains(run.Log(), "--stale-timeout 1h has no effect here") && strings.Contains(run.Log(), "is stale after 15s")
 	})
 	token, taken := c.Token(t, other, "kept"), c.Xattr(t, other, "kept", "acquired")
 	awaitRenewal := func() {
@@ -317,7 +317,7 @@ func TestRunKeepsItsLock(t *testing.T) {
 	awaitRenewal()
 	g.Kill()
 	hosts.Eventually(t, "it is noticed", func() (string, bool) {
-		return run.Log(), strings.Contains(run.Log(), "cannot tell whether the lock is still there")
+		return run.Log(), strings.Contains(run.Log(), "the lock can be neither read nor renewed")
 	})
 	g.Start(t)
 	awaitRenewal()

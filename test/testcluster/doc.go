@@ -1,5 +1,6 @@
-// Package testcluster has the shared parts of tests of the built program: the program, a [Cluster] of servers on
-// hosts made of namespaces, guests with a mount but without a server, and processes with locks on them.
+// Package testcluster has the shared parts of tests of the built program: the program, a [Cluster] of
+// servers on hosts made of namespaces, guests with a mount but without a server, and processes with locks on
+// them.
 //
 // A [Shell], and an [Actor] with flock and fcntl, run step by step, so a test can do something in between. A
 // [Job], and [Jobs] of all [Clients], are workers competing for one lock. A [Witness] records whether two

@@ -1,5 +1,5 @@
-// Package workload keeps hosts busy with a checked workload: several histories at a time (see package history),
-// recorded on all hosts, while the test injects faults.
+// Package workload keeps hosts busy with a checked workload: several histories at a time (see package
+// history), recorded on all hosts, while the test injects faults.
 //
 // The clients of a history are processes of the test binary, so TestMain must call history.Main.
 package workload

@@ -159,7 +159,7 @@ func checkSegment(m *meta, info types.SegmentInfo) (tail, error) {
 	case has.torn.empty():
 		return has, nil
 	case m.data.Closed:
-		return tail{}, &Damage{path, fmt.Errorf("what stands at %d cannot be read", has.torn.from)}
+		return tail{}, &Damage{path, fmt.Errorf("the bytes at %d cannot be read", has.torn.from)}
 	}
 	return has, wipe(path, has.torn)
 }

@@ -37,7 +37,7 @@ func checkSealed(content []byte, info types.SegmentInfo) error {
 		}
 	}
 	if rest := used(content[sound.end:]); rest > 0 {
-		return fmt.Errorf("what stands at %d cannot be read", sound.end)
+		return fmt.Errorf("the bytes at %d cannot be read", sound.end)
 	}
 	if has := info.BaseIndex + sound.count(); has <= info.MaxIndex || sound.indexStart != info.IndexStart {
 		return fmt.Errorf("it has entries up to %d, and its index at %d, in place of %d and %d",

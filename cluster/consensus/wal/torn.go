@@ -31,9 +31,9 @@ func checkTorn(content []byte, rest span, sound batches, base uint64) error {
 	case whole && !batch.missesSector():
 		return fmt.Errorf("the batch at %d has another checksum", rest.from)
 	case !whole && !batch.isMissing(batch.at):
-		return fmt.Errorf("what stands at %d cannot be read", batch.at)
+		return fmt.Errorf("the bytes at %d cannot be read", batch.at)
 	case !whole && batch.hasSoundBatch():
-		return fmt.Errorf("what stands at %d cannot be read, and a batch follows", batch.at)
+		return fmt.Errorf("the bytes at %d cannot be read, and a batch follows", batch.at)
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (t *tear) follow() (whole bool, err error) {
 			}
 		default:
 			if used(t.content[t.at:t.at+wordSize]) != 0 {
-				return false, fmt.Errorf("what stands at %d cannot be read", t.at)
+				return false, fmt.Errorf("the bytes at %d cannot be read", t.at)
 			}
 			return false, nil
 		}

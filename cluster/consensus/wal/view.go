@@ -95,7 +95,7 @@ func (v *View) Entry(index uint64) (*raft.Log, error) {
 	}
 	path := filepath.Join(v.dir, segment.FileName(info))
 	if index-info.BaseIndex >= sound.count() {
-		return nil, &Damage{path, fmt.Errorf("what stands at %d cannot be read, and entry %d stands behind it", sound.end, index)}
+		return nil, &Damage{path, fmt.Errorf("the bytes at %d cannot be read, and entry %d follows", sound.end, index)}
 	}
 	at := sound.entries[index-info.BaseIndex]
 	length := int(binary.LittleEndian.Uint32(content[at+4:]))

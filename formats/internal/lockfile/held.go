@@ -17,7 +17,7 @@ type LostError struct {
 }
 
 // Error describes the change.
-func (e *LostError) Error() string { return fmt.Sprintf("somebody %s %s", e.How, e.Path) }
+func (e *LostError) Error() string { return fmt.Sprintf("another program %s %s", e.How, e.Path) }
 
 // Held is a lock acquired by this process. On a lockfs mount its inode number identifies it. Inode numbers
 // are never reused and are equal on all hosts, so the check also works after a new mount. Other file systems

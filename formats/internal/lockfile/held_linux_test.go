@@ -90,13 +90,13 @@ func TestHeldKnowsItsFile(t *testing.T) {
 		how  string
 		left string
 	}{
-		"removed":                    {os.Remove, "somebody removed", ""},
-		"removed with its directory": {func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, "somebody removed", ""},
+		"removed":                    {os.Remove, "another program removed", ""},
+		"removed with its directory": {func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, "another program removed", ""},
 		"replaced": {func(path string) error {
 			return errors.Join(os.Remove(path), os.WriteFile(path, []byte("mine"), 0o600))
-		}, "somebody replaced", "mine"},
-		"replaced by a directory": {func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }, "somebody replaced", ""},
-		"overwritten":             {func(path string) error { return os.WriteFile(path, []byte("others"), 0o600) }, "somebody overwrote", "others"},
+		}, "another program replaced", "mine"},
+		"replaced by a directory": {func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }, "another program replaced", ""},
+		"overwritten":             {func(path string) error { return os.WriteFile(path, []byte("others"), 0o600) }, "another program overwrote", "others"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			held, path := take(t)

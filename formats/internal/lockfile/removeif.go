@@ -12,7 +12,7 @@ import (
 type Judge func(content []byte, f *os.File) error
 
 // ErrChanged is a lock changed during each of several attempts.
-var ErrChanged = errors.New("somebody else changed the lock meanwhile")
+var ErrChanged = errors.New("another program changed the lock meanwhile")
 
 // RemoveIf removes a lock if judge permits it. Other users of LockDir wait meanwhile. The error is
 // fs.ErrNotExist if the lock is missing or was replaced.

@@ -42,11 +42,11 @@ func measureTo(ctx context.Context, args []string, out io.Writer) error {
 		Progress: func(Step) {},
 		Warn:     func(text string) { fmt.Fprintln(os.Stderr, "contest:", text) },
 	}
-	flags.IntVar(&plan.Workers, "workers", 1, "how many work at the same time, each on a name of its own; handovers are between two")
-	flags.DurationVar(&plan.Duration, "duration", 2*time.Second, "how long each figure is measured")
+	flags.IntVar(&plan.Workers, "workers", 1, "number of concurrent workers, each on its own name; a handover always has two")
+	flags.DurationVar(&plan.Duration, "duration", 2*time.Second, "measuring time of each figure")
 	flags.BoolVar(&plan.Together, "together", false, "spread the workers over all directories at once")
 	flags.BoolVar(&plan.OwnDirs, "own-dirs", false, "give each worker a directory of its own")
-	only := flags.String("only", "", "measure only these, by comma: "+strings.Join(names(), ", "))
+	only := flags.String("only", "", "measurements, separated by commas (default: all): "+strings.Join(names(), ", "))
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

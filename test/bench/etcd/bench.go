@@ -92,7 +92,7 @@ func get(e endpoint, worker int) func(context.Context) error {
 func bench(args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	workers := flags.Int("workers", 1, "how many work at the same time")
-	duration := flags.Duration("duration", 2*time.Second, "how long each figure is measured")
+	duration := flags.Duration("duration", 2*time.Second, "measuring time of each figure")
 	together := flags.Bool("together", false, "spread the workers over all endpoints at once")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,7 +51,7 @@ list.
 				if flags.JSON {
 					return cli.PrintJSON(cmd.OutOrStdout(), hosts)
 				}
-				table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+				table := cli.NewTable(cmd.OutOrStdout())
 				fmt.Fprintln(table, "NAME\tROLE\tSTATE\tADMITTED\tCERTIFICATE UNTIL\tTOKEN\tROOT")
 				for _, h := range hosts {
 					root := "root"

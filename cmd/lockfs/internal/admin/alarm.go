@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,9 +30,9 @@ func alarmCommand() *cobra.Command {
 		Long: `An alarm stays until you clear it; no_space also clears itself. Alarms also
 appear in /healthz and in the metrics.
 
-  state_differs    the state of a member differed from the majority's; the member
+  state_differs    the state of a member differed from the quorum's; the member
                    is out of service and does not start again with its data
-  state_undecided  the states of the members differed without a majority
+  state_undecided  the states of the members differed without a quorum
   two_processes    two processes use the identity of one server, one of them on a
                    copy of its data or machine; the text names both
   two_hosts        two machines mount under one name; the text names both
@@ -105,7 +104,7 @@ repair the cause: a member whose state differed stays out of service.`,
 }
 
 func printAlarms(w io.Writer, alarms []alarm) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := cli.NewTable(w)
 	fmt.Fprintln(table, "NUMBER\tKIND\tMEMBER\tSINCE\tTEXT")
 	for _, a := range alarms {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", a.Number, a.Kind, orDash(a.Member), a.Since.Format(time.RFC3339), a.Text)

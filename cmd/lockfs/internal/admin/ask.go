@@ -84,7 +84,7 @@ func mountRoot(dir string) (string, error) {
 	}
 	control, err := os.Lstat(filepath.Join(root, controlDir))
 	if system.Type != unix.FUSE_SUPER_MAGIC || err != nil || !control.IsDir() {
-		return "", fmt.Errorf("it is not on a mount of lockfs, but on the file system at %s; use rm (`lockfs doctor` lists the mounts of lockfs)",
+		return "", fmt.Errorf("it is not on a lockfs mount, but on the file system at %s; use rm (`lockfs doctor` lists the lockfs mounts)",
 			root)
 	}
 	return root, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,7 +51,7 @@ predecessors, until every host has a certificate of the new CA.`,
 				if flags.JSON {
 					return cli.PrintJSON(cmd.OutOrStdout(), list)
 				}
-				table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+				table := cli.NewTable(cmd.OutOrStdout())
 				fmt.Fprintln(table, "STATE\tADDED\tFINGERPRINT")
 				for _, a := range list {
 					state := "trusted"

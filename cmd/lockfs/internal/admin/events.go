@@ -31,7 +31,14 @@ func eventsCommand() *cobra.Command {
 caller and reason. The cluster keeps the last 10,000 events of locks, of
 refusals and of administrators. Each server also writes all events to
 audit.jsonl in its data directory, and those of administrators and refusals to
-audit-admin.jsonl and audit-refusals.jsonl. The events are
+audit-admin.jsonl and audit-refusals.jsonl.
+
+--since is the number of the first event, a time such as 2026-01-02T15:04:05Z,
+or an age such as 10m. --follow prints new events until Ctrl-C. --json prints
+one object a line, as in audit.jsonl.
+
+` + whoSees + `
+Events in a directory that is gone or has moved are for root, and for the callers.` + cli.More + `The events are
 
   lock_acquired        a program created a lock, or wrote its first content
   lock_released        a program removed its lock
@@ -49,15 +56,7 @@ audit-admin.jsonl and audit-refusals.jsonl. The events are
   member_removed, authority_added, authority_dropped, token_created,
   token_revoked, host_joined, host_revoked
                        an administrator changed the cluster
-  join_refused         the cluster refused a host
-
---since is the number of the first event, a time such as 2026-01-02T15:04:05Z,
-or an age such as 10m. --follow prints new events until Ctrl-C. --json prints
-one object a line, as in audit.jsonl.
-
-` + whoSees + `
-Events in a directory that is gone or has moved are for root, and for the users
-who caused them.`,
+  join_refused         the cluster refused a host`,
 		Example: `  lockfs events --since 10m
   lockfs events --follow --json | jq -r 'select(.event == "removal_refused") | .lock_path'`,
 		Args: cli.Exactly(0, 0),
@@ -93,8 +92,8 @@ who caused them.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&follow, "follow", false, "go on with new events until interrupted; --timeout does not end it")
-	cmd.Flags().StringVar(&since, "since", "", "only from this number, time or duration ago on")
+	cmd.Flags().BoolVar(&follow, "follow", false, "print new events until interrupted, without a time limit")
+	cmd.Flags().StringVar(&since, "since", "", "first event: a number, a time, or an age such as 10m")
 	flags.Add(cmd.Flags())
 	return cmd
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,7 +75,7 @@ func describeHost(h *storepb.HostRecord) host {
 }
 
 func printHosts(w io.Writer, hosts []host) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := cli.NewTable(w)
 	fmt.Fprintln(table, "NAME\tSTATE\tSINCE\tSESSIONS\tBOOT")
 	for _, h := range hosts {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", cli.Word(h.Name), h.State, h.Since.Format(time.RFC3339), h.Sessions, h.BootID)
@@ -156,7 +155,7 @@ func reportForgotten(ctx context.Context, ask askFunc, name string) (*forgotten,
 
 func (f *forgotten) print(w io.Writer) error {
 	fmt.Fprintf(w, "forgot %s (locks of its processes: %d removed, %d stale)\n", cli.Word(f.Host), len(f.Removed), len(f.Stale))
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := cli.NewTable(w)
 	for _, path := range f.Removed {
 		fmt.Fprintf(table, "removed\t%s\n", cli.Word(path))
 	}

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,7 +69,7 @@ with --json, one array a line.
 			return printLocks(cmd.OutOrStdout(), locks)
 		},
 	}
-	cmd.Flags().BoolVar(&watch, "watch", false, "go on, and print them again when something has changed")
+	cmd.Flags().BoolVar(&watch, "watch", false, "print the list again after each change")
 	flags.Add(cmd.Flags())
 	return cmd
 }
@@ -244,7 +243,7 @@ func isBelow(path, top string) bool {
 }
 
 func printLocks(w io.Writer, locks []lockjson.Lock) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := cli.NewTable(w)
 	fmt.Fprintln(table, "PATH\tSTATE\tFORMAT\tHOLDER\tTOKEN\tAGE")
 	for _, l := range locks {
 		path := cli.Word(l.Path)
@@ -252,20 +251,23 @@ func printLocks(w io.Writer, locks []lockjson.Lock) error {
 			path = "(removed)"
 		}
 		if l.State == "" { // this user may stat but not read the lock
-			fmt.Fprintf(table, "%s\t-\t-\t-\t-\t%.0fs\n", path, l.Age)
+			fmt.Fprintf(table, "%s\t-\t-\t-\t-\t%s\n", path, seconds(l.Age))
 			continue
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%.0fs\n", path, l.State, l.Format, lockHolder(l), l.Token, l.Age)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\n", path, l.State, l.Format, lockHolder(l), l.Token, seconds(l.Age))
 		for _, a := range l.Advisory {
 			bytes := ""
 			if a.Kind == "fcntl" {
 				bytes = fmt.Sprintf(" of bytes %d to %d", a.Start, a.End)
 			}
-			fmt.Fprintf(table, "  %s %s%s\t%s\t\tpid %d on %s\t\t%.0fs\n", a.Type, a.Kind, bytes, a.State, a.PID, cli.Word(a.Host), a.Age)
+			fmt.Fprintf(table, "  %s %s%s\t%s\t\tpid %d on %s\t\t%s\n", a.Type, a.Kind, bytes, a.State, a.PID, cli.Word(a.Host), seconds(a.Age))
 		}
 	}
 	return table.Flush()
 }
+
+// seconds formats a number of seconds like all durations.
+func seconds(s float64) string { return lockjson.Duration(time.Duration(s * float64(time.Second))) }
 
 func lockHolder(l lockjson.Lock) string {
 	var parts []string

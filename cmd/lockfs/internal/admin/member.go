@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,7 +58,7 @@ the leader has had no contact for ten seconds.`,
 				if flags.JSON {
 					return cli.PrintJSON(cmd.OutOrStdout(), members)
 				}
-				table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+				table := cli.NewTable(cmd.OutOrStdout())
 				fmt.Fprintln(table, "NAME\tSTATE\tADDRESS\tID")
 				for _, m := range members {
 					state := m.State
@@ -96,7 +95,7 @@ give --force.`,
 			return admin.Remove(ctx, args[0], force)
 		},
 	})
-	cmd.Flags().BoolVar(&force, "force", false, "also if the other voters could decide nothing without it")
+	cmd.Flags().BoolVar(&force, "force", false, "also if the other voters have no quorum without it")
 	return cmd
 }
 
@@ -149,7 +148,7 @@ give --force.`,
 			return admin.SetVote(ctx, args[0], false, force)
 		},
 	})
-	cmd.Flags().BoolVar(&force, "force", false, "also if the other voters could decide nothing without it")
+	cmd.Flags().BoolVar(&force, "force", false, "also if the other voters have no quorum without it")
 	return cmd
 }
 

@@ -66,9 +66,9 @@ line then has --join.
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&withoutVote, "nonvoter", false, "it is to get no vote")
-	cmd.Flags().StringVar(&plan.Host, "host", "", "the token is for the host of this name only")
-	cmd.Flags().DurationVar(&plan.TTL, "ttl", time.Hour, "how long the token is good")
+	cmd.Flags().BoolVar(&withoutVote, "nonvoter", false, "the server stays without a vote")
+	cmd.Flags().StringVar(&plan.Host, "host", "", "name of the only host for the token")
+	cmd.Flags().DurationVar(&plan.TTL, "ttl", time.Hour, "validity of the token")
 	flags.Add(cmd.Flags())
 	return cmd
 }

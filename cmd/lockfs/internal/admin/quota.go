@@ -8,7 +8,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -138,9 +137,9 @@ func quotaSetCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Uint32Var(&set.Uid, "uid", 0, "of this user, by number")
-	cmd.Flags().Uint64Var(&set.MaxInodes, "inodes", 0, "how many files, directories and links there may be")
-	cmd.Flags().Var(cli.Size(&set.MaxBytes), "bytes", "how many bytes, as they count for limits; also with K, M, G or T")
+	cmd.Flags().Uint32Var(&set.Uid, "uid", 0, "user of the quota, by number")
+	cmd.Flags().Uint64Var(&set.MaxInodes, "inodes", 0, "limit of files, directories and links")
+	cmd.Flags().Var(cli.Size(&set.MaxBytes), "bytes", "limit of bytes, with suffix K, M, G or T")
 	flags.Add(cmd.Flags())
 	return cmd
 }
@@ -175,7 +174,7 @@ user. The user then has the default share.`,
 			})
 		},
 	}
-	cmd.Flags().Uint32Var(&uid, "uid", 0, "of this user, by number")
+	cmd.Flags().Uint32Var(&uid, "uid", 0, "user of the quota, by number")
 	flags.Add(cmd.Flags())
 	return cmd
 }
@@ -223,7 +222,7 @@ func describeQuota(q *storepb.QuotaUsage) quota {
 }
 
 func printQuotas(w io.Writer, quotas []quota) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := cli.NewTable(w)
 	fmt.Fprintln(table, "OF\tINODES\tMOST\tUSED\tMOST")
 	for _, q := range quotas {
 		of, mostInodes, mostBytes := "", "-", "-"
@@ -255,7 +254,7 @@ func printBudgets(w io.Writer, budgets []budgetUse) error {
 	if len(budgets) == 0 {
 		return nil
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := cli.NewTable(w)
 	fmt.Fprintln(table, "\nBUDGET\tOF\tUSED\tMOST\tCHANGED BY")
 	for _, b := range budgets {
 		var of []string

@@ -28,14 +28,14 @@ func TestRemoveElsewhere(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for path, problem := range map[string]string{
-		file:         file + ": it is not on a mount of lockfs",
-		dir + "/no/": "it is not on a mount of lockfs",
+		file:         file + ": it is not on a lockfs mount",
+		dir + "/no/": "it is not on a lockfs mount",
 		dir + "/x/y": "no such file or directory",
 		"/":          "give the name of a lock",
 		dir + "/.":   "give the name of a lock",
 		dir + "/../": "give the name of a lock",
 		"":           "give the name of a lock",
-		"rm_test.go": "rm_test.go: it is not on a mount of lockfs",
+		"rm_test.go": "rm_test.go: it is not on a lockfs mount",
 	} {
 		require.ErrorContains(t, remove(t.Context(), []string{path}, false), problem, path)
 		require.ErrorContains(t, remove(t.Context(), []string{path}, true), problem, path)

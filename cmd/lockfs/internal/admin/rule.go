@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
@@ -13,6 +12,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -92,6 +92,9 @@ format decides everything you leave out. Durations look like 90s, 10m or
 
 ` + patternHelp + `
 
+The command first lists the existing names that match, with the effect on each.
+If the rule would remove any of them, it needs --yes.` + cli.More + `The flags:
+
   --holder creator  the process that created the name is the holder, with any
                     content. When it ends, the lock is stale, and lockfs removes
                     it unless --on-stale is keep. If it ends at once (touch,
@@ -113,13 +116,9 @@ format decides everything you leave out. Durations look like 90s, 10m or
   --any-file        also remove data. Without it, a rule with --on-stale remove or
                     --holder creator applies to locks only: content in a format,
                     and exclusive names with two pieces of evidence (lockfs help
-                    locks). So '*.lock' leaves yarn.lock alone
-
-The command first lists the existing names that match, with the effect on each.
-If the rule would remove any of them, it needs --yes.`,
+                    locks). So '*.lock' leaves yarn.lock alone`,
 		Example: `  lockfs rule set 'jobs/*.lock' --stale-after 10m --on-stale remove
-  lockfs rule set 'cache/*.lock' --holder creator   # those of filelock (SoftFileLock) and proper-lockfile
-  lockfs rule set 'torch/**/lock' --holder creator  # those of torch.utils.cpp_extension
+  lockfs rule set 'cache/*.lock' --holder creator  # filelock, proper-lockfile
   lockfs rule set 'state/**' --format data`,
 		Args: cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -152,12 +151,12 @@ If the rule would remove any of them, it needs --yes.`,
 	}
 	cmd.Flags().StringVar(&set.Holder, "holder", "", "creator: held by the creator of the name")
 	cmd.Flags().StringVar(&set.Format, "format", "", "the only valid format")
-	cmd.Flags().DurationVar(&staleAfter, "stale-after", 0, "how old a lock becomes before it is stale")
+	cmd.Flags().DurationVar(&staleAfter, "stale-after", 0, "age at which a lock is stale")
 	cmd.Flags().StringVar(&set.OnStale, "on-stale", "", "keep or remove")
 	cmd.Flags().StringVar(&set.Guard, "guard", "", "host or anyone")
-	cmd.Flags().DurationVar(&hostTimeout, "host-timeout", 0, "how long its host may be silent before a lock is stale")
+	cmd.Flags().DurationVar(&hostTimeout, "host-timeout", 0, "time without its host until a lock is stale")
 	cmd.Flags().BoolVar(&set.AnyFile, "any-file", false, "also remove data files")
-	cmd.Flags().BoolVar(&yes, "yes", false, "set the rule also if it has names removed that are there")
+	cmd.Flags().BoolVar(&yes, "yes", false, "set the rule even if it removes existing names")
 	flags.Add(cmd.Flags())
 	return cmd
 }
@@ -259,7 +258,7 @@ func describeRule(r *storepb.Rule) rule {
 }
 
 func printRules(w io.Writer, rules []*storepb.Rule) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := cli.NewTable(w)
 	fmt.Fprintln(table, "PATTERN\tHOLDER\tFORMAT\tSTALE AFTER\tON STALE\tGUARD\tHOST TIMEOUT")
 	for _, r := range rules {
 		onStale := orDash(r.GetOnStale())
@@ -283,5 +282,5 @@ func durationOrDash(nanoseconds int64) string {
 	if nanoseconds == 0 {
 		return "-"
 	}
-	return time.Duration(nanoseconds).String()
+	return lockjson.Setting(time.Duration(nanoseconds))
 }

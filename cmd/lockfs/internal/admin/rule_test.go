@@ -63,7 +63,7 @@ func TestPrintRules(t *testing.T) {
 	}))
 	require.Equal(t, strings.TrimPrefix(`
 PATTERN    HOLDER   FORMAT  STALE AFTER  ON STALE  GUARD  HOST TIMEOUT
-*.lock     -        -       10m0s        remove    -      -
+*.lock     -        -       10m          remove    -      -
 *.lck      creator  -       -            -         -      -
 "\x1b/**"  -        none    -            -         host   1s
 `, "\n"), b.String())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,10 +73,10 @@ func describeSessions(found []*clusterpb.Session) []sessionRow {
 }
 
 func printSessions(w io.Writer, sessions []sessionRow) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := cli.NewTable(w)
 	fmt.Fprintln(table, "SESSION\tHOST\tOPENED\tSILENT\tCLOCK\tVERSIONS")
 	for _, s := range sessions {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.1fs\t%+.3fs\t%s\n", s.ID, s.Host, s.Opened.Format(time.RFC3339), s.Silent, s.ClockOffset,
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%+.3fs\t%s\n", s.ID, s.Host, s.Opened.Format(time.RFC3339), seconds(s.Silent), s.ClockOffset,
 			version.Range{Oldest: s.OldestVersion, Newest: s.NewestVersion})
 	}
 	return table.Flush()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -264,7 +263,7 @@ func (s *clusterStatus) print(w io.Writer) error {
 		fmt.Fprintln(w, warning)
 	}
 	fmt.Fprintln(w)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := cli.NewTable(w)
 	fmt.Fprintln(table, "NAME\tADDRESS\tSTATE\tVERSIONS\tTERM\tCOMMIT\tAPPLIED\tINODES\tMOUNT")
 	for _, node := range s.Nodes {
 		if node.Error != "" {

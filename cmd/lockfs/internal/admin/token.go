@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,9 +95,9 @@ has no rights of root there.
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "", "role of the host: server or client (required)")
-	cmd.Flags().StringVar(&plan.Host, "host", "", "only the host of this name")
-	cmd.Flags().DurationVar(&plan.TTL, "ttl", time.Hour, "how long it is good")
-	cmd.Flags().Uint32Var(&plan.Uses, "uses", 1, "how many hosts it lets in")
+	cmd.Flags().StringVar(&plan.Host, "host", "", "name of the only host for the token")
+	cmd.Flags().DurationVar(&plan.TTL, "ttl", time.Hour, "validity of the token")
+	cmd.Flags().Uint32Var(&plan.Uses, "uses", 1, "number of hosts that may use the token")
 	cmd.Flags().BoolVar(&plan.SquashRoot, "squash-root", false, "treat root of the host as uid 65534")
 	flags.Add(cmd.Flags())
 	return cmd
@@ -227,7 +226,7 @@ func ListTokens(ctx context.Context, admin *cluster.Admin) ([]Token, error) {
 }
 
 func printTokens(w io.Writer, tokens []Token) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := cli.NewTable(w)
 	fmt.Fprintln(table, "ID\tROLE\tHOST\tUSES\tEXPIRES\tROOT")
 	for _, t := range tokens {
 		root := "root"

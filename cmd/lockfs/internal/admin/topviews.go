@@ -60,12 +60,12 @@ func lockRows(d *desk) (rows [][]string) {
 		if l.Expires != nil {
 			expires = "over"
 			if left := l.Expires.Sub(d.clusterTime); left > 0 {
-				expires = "in " + left.Truncate(time.Second).String()
+				expires = "in " + lockjson.Duration(left)
 			}
 		}
 		rows = append(rows, []string{
 			cmp.Or(cli.Word(l.Path), "(removed)"), cmp.Or(l.State, "-"), waiting, lockHolder(l),
-			(time.Duration(l.Age) * time.Second).String(), expires, fmt.Sprint(l.Token),
+			seconds(l.Age), expires, fmt.Sprint(l.Token),
 		})
 	}
 	return rows
@@ -117,7 +117,7 @@ func hostRows(d *desk) (rows [][]string) {
 		silent, clock := "", ""
 		for _, s := range d.sessions {
 			if s.Host == h.Name {
-				silent, clock = fmt.Sprintf("%.0fs", s.Silent), fmt.Sprintf("%+.3fs", s.ClockOffset)
+				silent, clock = seconds(s.Silent), fmt.Sprintf("%+.3fs", s.ClockOffset)
 			}
 		}
 		rows = append(rows, []string{cli.Word(h.Name), h.State, h.Since.Format(time.RFC3339), fmt.Sprint(h.Sessions), silent, clock})

@@ -34,7 +34,7 @@ read, as with .lockfs/why/PATH below the mount.`,
 			if root == "" {
 				var err error
 				if root, err = onlyMount(); err != nil {
-					return fmt.Errorf("%s is not on a mount of lockfs, and %w", cli.Word(args[0]), err)
+					return fmt.Errorf("%s is not on a lockfs mount, and %w", cli.Word(args[0]), err)
 				}
 			}
 			if below == "" || below == "." {
@@ -64,7 +64,7 @@ read, as with .lockfs/why/PATH below the mount.`,
 			return cli.PrintJSON(cmd.OutOrStdout(), locks[at])
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, as lockfs locks does of many")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, like lockfs locks")
 	return cmd
 }
 

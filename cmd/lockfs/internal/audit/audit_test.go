@@ -22,7 +22,7 @@ func answer() *auditverify.Answer {
 		Events: 3, First: 1, Last: 3, Begin: at(1), End: at(9), Path: "deploy.lock",
 		Holds: []*auditverify.Hold{
 			{Path: "deploy.lock", Token: 5, Holder: "pid on <b>h1</b>", Until: at(3), End: "released (event 2)"},
-			{Path: "deploy.lock", Token: 7, Holder: "pid\x1b[2J on h2", From: at(4), End: "nothing tells that it ended"},
+			{Path: "deploy.lock", Token: 7, Holder: "pid\x1b[2J on h2", From: at(4), End: "no end is recorded"},
 		},
 		Remarks: []*auditverify.Remark{{Number: 2, At: at(3), Path: "deploy.lock", Text: "it was removed by force"}},
 		Notes:   []string{"b.jsonl ends early"},

@@ -51,11 +51,6 @@ removed, moved and repeated lines, and logs of another cluster. It cannot show
 lines missing at the end of a log; the command reports which log goes on
 longest.
 
-The command checks the events against the model of a lock: one holder at a time,
-rising tokens, no removal by lockfs without staleness or force, evidence for
-each expiry. For a contradiction it prints the smallest set of events that shows
-it.
-
 --path shows the holders of one lock over time; the path counts from the root of
 the mount. --since and --until take cluster time: 09:00 or 09:00:30 (today,
 local time), 2026-01-02T15:04:05Z, or an age such as 10m. --html writes a page
@@ -63,7 +58,10 @@ with a timeline. --json prints all findings as one object.
 
 The exit code is 0 if the logs cover the question and are sound, and 3 if they do
 not cover it. It is 2 for a changed log or a contradiction, and 1 if a file cannot
-be read.`,
+be read.` + cli.More + `The command checks the events against the model of a lock: one holder at a time,
+rising tokens, no removal by lockfs without staleness or force, evidence for
+each expiry. For a contradiction it prints the smallest set of events that shows
+it.`,
 		Example: `  lockfs audit verify a/audit.jsonl b/audit.jsonl c/audit.jsonl
   lockfs audit verify --path deploy.lock --since 09:00 --until 10:00 --html deploy.html a.jsonl b.jsonl c.jsonl
   lockfs events --json | lockfs audit verify -`,
@@ -108,8 +106,8 @@ be read.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&question.Path, "path", "", "list the holders of this lock, with times")
-	flags.StringVar(&since, "since", "", "only from this time on")
-	flags.StringVar(&until, "until", "", "only up to this time")
+	flags.StringVar(&since, "since", "", "begin of the period")
+	flags.StringVar(&until, "until", "", "end of the period")
 	flags.StringVar(&page, "html", "", "write a page with a timeline to this file")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

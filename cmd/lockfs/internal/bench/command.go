@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,9 +60,9 @@ Ctrl-C. If this hangs, press it again.`, measurementHelp()),
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&plan.Workers, "workers", 1, "how many work at the same time, each on a name of its own; handovers are between two")
-	flags.DurationVar(&plan.Duration, "duration", 2*time.Second, "how long each figure is measured")
-	flags.StringSliceVar(&plan.Only, "only", nil, "measure only these, by comma")
+	flags.IntVar(&plan.Workers, "workers", 1, "number of concurrent workers, each on its own name; a handover always has two")
+	flags.DurationVar(&plan.Duration, "duration", 2*time.Second, "measuring time of each figure")
+	flags.StringSliceVar(&plan.Only, "only", nil, "measurements, separated by commas (default: all)")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -82,7 +81,7 @@ func printReport(w io.Writer, report *Report) error {
 		workers = fmt.Sprintf("%d workers", report.Workers)
 	}
 	fmt.Fprintf(w, "lockfs %s in %s, %d cores; %s, %gs for each figure\n\n", report.Version, cli.Text(report.Directory), report.Cores, workers, report.Seconds)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := cli.NewTable(w)
 	fmt.Fprintln(table, "MEASUREMENT\tMEDIAN\tP99\tPER SECOND")
 	for _, r := range report.Results {
 		rate := ""

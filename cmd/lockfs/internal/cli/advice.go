@@ -18,7 +18,7 @@ func advice(err error) string {
 	switch {
 	case IsLost(err) && errors.As(err, &exit) && exit.Code == ExitLost:
 		return "another process may now use the resource that the lock protects: check this before you go on; " +
-			"on a mount of lockfs, `lockfs events` shows which process took the lock"
+			"on a lockfs mount, `lockfs events` shows which process took the lock"
 	case errors.Is(err, formats.ErrNotRegular):
 		return "this format keeps each lock in a file: give another name, or remove the one in the way if nothing needs it"
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP):

@@ -114,10 +114,10 @@ type ClusterFlags struct {
 
 // Add adds the flags, those of the connection with their annotation.
 func (f *ClusterFlags) Add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.Servers, "servers", nil, "`SERVERS` to ask (HOST:PORT,...); not the daemon here")
-	flags.StringVar(&f.Identity, "identity", "", "`DIR` of the certificate to show them (default "+DefaultIdentity()+")")
+	flags.StringSliceVar(&f.Servers, "servers", nil, "ask these `SERVERS`, HOST:PORT,..., and no daemon here")
+	flags.StringVar(&f.Identity, "identity", "", "`DIR` of the identity (default "+DefaultIdentity()+")")
 	flags.BoolVar(&f.Insecure, "insecure", false, "the --servers run with --insecure")
-	flags.StringVar(&f.Socket, "socket", "", "`SOCKET` of the daemon to ask (default: in "+strings.Join(SocketDirs(), " or ")+")")
+	flags.StringVar(&f.Socket, "socket", "", "`SOCKET` of the daemon (default: in "+strings.Join(SocketDirs(), " or ")+")")
 	flags.DurationVar(&f.Timeout, "timeout", 10*time.Second, "time limit for the cluster's answer")
 	for _, name := range []string{"servers", "identity", "insecure", "socket", "timeout"} {
 		flags.Lookup(name).Annotations = map[string][]string{connectionAnnotation: nil}
@@ -128,7 +128,7 @@ func (f *ClusterFlags) Add(flags *pflag.FlagSet) {
 // AddOpTimeout adds --op-timeout.
 func AddOpTimeout(flags *pflag.FlagSet, timeout *time.Duration) {
 	flags.DurationVar(timeout, "op-timeout", session.DefaultOpTimeout,
-		"how long a system call on the mount waits for a majority before it fails with ETIMEDOUT")
+		"time limit of a system call on the mount without a quorum; then it fails with ETIMEDOUT")
 }
 
 // OptionalDuration is a flag for a duration; its value is nil unless the flag is given.

@@ -6,14 +6,26 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/lockjson"
 )
 
-// connectionAnnotation marks the connection flags.
-const connectionAnnotation = "lockfs_connection"
+// More divides the Long of a command. --help shows the part before it, which fits one screen with the most used flags.
+// [FullHelp] and the man page show everything.
+const More = "\n\n\f"
+
+// Annotations of flags and commands.
+const (
+	connectionAnnotation = "lockfs_connection" // a connection flag
+	seldomAnnotation     = "lockfs_seldom"     // a flag for FullHelp
+	briefAnnotation      = "lockfs/brief"      // the part of Long before More
+	fullAnnotation       = "lockfs/full"       // the next help is the full one
+)
 
 // narrowest and widest limit the width of help. Without a terminal it is the narrowest.
 const (
@@ -21,27 +33,126 @@ const (
 	widest    = 120
 )
 
-// Usage sets the layout of help: it fits the terminal, with connection flags below the command's own.
-func Usage(root *cobra.Command, footer string) {
-	cobra.AddTemplateFunc("ownFlags", func(cmd *cobra.Command) string { return flagUsages(cmd, false) })
-	cobra.AddTemplateFunc("connectionFlags", func(cmd *cobra.Command) string { return flagUsages(cmd, true) })
-	const flags, global = "{{if .HasAvailableLocalFlags}}", "{{if .HasHelpSubCommands}}"
-	before, rest, _ := strings.Cut(root.UsageTemplate(), flags)
-	_, after, _ := strings.Cut(rest, global)
-	cobra.AddTemplateFunc("footer", func() string { return wrapText(footer, width()) })
-	root.SetUsageTemplate(before + "{{with ownFlags .}}\n\nFlags:\n{{.}}{{end}}{{with connectionFlags .}}\n\nGlobal flags:\n{{.}}{{end}}" +
-		global + after + "{{if not .HasParent}}{{footer}}{{end}}")
-	cobra.AddTemplateFunc("wrapText", func(text string) string { return wrapText(text, width()) })
-	cobra.AddTemplateFunc("wrapExamples", func(text string) string { return wrapExamples(text, width()) })
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{.Example}}", "{{.Example | wrapExamples}}", 1))
-	root.SetHelpTemplate(strings.Replace(root.HelpTemplate(), "{{. | trimTrailingWhitespaces}}", "{{. | trimTrailingWhitespaces | wrapText}}", 1))
+// usageTemplate has the parts of help below the Long of a command.
+const usageTemplate = `{{if .HasParent}}Usage:
+  {{usageLine .}}{{if .HasExample}}
+
+Examples:
+{{wrapExamples .Example}}{{end}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{with ownFlags .}}
+
+Flags:
+{{.}}{{end}}{{with connectionFlags .}}
+
+Global flags:
+{{.}}{{end}}{{with pointer .}}
+
+{{.}}{{end}}{{else}}{{overview}}{{end}}
+`
+
+// Usage sets the layout of help: it fits the terminal, with connection flags below the command's own. The help of the
+// root ends with the overview. Usage is for a root with all its commands.
+func Usage(root *cobra.Command, overview string) {
+	each(root, prepareHelp)
+	cobra.AddTemplateFuncs(map[string]any{
+		"usageLine":       usageLine,
+		"ownFlags":        func(cmd *cobra.Command) string { return flagUsages(cmd, false) },
+		"connectionFlags": func(cmd *cobra.Command) string { return flagUsages(cmd, true) },
+		"pointer":         pointer,
+		"overview":        func() string { return overview },
+		"long":            func(cmd *cobra.Command) string { return wrapText(long(cmd), width()) },
+		"wrapExamples":    func(text string) string { return wrapExamples(text, width()) },
+	})
+	root.SetUsageTemplate(usageTemplate)
+	root.SetHelpTemplate("{{long .}}\n\n{{.UsageString}}")
+}
+
+// FullHelp prints the help of a command with all its flags and the text behind [More].
+func FullHelp(cmd *cobra.Command) error {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[fullAnnotation] = "1"
+	return cmd.Help()
+}
+
+// Often leaves all other flags but those of the connection to [FullHelp] and the man page.
+func Often(flags *pflag.FlagSet, names ...string) {
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if _, isConnection := flag.Annotations[connectionAnnotation]; isConnection || slices.Contains(names, flag.Name) {
+			return
+		}
+		if flag.Annotations == nil {
+			flag.Annotations = map[string][]string{}
+		}
+		flag.Annotations[seldomAnnotation] = nil
+	})
+}
+
+func each(cmd *cobra.Command, do func(*cobra.Command)) {
+	do(cmd)
+	for _, sub := range cmd.Commands() {
+		each(sub, do)
+	}
+}
+
+// prepareHelp splits the Long of a command, and shortens the durations in its flags: 1h0m0s to 1h.
+func prepareHelp(cmd *cobra.Command) {
+	if brief, more, is := strings.Cut(cmd.Long, More); is {
+		if cmd.Annotations == nil {
+			cmd.Annotations = map[string]string{}
+		}
+		cmd.Annotations[briefAnnotation] = brief
+		cmd.Long = brief + "\n\n" + more
+	}
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		if d, err := time.ParseDuration(flag.DefValue); err == nil && d != 0 {
+			flag.DefValue = lockjson.Setting(d)
+		}
+	})
+}
+
+func isFull(cmd *cobra.Command) bool { return cmd.Annotations[fullAnnotation] != "" }
+
+// long returns the text of a command's help.
+func long(cmd *cobra.Command) string {
+	text := cmp.Or(cmd.Long, cmd.Short)
+	if brief := cmd.Annotations[briefAnnotation]; brief != "" && !isFull(cmd) {
+		text = brief
+	}
+	return strings.TrimRight(text, " \n")
+}
+
+func usageLine(cmd *cobra.Command) string {
+	if cmd.HasAvailableSubCommands() && !strings.Contains(cmd.Use, " ") {
+		return cmd.CommandPath() + " COMMAND"
+	}
+	return cmd.UseLine()
+}
+
+// pointer names the full help, if it shows more.
+func pointer(cmd *cobra.Command) string {
+	more := cmd.Annotations[briefAnnotation] != ""
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) { more = more || isSeldom(flag) })
+	if !more || isFull(cmd) {
+		return ""
+	}
+	return "All details and flags: lockfs help " + strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}
+
+func isSeldom(flag *pflag.Flag) bool {
+	_, is := flag.Annotations[seldomAnnotation]
+	return is
 }
 
 func flagUsages(cmd *cobra.Command, connection bool) string {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
 	shown.SortFlags = cmd.Flags().SortFlags
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-		if _, is := flag.Annotations[connectionAnnotation]; is == connection {
+		_, isConnection := flag.Annotations[connectionAnnotation]
+		if isConnection == connection && flag.Name != "help" && (isFull(cmd) || !isSeldom(flag)) {
 			shown.AddFlag(flag)
 		}
 	})

@@ -33,7 +33,7 @@ on disk for the next start.
 Root needs nothing else. Other users need fusermount3 (Debian: apt install
 fuse3).`,
 		Example: `  lockfs dev
-  lockfs dev /tmp/locks --data /tmp/locks.data
+  lockfs dev /tmp/locks
   lockfs dev --forrst-addr 127.0.0.1:7423 --forrst-upstream http://127.0.0.1:9000/rpc`,
 		Args: cli.Exactly(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,6 +81,7 @@ fuse3).`,
 	cli.AddOpTimeout(cmd.Flags(), &timeout)
 	addLimits(cmd.Flags(), &limits)
 	logs.Add(cmd.Flags(), "warn")
+	cli.Often(cmd.Flags(), "data")
 	return cmd
 }
 

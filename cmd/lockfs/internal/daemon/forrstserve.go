@@ -26,12 +26,12 @@ type forrstEndpoint struct {
 }
 
 func (f *forrstEndpoint) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.addr, "forrst-addr", "", "where POST "+cli.ForrstPath+" is served, as in "+cli.DefaultForrstAddress+
-		"; elsewhere than on this host only for hosts of the cluster, unless --insecure; empty: nowhere; without a host: only on this one")
+	flags.StringVar(&f.addr, "forrst-addr", "", "address of POST "+cli.ForrstPath+", such as "+cli.DefaultForrstAddress+
+		": other than loopback only for hosts of the cluster, unless --insecure; empty: none")
 	flags.StringVar(&f.upstream, "forrst-upstream", "",
-		"URL of the server with the functions; calls reach it while they hold their locks")
-	flags.DurationVar(&f.replay, "forrst-replay", time.Minute, "how long replies are kept, in "+forrststore.RepliesDir+
-		", for repeated requests (header "+forrst.ReplayHeader+"); 0: each request is a new call; the same on all servers")
+		"URL of the server with the functions, for calls with their locks held")
+	flags.DurationVar(&f.replay, "forrst-replay", time.Minute, "time for which replies are kept in "+forrststore.RepliesDir+
+		" for repeated requests (header "+forrst.ReplayHeader+"); 0: each request is a new call; the same on all servers")
 }
 
 // functions returns a proxy to the upstream server, or nil.

@@ -71,8 +71,8 @@ cluster, and 1 after any other error.`,
 	flags := cmd.Flags()
 	flags.StringVar(&config.Name, "name", "", "name of the server (default: the host name)")
 	flags.StringVar(&config.DataDir, "data", "", "data directory (required)")
-	flags.StringVar(&config.Address, "addr", cli.DefaultAddress, "where the server will listen")
-	flags.StringVar(&config.Advertise, "advertise", "", "where the others reach it, if that differs; needed for --addr 0.0.0.0:7420")
+	flags.StringVar(&config.Address, "addr", cli.DefaultAddress, "listen address of the server")
+	flags.StringVar(&config.Advertise, "advertise", "", "address for the others, if it differs; needed for --addr 0.0.0.0:7420")
 	flags.BoolVar(&config.Insecure, "insecure", false, insecureUsage)
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

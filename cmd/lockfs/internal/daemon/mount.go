@@ -61,17 +61,18 @@ With --insecure there are no certificates and no tokens; give --servers.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&plan.servers, "servers", nil, "addresses of members, host:port, by comma (default: those that the identity has)")
+	flags.StringSliceVar(&plan.servers, "servers", nil, "addresses of servers, separated by commas (default: those in the identity)")
 	flags.StringVar(&plan.identity, "identity", "", "directory of this host's identity (default "+cli.DefaultIdentity()+")")
-	flags.StringVar(&token, "token", "", "enter the cluster, unless there is an identity: a token for a client, or @FILE, or - for standard input")
+	flags.StringVar(&token, "token", "", "token for a client, or @FILE, or - for standard input; unused once the host has an identity")
 	flags.BoolVar(&plan.insecure, "insecure", false, insecureUsage)
-	flags.StringVar(&plan.host, "name", "", "how this host is called (default: as its identity says, or its host name)")
-	flags.BoolVar(&daemon, "daemon", false, "detach from the terminal once it is mounted; messages go to the system log")
-	flags.DurationVar(&plan.wait, "wait", defaultMountWait, "how long to look for the cluster before giving up")
-	flags.StringVar(&plan.httpAddr, "http-addr", "", "where /healthz, /metrics and the page of lockfs ui are served (default nowhere)")
+	flags.StringVar(&plan.host, "name", "", "name of this host in the cluster (default: from its identity, or the host name)")
+	flags.BoolVar(&daemon, "daemon", false, "run in the background after the mount, with messages in the system log")
+	flags.DurationVar(&plan.wait, "wait", defaultMountWait, "time limit for reaching the cluster")
+	flags.StringVar(&plan.httpAddr, "http-addr", "", "address of /healthz, /metrics and the page of lockfs ui (default none)")
 	cli.AddOpTimeout(flags, &plan.opTimeout)
 	addLimits(flags, &plan.limits)
 	plan.logs.Add(flags, "info")
+	cli.Often(flags, "servers", "identity", "token", "insecure", "name", "daemon", "wait")
 	return cmd
 }
 

@@ -43,9 +43,9 @@ const defaultMountWait = time.Minute
 // addLimits adds the flags for the budgets of a mount's users.
 func addLimits(flags *pflag.FlagSet, limits *fusefs.Limits) {
 	flags.Uint64Var(&limits.CallsPerUser, fusefs.CallsFlag, fusefs.DefaultCallsPerUser,
-		"system calls of one user in progress on the mount at a time; more of them wait for these")
+		"limit of system calls of one user in progress on the mount; further ones wait")
 	flags.Uint64Var(&limits.WaitsPerUser, fusefs.WaitsFlag, fusefs.DefaultWaitsPerUser,
-		"waits of one user for locks, and reads in .lockfs, at a time; then ENOLCK")
+		"limit of one user's waits for locks and reads in .lockfs; then ENOLCK")
 }
 
 // change is `mount -o remount`: it replaces the kernel's options of a mount. Options of its process stay,

@@ -58,9 +58,9 @@ func recoverCommand() *cobra.Command {
 	var force, dryRun, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "recover --data DIR [--compare FILE...]",
-		Short: "Recover a cluster from one server after a lost majority",
-		Long: `Recover a cluster from one remaining server, after a majority is lost for good.
-The only other way is to bring a majority back.
+		Short: "Recover a cluster from one server after the loss of the quorum",
+		Long: `Recover a cluster from one remaining server, after the quorum is lost for good.
+The only other way is to bring a quorum back.
 
 On each readable server, run ` + "`lockfs server inspect --data DIR --json > FILE`" + `
 to record where its log ends. Then run this command on the server with the newest

@@ -44,7 +44,7 @@ func handedOver(fds []int) string {
 	return handoverVariable + "=" + strings.Join(words, ",")
 }
 
-var errToldToEnd = errors.New("the next process of the mount was told to end")
+var errToldToEnd = errors.New("the next process of the mount received a signal to end")
 
 // awaitReady waits until a process has another guard. It returns an error if the process has ended, and
 // errToldToEnd after a signal.

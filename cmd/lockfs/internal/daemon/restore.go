@@ -85,10 +85,10 @@ lock, see ` + "`lockfs help backup`" + `.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&r.Dir, "data", "", "data directory to make (required)")
-	cmd.Flags().StringVar(&r.Claim.Name, "name", "", "name of its server (required)")
+	cmd.Flags().StringVar(&r.Dir, "data", "", "data directory to create (required)")
+	cmd.Flags().StringVar(&r.Claim.Name, "name", "", "name of the new server (required)")
 	cmd.Flags().StringVar(&r.Claim.Address, "addr", cli.DefaultAddress,
-		"where others reach its server: its --advertise, or --addr; empty for a directory of lockfs dev, whose name is dev")
+		"address of the new server: its --advertise, or --addr; empty for a directory of lockfs dev (named dev)")
 	cmd.Flags().StringVar(&sealKey, "ca-key", "", "`FILE` with the seal key of the old cluster: ca.key in the data directory of each of its servers")
 	cmd.Flags().BoolVar(&r.Insecure, "insecure", false, insecureUsage)
 	cmd.Flags().BoolVar(&force, "force", false, "restore in spite of a wrong state hash, or a clock behind the backup or its numbers")

@@ -27,15 +27,13 @@ without token ends with an error: it never creates a cluster.
 
 Three voters survive the loss of any one, five of any two. SIGTERM stops a
 server cleanly. With --insecure there are no certificates and no tokens, and
-servers join with --join.
+servers join with --join.` + cli.More + `To change its address, start a server with another --addr or --advertise: it
+informs the others. If all servers were stopped and all addresses changed, give
+--join with the new address of another server.
 
-You can start a server with another --addr or --advertise: it tells the others.
-If all servers were stopped and all addresses changed, give --join with the new
-address of another server.
-
-The exit code is 4 if the data directory belongs to no cluster. No start succeeds
-before you act, so the unit of lockfs up does not restart then. The exit code is
-1 after any other error.`,
+The exit code is 4 if the data directory belongs to no cluster: join one, or
+create one. The unit of lockfs up does not restart the server then. The exit code
+is 1 after any other error.`,
 		Example: `  lockfs server --data /var/lib/lockfs --mount /locks --addr 10.0.0.1:7420
   lockfs server --data /var/lib/lockfs --mount /locks --addr 10.0.0.2:7420 --token @/run/token`,
 		Args: cli.Exactly(0, 0),
@@ -77,47 +75,48 @@ before you act, so the unit of lockfs up does not restart then. The exit code is
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&s.config.Name, "name", "", "name of this node, unique in the cluster (default: the host name)")
+	flags.StringVar(&s.config.Name, "name", "", "name in the cluster (default: the host name)")
 	flags.StringVar(&s.config.DataDir, "data", "", "data directory (required)")
-	flags.StringVar(&s.config.Address, "addr", cli.DefaultAddress, "where it listens for voters, mounts and commands")
-	flags.StringVar(&s.config.Advertise, "advertise", "", "where they reach it, if that differs; needed for --addr 0.0.0.0:7420")
-	flags.StringVar(&token, "token", "", "enter a cluster: a token for a server, or @FILE, or - for standard input")
+	flags.StringVar(&s.config.Address, "addr", cli.DefaultAddress, "address for servers, mounts and commands")
+	flags.StringVar(&s.config.Advertise, "advertise", "", "address that they use, if it differs from --addr; needed for --addr 0.0.0.0:7420")
+	flags.StringVar(&token, "token", "", "join with this token for a server, or @FILE, or - for standard input")
 	flags.BoolVar(&s.config.Insecure, "insecure", false, insecureUsage)
-	flags.StringVar(&s.httpAddr, "http-addr", cli.DefaultHTTPAddress, "where /healthz, /metrics and the page of lockfs ui are served; empty: nowhere")
+	flags.StringVar(&s.httpAddr, "http-addr", cli.DefaultHTTPAddress, "address of /healthz, /metrics and the page of lockfs ui; empty: none")
 	flags.StringSliceVar(&s.config.Join, "join", nil,
-		"with --insecure: addresses of members, host:port, separated by commas, to join; on a member: new addresses of the others")
-	flags.BoolVar(&s.config.Nonvoter, "nonvoter", false, "join without a vote, until lockfs member promote gives it one")
+		"addresses of members, separated by commas: to join with --insecure; on a member, new addresses of the others")
+	flags.BoolVar(&s.config.Nonvoter, "nonvoter", false, "join without a vote, until lockfs member promote")
 	flags.DurationVar(&s.config.RemoveDead, "remove-dead", 0,
-		"remove a server after so long without an answer, if two are left and a majority of them answers; the same on all servers; 0: never")
-	flags.StringVar(&s.mountDir, "mount", "", "also mount the locks here; created if it is missing")
-	flags.Uint64Var(&s.config.MaxInodes, "max-inodes", 0, "limit of files, directories and links in the cluster (default 4194304)")
-	flags.Uint64Var(&s.config.MaxInodesPerUser, "max-inodes-per-user", 0, "the same for each user but root (default an eighth)")
+		"remove a server without an answer for this long, if two others are left with a quorum; the same on all servers; 0: never")
+	flags.StringVar(&s.mountDir, "mount", "", "mount point on this host; created if it is missing")
+	flags.Uint64Var(&s.config.MaxInodes, "max-inodes", 0, "limit of files, directories and links (default 4194304)")
+	flags.Uint64Var(&s.config.MaxInodesPerUser, "max-inodes-per-user", 0, "the same for each user except root (default an eighth)")
 	flags.Var(cli.Size(&s.config.MaxBytes), "max-bytes",
-		"limit of their bytes in memory, with suffix K, M, G or T (default a quarter of the memory, 256M at least)")
-	flags.Var(cli.Size(&s.config.MaxBytesPerUser), "max-bytes-per-user", "the same for each user but root (default an eighth)")
+		"limit of their bytes in memory, with suffix K, M, G or T (default a quarter of the memory, at least 256M)")
+	flags.Var(cli.Size(&s.config.MaxBytesPerUser), "max-bytes-per-user", "the same for each user except root (default an eighth)")
 	flags.Uint64Var(&s.config.MaxSessions, "max-sessions", 0, "limit of mounts in the cluster (default 10000)")
 	flags.Uint64Var(&s.config.MaxSessionsPerHost, "max-sessions-per-host", 0, "limit of mounts of a host (default 256)")
 	flags.Uint64Var(&s.config.MaxLocksPerUser, "max-locks-per-user", 0,
-		"limit of flock and fcntl locks, with waiting requests, of a user on a host; a host has 8 times as many (default 16384)")
-	flags.Uint64Var(&s.config.MaxLocksPerFile, "max-locks-per-file", 0, "the same of a user in one file, on all hosts (default 16384)")
+		"limit of flock and fcntl locks and waiting requests of a user on a host; 8 times this for a host (default 16384)")
+	flags.Uint64Var(&s.config.MaxLocksPerFile, "max-locks-per-file", 0, "the same for a user in one file, on all hosts (default 16384)")
 	flags.Var(cli.OptionalDuration(&s.config.LockDelay), "lock-delay",
-		"how long flock and fcntl locks of an expired session stay held; 0: not at all (default 15s)")
+		"time for which flock and fcntl locks of an expired session stay held (default 15s)")
 	flags.DurationVar(&s.config.SessionTTL, "session-term", cluster.DefaultSessionTTL,
 		"TTL of a mount's session; the same on all servers")
 	s.config.Leases = true
 	flags.Var(cli.OnOff(&s.config.Leases), "leases",
 		"on: mounts answer reads of unchanged files themselves; the same on all servers (see lockfs help mounts)")
-	flags.Uint64Var(&s.config.SnapshotEntries, "snapshot-entries", 0, "log entries between two snapshots, at least (default 8192)")
+	flags.Uint64Var(&s.config.SnapshotEntries, "snapshot-entries", 0, "fewest log entries between two snapshots (default 8192)")
 	flags.Var(cli.Size(&s.config.MinFree), "min-free",
-		"free space needed on the disk of the data directory: with less on any server, nothing in the cluster may grow; 0: no check "+
+		"free space required on the disk of the data directory: with less on any server, lockfs refuses all growth; 0: no check "+
 			"(default 256M, or a sixteenth of a smaller disk)")
 	flags.StringVar(&s.config.BackupDir, "backup-dir", "", "`directory` for scheduled backups of this server; empty: none")
-	flags.DurationVar(&s.config.BackupEvery, "backup-every", time.Hour, "how often")
-	flags.IntVar(&s.config.BackupKeep, "backup-keep", 24, "how many of the newest are kept")
+	flags.DurationVar(&s.config.BackupEvery, "backup-every", time.Hour, "interval of scheduled backups")
+	flags.IntVar(&s.config.BackupKeep, "backup-keep", 24, "number of scheduled backups to keep")
 	s.forrst.add(flags)
 	cli.AddOpTimeout(flags, &s.opTimeout)
 	addLimits(flags, &s.limits)
 	logs.Add(flags, "info")
+	cli.Often(flags, "name", "data", "addr", "advertise", "mount", "token", "insecure", "nonvoter")
 	cmd.AddCommand(initCommand(), inspectCommand(), recoverCommand())
 	return cmd
 }

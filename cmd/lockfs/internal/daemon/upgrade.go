@@ -92,7 +92,7 @@ func (u *upgrade) gone() <-chan struct{} {
 // attempt returns only without an upgrade, and reports whether the mount is over.
 func (u *upgrade) attempt(ctx context.Context) (over bool) {
 	over, err := u.run(ctx)
-	u.logger.Error("no new program goes on with the mount", "program", u.program, "error", err)
+	u.logger.Error("no new program took over the mount", "program", u.program, "error", err)
 	return over
 }
 

@@ -122,7 +122,7 @@ func (c *collection) journal(ctx context.Context) {
 	case err != nil:
 		c.lack(name, fmt.Errorf("journalctl: %w", err))
 	case len(text) == 0:
-		c.lack(name, errors.New("the journal has no entries of lockfs for this user: daemons may log elsewhere"))
+		c.lack(name, errors.New("the journal has no lockfs entries for this user: daemons may log elsewhere"))
 	default:
 		c.text(name, text)
 	}

@@ -34,7 +34,7 @@ func lookAtDaemons(_ context.Context, h *host) []Finding {
 		}
 	}
 	if found == nil {
-		return one(ok("no daemon of lockfs is visible to this user"))
+		return one(ok("no lockfs daemon is visible to this user"))
 	}
 	return found
 }

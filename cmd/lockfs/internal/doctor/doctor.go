@@ -53,9 +53,7 @@ line is a finding: ok, warning, failed or unknown, with the next step. The
 command changes nothing; its disk test writes to a file without a name. You do
 not need root, but root sees more.
 
-` + listing() + `
-
-The exit code is 0 if all is well, 1 after a warning, 2 if something failed.`,
+The exit code is 0 if all is well, 1 after a warning, 2 if something failed.` + cli.More + listing(),
 		Example: `  lockfs doctor
   lockfs doctor --data /var/lib/lockfs --json | jq -r '.findings[] | select(.state == "failed") | .finding'`,
 		Args: cli.Exactly(0, 0),
@@ -72,7 +70,7 @@ The exit code is 0 if all is well, 1 after a warning, 2 if something failed.`,
 		},
 	}
 	flags.Add(cmd.Flags())
-	cmd.Flags().StringSliceVar(&data, "data", nil, "data directories to look at (default: those of the daemons here, or /var/lib/lockfs)")
+	cmd.Flags().StringSliceVar(&data, "data", nil, "data directories to check (default: those of this host's daemons, or /var/lib/lockfs)")
 	return cmd
 }
 

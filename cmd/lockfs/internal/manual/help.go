@@ -8,21 +8,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// HelpCommand is the command help. It shows a chapter, or the help of a command; the chapter wins. Unless the
+// HelpCommand is the command help. It shows a chapter, or by fullHelp the help of a command; the chapter wins. Unless the
 // output is a terminal, it prints the Markdown.
-func HelpCommand(isTerminal func(io.Writer) bool) *cobra.Command {
+func HelpCommand(isTerminal func(io.Writer) bool, fullHelp func(*cobra.Command) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [CHAPTER [PAGE] | COMMAND...]",
 		Short: "Show a chapter of the manual or the help of a command",
-		Long: `Show a chapter of the manual, or the help of a command. A word that is both is
-the chapter. Unless the output is a terminal, chapters are printed as Markdown.
+		Long: `Show a chapter of the manual, or all details and flags of a command. A word that
+is both is the chapter. Unless the output is a terminal, chapters are printed as
+Markdown.
 
 ` + Listing(),
 		Example: "  lockfs help locks\n  lockfs help recipes cron\n  lockfs help server inspect",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cmd.Root().Help()
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s --help lists the commands, and %[2]s help COMMAND shows all flags of one.\n",
+					Listing(), cmd.Root().Name())
+				return err
 			}
 			if chapter, is := Find(strings.Join(args, " ")); is {
 				return show(cmd, chapter, isTerminal(cmd.OutOrStdout()))
@@ -37,7 +40,7 @@ the chapter. Unless the output is a terminal, chapters are printed as Markdown.
 					strings.Join(args, " "), strings.Join(names, ", "), cmd.Root().Name())
 			}
 			of.InitDefaultHelpFlag()
-			return of.Help()
+			return fullHelp(of)
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			of, _, err := cmd.Root().Find(args)

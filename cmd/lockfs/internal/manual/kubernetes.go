@@ -36,6 +36,6 @@ see lockfs help containers.`,
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&first, "init", false, "the Job that makes a new cluster")
+	cmd.Flags().BoolVar(&first, "init", false, "print the Job that creates a new cluster")
 	return cmd
 }

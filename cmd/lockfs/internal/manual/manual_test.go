@@ -51,7 +51,7 @@ func TestNothingIsLostInAChapter(t *testing.T) {
 func TestHelp(t *testing.T) {
 	help := func(terminal bool, args ...string) (string, error) {
 		root := program()
-		root.SetHelpCommand(HelpCommand(func(io.Writer) bool { return terminal }))
+		root.SetHelpCommand(HelpCommand(func(io.Writer) bool { return terminal }, (*cobra.Command).Help))
 		var out bytes.Buffer
 		root.SetOut(&out)
 		root.SetArgs(append([]string{"help"}, args...))
@@ -83,7 +83,7 @@ func TestHelp(t *testing.T) {
 	require.Contains(t, out, "lockfs tower run NAME")
 	out, err = help(false)
 	require.NoError(t, err)
-	require.Contains(t, out, "Available Commands")
+	require.Contains(t, out, "Chapters of the manual")
 
 	for _, wrong := range [][]string{{"nosuch"}, {"tower", "nosuch"}, {"rules", "nosuch"}} {
 		_, err = help(false, wrong...)

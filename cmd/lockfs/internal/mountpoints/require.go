@@ -58,10 +58,10 @@ func requireMount(path string, p Point) error {
 	mounted, err := mountpoint.MountedAt(p.Dir)
 	switch {
 	case err != nil:
-		return fmt.Errorf("lockfs is not mounted at %s, where %s has it (%w): a lock at %s would exclude nobody on other hosts; mount it with `lockfs up` or `mount %[1]s`",
+		return fmt.Errorf("lockfs is not mounted at %s, although %s lists it (%w): a lock at %s would not exclude other hosts; mount it with `lockfs up` or `mount %[1]s`",
 			p.Dir, p.By, err, path)
 	case !mounted:
-		return fmt.Errorf("lockfs is not mounted at %s, where %s has it: a lock at %s would exclude nobody on other hosts; mount it with `lockfs up` or `mount %[1]s`",
+		return fmt.Errorf("lockfs is not mounted at %s, although %s lists it: a lock at %s would not exclude other hosts; mount it with `lockfs up` or `mount %[1]s`",
 			p.Dir, p.By, path)
 	}
 	return nil

@@ -103,7 +103,7 @@ COMMAND; sudo and timeout are such callers too), name another process with
 		}),
 	}
 	addBeadsHolder(cmd, &holder, &version)
-	cmd.Flags().IntVar(&pid, "pid", 0, "process of this host that the lock lives with (default: the one that calls this)")
+	cmd.Flags().IntVar(&pid, "pid", 0, "the lock ends with this process of this host (default: the calling process)")
 	answer.add(cmd.Flags())
 	return cmd
 }
@@ -164,7 +164,7 @@ lock of another process stays.
 				err = beads.Release(cmd.Context(), dir, found)
 			}
 			if errors.Is(err, fs.ErrNotExist) {
-				return cli.Exit(cli.ExitNoLock, fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it"+whoRemovedIt,
+				return cli.Exit(cli.ExitNoLock, fmt.Errorf("not released: there is no lock %s; it may have been removed"+removerHint,
 					cli.Word(filepath.Join(dir, beads.FileName))))
 			}
 			if err != nil {

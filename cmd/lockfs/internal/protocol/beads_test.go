@@ -144,7 +144,7 @@ func TestBeadsExitCodes(t *testing.T) {
 		stderr        string
 	}{
 		{held, "acquire --holder me", cli.ExitBlocked, "not acquired: locked by them (process "},
-		{remote, "acquire --holder me", cli.ExitBlocked, "wait until it is released, or if you are sure"},
+		{remote, "acquire --holder me", cli.ExitBlocked, "wait until it is released, or if its holder is gone"},
 		{malformed, "acquire --holder me", cli.ExitFailed, "not acquired: malformed lock file: unexpected EOF; look at " + d.path()},
 		{none, "acquire", cli.ExitFailed, "give --holder NAME"},
 		{none, "acquire --holder me --pid " + dead, cli.ExitFailed, "there is no such process"},
@@ -254,9 +254,9 @@ func TestBeadsRunLosesTheLock(t *testing.T) {
 		do  func(d *database)
 		why string
 	}{
-		"removed":     {func(d *database) { require.NoError(d, os.Remove(d.path())) }, "somebody removed"},
-		"overwritten": {func(d *database) { d.put("mine") }, "somebody overwrote"},
-		"replaced":    {func(d *database) { d.put(beadsContent("them", 1, d.hostname())) }, "somebody overwrote"},
+		"removed":     {func(d *database) { require.NoError(d, os.Remove(d.path())) }, "another program removed"},
+		"overwritten": {func(d *database) { d.put("mine") }, "another program overwrote"},
+		"replaced":    {func(d *database) { d.put(beadsContent("them", 1, d.hostname())) }, "another program overwrote"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDatabase(t)

@@ -33,8 +33,8 @@ func lookAtBeads(dir string) lookup {
 }
 
 func addBeadsHolder(cmd *cobra.Command, holder, version *string) {
-	cmd.Flags().StringVar(holder, "holder", "", "name of the holding program, which others are shown (required)")
-	cmd.Flags().StringVar(version, "version", "", "its version")
+	cmd.Flags().StringVar(holder, "holder", "", "name of the holding program, for other users (required)")
+	cmd.Flags().StringVar(version, "version", "", "version of the holding program")
 }
 
 func newBeadsLock(holder, version string) (*beads.ExclusiveLock, error) {
@@ -87,7 +87,7 @@ func explainBeads(dir string, blocked int, what string, err error) error {
 	case errors.As(err, &malformed):
 		return fmt.Errorf("%s: %w", what, malformedBeads(dir, err))
 	case errors.Is(err, unix.EBUSY):
-		return cli.Exit(blocked, fmt.Errorf("%s: %w; lockfs knows that somebody has it, see `lockfs locks %s`", what, err, cli.ShellWord(path)))
+		return cli.Exit(blocked, fmt.Errorf("%s: %w; the mount reports a live holder, see `lockfs locks %s`", what, err, cli.ShellWord(path)))
 	case errors.Is(err, beads.ErrChanged):
 		return cli.Exit(blocked, fmt.Errorf("%s: %w; see `lockfs beads check %s`", what, err, cli.ShellWord(dir)))
 	}

@@ -21,9 +21,7 @@ func beadsRunCommand() *cobra.Command {
 		Short: "Run a command while holding the lock of a database",
 		Long: `Acquire the lock of a database, run a command, and release the lock when the
 command ends. Without --wait the command does not wait for the lock. The lock
-names the process that runs the command, and ends with it.
-
-` + lostHelp + `
+names the process that runs the command, and ends with it.` + cli.More + lostHelp + `
 
 ` + waitHelp + `
 
@@ -55,7 +53,7 @@ names the process that runs the command, and ends with it.
 	addBeadsHolder(cmd, &holder, &version)
 	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait for the lock")
 	cmd.Flags().DurationVar(&every, "check-every", checkInterval,
-		"how often to check the lock where nothing reports its removal")
+		"interval of checks on file systems without change events")
 	addGrace(cmd.Flags(), &grace)
 	answer.add(cmd.Flags())
 	pathAndCommand(cmd, &command)

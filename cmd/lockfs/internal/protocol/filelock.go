@@ -86,7 +86,7 @@ func (l *fileLock) outlive(ctx context.Context) (err error) {
 	}
 	// Without this, nothing would end the command of a stale lock if later calls of life fail too.
 	if l.lifetime, err = l.life(); err != nil {
-		return fmt.Errorf("it cannot be told how long the lock lives: %w", err)
+		return fmt.Errorf("the lifetime of the lock is unknown: %w", err)
 	}
 	asked := hostinfo.BootTime()
 	if l.lifetime == 0 || asked-l.since < l.lifetime/10 {
@@ -96,7 +96,7 @@ func (l *fileLock) outlive(ctx context.Context) (err error) {
 		return fmt.Errorf("the lock cannot be renewed before the command begins: %w", err)
 	}
 	if l.since = asked; hostinfo.BootTime()-asked >= l.lifetime {
-		return fmt.Errorf("it took longer than the lock lives, %v, to be told that it is renewed", l.lifetime)
+		return fmt.Errorf("the renewal took longer than the lifetime of the lock, %v", l.lifetime)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func TestALockThatIsToldLateIsRenewedFirst(t *testing.T) {
 	}{
 		"not renewed": {func() error { return errors.New("no answer") }, late, 0, "cannot be renewed"},
 		"lost":        {func() error { return &semaphore.LostError{} }, late, cli.ExitTimedOut, "cannot be renewed"},
-		"late again":  {soon, time.Nanosecond, 0, "longer than the lock lives"},
+		"late again":  {soon, time.Nanosecond, 0, "longer than the lifetime of the lock"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused := lateLock{renewal: c.renewal, refusals: 2, wait: time.Nanosecond}

@@ -45,7 +45,7 @@ type forrstFlags struct {
 
 func (f *forrstFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.client.endpoint, "endpoint", cli.DefaultForrstEndpoint, "URL of the endpoint of any of the servers")
-	flags.DurationVar(&f.client.timeout, "timeout", 20*time.Second, "how long it may take to answer")
+	flags.DurationVar(&f.client.timeout, "timeout", 20*time.Second, "time limit for the reply")
 	f.answer.add(flags)
 }
 
@@ -92,8 +92,8 @@ func forrstRefused(e *forrst.Error) error {
 	case forrst.AlreadyReleased:
 		return cli.Exit(cli.ExitNoLock, fmt.Errorf("%w; nothing is left to do", e))
 	case forrst.OwnershipMismatch:
-		return cli.Exit(cli.ExitNotOwner, fmt.Errorf("%w; `lockfs forrst status` says whose it is, "+
-			"and `lockfs forrst force-release` takes it from anybody", e))
+		return cli.Exit(cli.ExitNotOwner, fmt.Errorf("%w; `lockfs forrst status` shows the owner, "+
+			"and `lockfs forrst force-release` releases the lock of any owner", e))
 	case forrst.Unavailable:
 		return fmt.Errorf("%w; try again, or another server with --endpoint", e)
 	}

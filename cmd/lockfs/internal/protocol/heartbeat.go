@@ -113,7 +113,7 @@ func (k *keeper) look(ctx context.Context, warn io.Writer) error {
 			cli.Word(k.path), k.lifetime, err)
 	}
 	if !k.warned {
-		fmt.Fprintf(warn, "lockfs: warning: cannot tell whether the lock is still there, or renew it: %v\n", err)
+		fmt.Fprintf(warn, "lockfs: warning: the lock can be neither read nor renewed: %v\n", err)
 	}
 	k.warned = true
 	return nil

@@ -10,12 +10,13 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/cli/worker"
 	"lockfs/formats/pause"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"lockfs/raftstore/lockjson"
 )
 
 // runLock is the lock of a command, by the rules of its format.
@@ -54,7 +55,7 @@ lockfs passes SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1 and SIGUSR2 on to the
 process group of the command. With a controlling terminal the command is in the
 group of lockfs, and Ctrl-C reaches it directly. While no command runs, the
 first four end lockfs, on a hanging mount after five seconds; a lock that is
-acquired later is given back.
+acquired later is released.
 
 If lockfs is killed (SIGKILL), the command and all processes that it started end
 as above, also in other sessions, and the lock stays until they have ended. If
@@ -72,7 +73,7 @@ message. Unknown fields are left out.`
 
 // addGrace adds the flag for the time between SIGTERM and SIGKILL.
 func addGrace(flags *pflag.FlagSet, grace *time.Duration) {
-	flags.DurationVar(grace, "grace", 10*time.Second, "how long after SIGTERM a command that lost its lock is killed")
+	flags.DurationVar(grace, "grace", 10*time.Second, "time from SIGTERM to SIGKILL for a command that lost its lock")
 }
 
 // pathAndCommand parses PATH, flags and COMMAND, which may begin with --. Flags behind the name of COMMAND
@@ -159,7 +160,7 @@ func (r *lockedRun) hold(ctx context.Context) error {
 		}
 		state = r.child.cmd.ProcessState
 	case lost != nil:
-		fmt.Fprintln(r.stderr, "lockfs: another program may have the lock now; the command is told to stop") // the cause follows once it has ended
+		fmt.Fprintln(r.stderr, "lockfs: another program may have the lock now; stopping the command") // the cause follows once it has ended
 		r.child.end(r.grace)
 		worker.Current().Ran()
 		return lostMeanwhile(lost)
@@ -240,7 +241,7 @@ func persistently(ctx context.Context, try func(context.Context) error) error {
 // notAcquired returns the exit status for err: another holder, the end of the wait, or a signal.
 func notAcquired(ctx context.Context, waited time.Duration, err error) error {
 	if waited > 0 && ctx.Err() == nil {
-		return cli.Exit(cli.ExitTimedOut, fmt.Errorf("not acquired within %v: %w", waited, err))
+		return cli.Exit(cli.ExitTimedOut, fmt.Errorf("not acquired within %s: %w", lockjson.Setting(waited), err))
 	}
 	err = cli.Stopped(ctx, fmt.Errorf("not acquired: %w", err))
 	var exit *cli.ExitStatus

@@ -144,7 +144,7 @@ func (t *turn) check() error {
 	}
 	var said error
 	if _, err := unix.IoctlGetTermios(int(os.Stderr.Fd()), unix.TCGETS); err == nil {
-		said = fmt.Errorf("the turn is over: the run of the period from %s %s, on %s; `cat %s` says more",
+		said = fmt.Errorf("the turn is over: the run of the period from %s %s, on %s; `cat %s` shows it",
 			last.from.Format(time.RFC3339), last.state, last.host, cli.ShellWord(t.stamp))
 	}
 	return cli.Exit(cli.ExitTurnOver, said)
@@ -370,7 +370,7 @@ func readRecord(path string) (*record, error) {
 	from, err := time.Parse(time.RFC3339, values["from"])
 	known := r.state == started || r.state == succeeded || r.state == ranBadly
 	if err != nil || errPID != nil || !known {
-		return nil, fmt.Errorf("%s is no stamp of lockfs run --once-per: give another path, or remove it if it is nobody's", cli.Word(filepath.Clean(path)))
+		return nil, fmt.Errorf("%s is no stamp of lockfs run --once-per: give another path, or remove the file", cli.Word(filepath.Clean(path)))
 	}
 	r.from = from
 	r.began, _ = time.Parse(time.RFC3339, values["began"])

@@ -124,7 +124,7 @@ func TestRunOncePerArguments(t *testing.T) {
 		"run LOCK --slots 1001 -- true":                 "--slots 1001: give 1 to 1000",
 		"run LOCK --slots 2 --format tower -- true":     "not for tower",
 		"run LOCK/x/y --slots 2 -- true":                "no such file or directory",
-		"run LOCK/x/y --once-per 1h -- true":            "where the lock would be there is no directory",
+		"run LOCK/x/y --once-per 1h -- true":            "the directory of the lock is missing",
 	} {
 		done := d.lockfs(call)
 		require.Equal(t, cli.ExitFailed, done.Code, call)

@@ -178,8 +178,8 @@ func printMerged(w io.Writer, objects ...any) error {
 	return cli.PrintJSON(w, fields)
 }
 
-// whoRemovedIt ends messages about a missing lock.
-const whoRemovedIt = ": on a mount of lockfs `lockfs events` tells who"
+// removerHint ends messages about a missing lock.
+const removerHint = ": on a lockfs mount, `lockfs events` names the process"
 
 // removeHint says how to end a lock in the way. It names the file unless said does.
 func removeHint(said, path string) string {
@@ -187,6 +187,5 @@ func removeHint(said, path string) string {
 	if strings.Contains(said, path) {
 		file = "it"
 	}
-	return "wait until it is released, or if you are sure that it is nobody's remove " + file +
-		" (on a mount of lockfs with `lockfs rm --force`)"
+	return "wait until it is released, or if its holder is gone remove " + file + " (on a lockfs mount with `lockfs rm --force`)"
 }

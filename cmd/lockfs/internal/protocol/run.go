@@ -101,7 +101,7 @@ reports that the previous run still goes on.
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "" {
-				return errors.New("PATH is empty: give that of a lock file")
+				return errors.New("PATH is empty: give the path of a lock file")
 			}
 			wait, err := f.waiting()
 			if err != nil {
@@ -121,23 +121,23 @@ reports that the previous run still goes on.
 
 func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.format, "format", formats.Semaphore.String(), "semaphore, tower, swarm, beads or pid")
-	flags.Var(cli.OptionalDuration(&f.wait), "wait", "how long to wait for the lock (default: for ever)")
+	flags.Var(cli.OptionalDuration(&f.wait), "wait", "time limit of the wait for the lock (default: none)")
 	flags.BoolVar(&f.nonblock, "nonblock", false, "do not wait for the lock")
 	addGrace(flags, &f.grace)
-	flags.StringVar(&f.tag, "tag", "", "semaphore: purpose of the lock, for people (default: the command's name)")
+	flags.StringVar(&f.tag, "tag", "", "semaphore: purpose of the lock, for readers (default: the command's name)")
 	flags.DurationVar(&f.staleTimeout, "stale-timeout", semaphore.DefaultStaleTimeout, "semaphore: "+staleTimeoutHelp)
 	flags.DurationVar(&f.interval, "retry-interval", semaphore.DefaultRetryInterval,
-		"semaphore: how often to try again where nothing reports changes of the lockd")
+		"semaphore: interval of attempts on file systems without change events")
 	flags.StringVar(&f.holder, "holder", "", "tower, swarm, beads: name of the holder (default: HOST-PID)")
 	flags.StringVar(&f.intent, "intent", "", "tower: name of the intent (default: the command's name)")
 	flags.StringVar(&f.intentVersion, "intent-version", "1", "tower: version of the intent's definition")
-	flags.IntVar(&f.slots, "slots", 0, "let so many hold the lock at a time")
+	flags.IntVar(&f.slots, "slots", 0, "number of commands that may hold the lock at a time")
 	flags.Var(periodFlag{&f.oncePer}, "once-per", "run the command once in each period: a duration, day@HH:MM, or day@HH:MM@ZONE")
 	flags.BoolVar(&f.retry, "retry", false, "once-per: try again in the same period after a failed run")
 	flags.BoolVar(&f.force, "force-lock", false, "tower: steal the lock if it is stale; an active one is never stolen")
 	f.answer.add(flags)
 	f.ttl = tower.DefaultTTL
-	flags.Var(ttlFlag{&f.ttl}, "ttl", "tower, swarm: how long after it was renewed the lock is stale; a plain number is seconds")
+	flags.Var(ttlFlag{&f.ttl}, "ttl", "tower, swarm: time from a renewal to stale; a plain number is seconds")
 }
 
 // only lists the formats of a flag. Other flags are for all formats.

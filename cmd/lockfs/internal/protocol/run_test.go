@@ -228,7 +228,7 @@ func TestRunLosesTheLock(t *testing.T) {
 				said, code := r.end()
 				require.Equal(t, cli.ExitLost, code, r.stderr.String())
 				require.Equal(t, "terminated\n", said)
-				require.Contains(t, r.stderr.String(), "the lock was lost while the command ran: somebody ")
+				require.Contains(t, r.stderr.String(), "the lock was lost while the command ran: another program ")
 				require.Equal(t, after, d.content(), "what is somebody else's stays")
 			})
 		}

@@ -16,6 +16,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
+	"lockfs/raftstore/lockjson"
 )
 
 // semaphoreFields are the fields of --json for semaphores only.
@@ -78,7 +79,7 @@ type semaphoreFlags struct {
 
 func (f *semaphoreFlags) add(flags *pflag.FlagSet) {
 	f.addFile(flags)
-	flags.DurationVar(&f.timeout, "timeout", 0, "how long to wait for the lock")
+	flags.DurationVar(&f.timeout, "timeout", 0, "time limit of the wait for the lock")
 }
 
 func (f *semaphoreFlags) addStale(flags *pflag.FlagSet) {
@@ -87,16 +88,16 @@ func (f *semaphoreFlags) addStale(flags *pflag.FlagSet) {
 
 func (f *semaphoreFlags) addFile(flags *pflag.FlagSet) {
 	f.addStale(flags)
-	flags.StringVar(&f.file.Tag, "tag", "", "purpose of the lock, for people")
+	flags.StringVar(&f.file.Tag, "tag", "", "purpose of the lock, for readers")
 	flags.DurationVar(&f.file.RetryInterval, "retry-interval", semaphore.DefaultRetryInterval,
-		"how often to try again where nothing reports changes of the lockd")
+		"interval of attempts on file systems without change events")
 }
 
 // open checks the flags and returns the lock file at a path.
 func (f *semaphoreFlags) open(path string) (semaphore.File, error) {
 	switch {
 	case path == "":
-		return semaphore.File{}, errors.New("PATH is empty: give that of a lock file")
+		return semaphore.File{}, errors.New("PATH is empty: give the path of a lock file")
 	case f.timeout < 0:
 		return semaphore.File{}, fmt.Errorf("--timeout %v: it must not be negative", f.timeout)
 	case f.file.StaleTimeout <= 0:
@@ -122,9 +123,7 @@ lock; except on network file systems it does not poll.
 
 The lock names the calling program, or with --pid another process. It does not
 end with that process: it stays until it is released or stale. A job that runs
-longer than the stale timeout needs lockfs semaphore run, which renews the lock.
-
-` + semaphoreStaleHelp + `
+longer than the stale timeout needs lockfs semaphore run, which renews the lock.` + cli.More + semaphoreStaleHelp + `
 
 ` + waitHelp + `
 
@@ -158,7 +157,7 @@ longer than the stale timeout needs lockfs semaphore run, which renews the lock.
 		}),
 	}
 	flags.add(cmd.Flags())
-	cmd.Flags().IntVar(&pid, "pid", 0, "process of this host that the lock names (default: the one that calls this)")
+	cmd.Flags().IntVar(&pid, "pid", 0, "process of this host to record in the lock (default: the calling process)")
 	answer.add(cmd.Flags())
 	return cmd
 }
@@ -177,7 +176,7 @@ func warnExposed(warn io.Writer, path string) {
 	dir := filepath.Dir(path)
 	info, err := os.Stat(dir)
 	if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
-		fmt.Fprintf(warn, "lockfs: warning: everybody may remove the locks in %s; `chmod +t` leaves that to their owners\n", cli.Word(dir))
+		fmt.Fprintf(warn, "lockfs: warning: all users may remove the locks in %s; `chmod +t` leaves that to their owners\n", cli.Word(dir))
 	}
 }
 
@@ -197,8 +196,8 @@ func warnStaleTimeout(cmd *cobra.Command, file semaphore.File) {
 	if expires.IsZero() || renewed.IsZero() || (timeout-file.StaleTimeout).Abs() <= time.Second {
 		return
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: warning: --stale-timeout %v does not count here: on this mount of lockfs %s is stale "+
-		"after %v; `lockfs rule set PATTERN --stale-after %[1]v` changes that\n", file.StaleTimeout, cli.Word(file.Path), timeout.Round(time.Second))
+	fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: warning: --stale-timeout %s has no effect here: on this lockfs mount %s is stale "+
+		"after %s; `lockfs rule set PATTERN --stale-after %[1]s` changes that\n", lockjson.Setting(file.StaleTimeout), cli.Word(file.Path), lockjson.Setting(timeout.Round(time.Second)))
 }
 
 // semaphoreLine describes a lock in one line; nil means no lock.
@@ -247,7 +246,7 @@ refuses.
 			})
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return cli.Exit(cli.ExitNoLock, fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it"+whoRemovedIt,
+				return cli.Exit(cli.ExitNoLock, fmt.Errorf("not released: there is no lock %s; it may have been removed"+removerHint,
 					cli.Word(args[0])))
 			case semaphore.Blocks(err):
 				return cli.Exit(cli.ExitNotOwner, fmt.Errorf("not released: %w; %s", err, removeHint(err.Error(), args[0])))
@@ -332,9 +331,7 @@ names this process.
 
 lockfs rewrites the timestamp after each third of the stale timeout, so a long
 job does not become stale; the token stays. If the host fails, the lock stays
-until it is stale.
-
-` + semaphoreStaleHelp + `
+until it is stale.` + cli.More + semaphoreStaleHelp + `
 
 ` + lostHelp + `
 

@@ -127,7 +127,7 @@ func TestSemaphoreExitCodes(t *testing.T) {
 		stderr        string
 	}{
 		{held, "acquire LOCK", cli.ExitBlocked, "not acquired: " + d.path + " is held by process 4194304 (theirs) since "},
-		{held, "acquire LOCK", cli.ExitBlocked, "wait until it is released, or if you are sure"},
+		{held, "acquire LOCK", cli.ExitBlocked, "wait until it is released, or if its holder is gone"},
 		{held, "acquire LOCK --timeout 30ms", cli.ExitTimedOut, "not acquired within 30ms: "},
 		{held, "acquire LOCK --stale-timeout 2h --timeout 1ms", cli.ExitTimedOut, "is held by"},
 		{"half", "acquire LOCK", cli.ExitBlocked, "is not a valid lock: pid: is required"},
@@ -187,7 +187,7 @@ func TestSemaphoreFilePermissions(t *testing.T) {
 			d.put("")
 			done := d.lockfs(call)
 			require.Equal(t, 0, done.Code, done.Stderr)
-			require.Equal(t, warns, strings.Contains(done.Stderr, "warning: everybody may remove the locks in "+filepath.Dir(d.path)), call)
+			require.Equal(t, warns, strings.Contains(done.Stderr, "warning: all users may remove the locks in "+filepath.Dir(d.path)), call)
 		}
 	}
 }

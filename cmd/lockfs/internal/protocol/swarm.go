@@ -57,7 +57,7 @@ func swarmExits(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-const swarmExitHelp = `The exit code is 0, or as the specification has it 1 for any error. With --json outcome tells these apart.`
+const swarmExitHelp = `The exit code is 0, or, by the specification, 1 for any error; with --json, outcome names the error.`
 
 const swarmDirHelp = `The locks are files DIR/TASK.lock, where DIR is $SWARM_STATE_DIR/locks, or /tmp/ai_swarm/locks without that variable.`
 
@@ -247,9 +247,9 @@ func explainNotReleased(dir swarm.Dir, task, worker string, err error) error {
 		return cli.Exit(cli.ExitNotOwner, fmt.Errorf("not released: %w; only its worker releases it", err))
 	case errors.Is(err, fs.ErrNotExist):
 		return cli.Exit(cli.ExitNoLock, fmt.Errorf("not released: there is no lock for %s in %s; "+
-			"if %s had one, it expired and was replaced, or was removed"+whoRemovedIt, cli.Word(task), cli.Word(string(dir)), cli.Word(worker)))
+			"if %s had one, it expired and was replaced, or was removed"+removerHint, cli.Word(task), cli.Word(string(dir)), cli.Word(worker)))
 	case errors.Is(err, syscall.EBUSY):
-		return cli.Exit(cli.ExitNotOwner, fmt.Errorf("not released: %w; by a rule of lockfs only the host that has it can, see `lockfs locks %s`",
+		return cli.Exit(cli.ExitNotOwner, fmt.Errorf("not released: %w; by a rule only its own host may release it, see `lockfs locks %s`",
 			err, cli.ShellWord(swarmFile(dir, task))))
 	case errors.Is(err, swarm.ErrUnreadable):
 		return fmt.Errorf("not released: %w; %s", err, lookHint(dir, task))
@@ -340,7 +340,7 @@ is Unreadable. The exit code is 0, also for an empty list, and 1 for any error.
 
 // lookHint returns advice about a file that is probably no lock.
 func lookHint(dir swarm.Dir, task string) string {
-	return fmt.Sprintf("look at %s, and remove it if it is nobody's", cli.Word(swarmFile(dir, task)))
+	return fmt.Sprintf("look at %s, and remove it if it is not in use", cli.Word(swarmFile(dir, task)))
 }
 
 func swarmFile(dir swarm.Dir, task string) string {

@@ -234,7 +234,7 @@ func TestTowerAcquireWaits(t *testing.T) {
 	awaitWatching(t, waiter)
 	c.succeeds("release", "a", "--request-id", "req_1")
 	require.NoError(t, waiter.Wait())
-	c.fails(cli.ExitLost, `request "req_2" has it`, "heartbeat", "a", "--request-id", "req_1")
+	c.fails(cli.ExitLost, `request "req_2" holds it`, "heartbeat", "a", "--request-id", "req_1")
 
 	waiter = c.start("acquire", "a", "--request-id", "req_3", "--intent", "i", "--intent-version", "1", "--wait", "1h")
 	require.NoError(t, waiter.Start())
@@ -248,7 +248,7 @@ func TestTowerModes(t *testing.T) {
 	c := newTowers(t)
 	c.take("a", "req_1")
 	observe := []string{"acquire", "a", "--mode", "observe"}
-	require.Contains(t, c.succeeds(observe...).out, "No lock taken")
+	require.Contains(t, c.succeeds(observe...).out, "No lock acquired")
 	require.JSONEq(t, `{"outcome":"not_needed"}`, c.succeeds(append(observe, "--json")...).out)
 	require.Equal(t, "ran\n", c.succeeds("run", "a", "--mode", "observe", "--", "echo", "ran").out)
 	require.Len(t, c.events(), 1)
@@ -290,7 +290,7 @@ func TestTowerRelease(t *testing.T) {
 	require.NoError(t, os.Remove(c.audit))
 	require.Contains(t, c.succeeds("release", "a", "--request-id", "req_1").errors, "warning: there is no "+c.path("a"))
 	c.take("a", "req_1")
-	c.fails(cli.ExitNotOwner, `request "req_1" has it`, "release", "a", "--request-id", "req_2")
+	c.fails(cli.ExitNotOwner, `request "req_1" holds it`, "release", "a", "--request-id", "req_2")
 	c.fails(cli.ExitFailed, "--result", "release", "a", "--request-id", "req_1", "--result", "perhaps")
 	c.fails(cli.ExitFailed, "--failure-step", "release", "a", "--request-id", "req_1", "--failure-step", "x")
 	require.FileExists(t, c.path("a"))
@@ -299,7 +299,7 @@ func TestTowerRelease(t *testing.T) {
 
 func TestTowerExplainBusy(t *testing.T) {
 	err := explainBusy(&os.PathError{Op: "remove", Path: "/locks/a.lock", Err: syscall.EBUSY})
-	require.ErrorContains(t, err, "renewed and released there")
+	require.ErrorContains(t, err, "renew or release the lock there")
 	require.Equal(t, io.EOF, explainBusy(io.EOF))
 	require.NoError(t, explainBusy(nil))
 }
@@ -310,7 +310,7 @@ func TestTowerReleaseFailed(t *testing.T) {
 	audit := &auditor{path: c.audit, warn: io.Discard}
 	require.NoError(t, os.MkdirAll(c.path("a"), 0o700)) // nor can it be read
 	err := releaseTower(tower.Dir{Path: c.dir, Now: time.Now}, "a", "req_1", &towerOutcome{}, audit)
-	require.ErrorContains(t, err, "clean up by hand with `rm "+c.path("a")+"`")
+	require.ErrorContains(t, err, "remove it with `rm "+c.path("a")+"`")
 	require.Equal(t, cli.ExitFailed, cli.Report(io.Discard, "lockfs", cli.Failed(err)))
 	events := c.events()
 	require.NotEmpty(t, events[0]["error"])
@@ -337,8 +337,8 @@ func TestTowerHeartbeat(t *testing.T) {
 	require.Equal(t, string(forth), string(back), "nothing else has changed")
 
 	c.fails(cli.ExitLost, "there is none", "heartbeat", "b", "--request-id", "req_1")
-	c.fails(cli.ExitLost, `request "req_1" has it`, "heartbeat", "a", "--request-id", "req_2")
-	c.fails(cli.ExitFailed, "at most a third of that, 1s", "heartbeat", "a", "--request-id", "req_1", "--every", "2s")
+	c.fails(cli.ExitLost, `request "req_1" holds it`, "heartbeat", "a", "--request-id", "req_2")
+	c.fails(cli.ExitFailed, "give at most 1s, a third of the ttl", "heartbeat", "a", "--request-id", "req_1", "--every", "2s")
 	c.fails(cli.ExitFailed, "give the --request-id", "heartbeat", "a")
 	c.fails(cli.ExitFailed, "give the --request-id", "release", "a")
 
@@ -433,7 +433,7 @@ func TestTowerCheckAndList(t *testing.T) {
 	o := c.succeeds("list")
 	require.Len(t, strings.Split(o.out, "\n"), 5)
 	require.Regexp(t, `(?m)^NAME +STATE +REQUEST +ACTOR +INTENT +HOST +HEARTBEAT +TTL$`, o.out)
-	require.Regexp(t, `(?m)^stale +stale +req_2 +claude-code +deploy-app .* 12\d\ds +900s$`, o.out)
+	require.Regexp(t, `(?m)^stale +stale +req_2 +claude-code +deploy-app .* 20m\S* +15m$`, o.out)
 	var listed []map[string]any
 	require.NoError(t, json.Unmarshal([]byte(c.succeeds("list", "--json").out), &listed))
 	require.Len(t, listed, 3)
@@ -455,7 +455,7 @@ func TestTowerRequestIDs(t *testing.T) {
 	for i, id := range []string{"job:7", "x@y", "{6F9619FF-8B86-D011-B42D-00CF4FC964FF}", "a b/c", strings.Repeat("r", 500)} {
 		name := fmt.Sprint("lock", i)
 		c.take(name, id)
-		c.fails(cli.ExitNotOwner, "has it", "release", name, "--request-id", "other")
+		c.fails(cli.ExitNotOwner, "holds it", "release", name, "--request-id", "other")
 		c.succeeds("heartbeat", name, "--request-id", id)
 		require.Equal(t, id, fieldsOf(t, c.run("check", name, "--json").out)["lock"].(map[string]any)["request_id"])
 		c.succeeds("release", name, "--request-id", id)
@@ -494,7 +494,7 @@ func TestTowerWrongArguments(t *testing.T) {
 		"put it after --":                  append([]string{"run", "a"}, request...),
 		"2 arguments before --":            append([]string{"run", "a", "b", "--", "true"}, request...),
 		"give 2s or more":                  {"run", "a", "--ttl", "1", "--intent", "i", "--intent-version", "1", "--", "true"},
-		"at most a third of that, 5m0s":    {"run", "a", "--every", "6m", "--intent", "i", "--intent-version", "1", "--", "true"},
+		"give at most 5m, a third of the ttl":    {"run", "a", "--every", "6m", "--intent", "i", "--intent-version", "1", "--", "true"},
 		"--grace -1s":                      {"run", "a", "--grace", "-1s", "--intent", "i", "--intent-version", "1", "--", "true"},
 	} {
 		c.fails(cli.ExitFailed, problem, args...)
@@ -639,7 +639,7 @@ func TestTowerRunReleaseFailed(t *testing.T) {
 	c := newTowers(t)
 	o := c.run(c.runArgs("a", "--request-id", "req_1", "--", "sh", "-c", `echo { > "$DIR/a.lock"; exit 4`)...)
 	require.Equal(t, 4, o.code, o.errors)
-	require.Contains(t, o.errors, "clean up by hand")
+	require.Contains(t, o.errors, "remove it with")
 	require.Equal(t, "lock_release_failed", c.events()[1]["event"])
 }
 

@@ -39,10 +39,10 @@ func (r *towerRequest) add(flags *pflag.FlagSet) {
 	flags.StringVar(&r.intentVersion, "intent-version", "", "version of the intent's definition")
 	flags.StringVar(&r.actor, "actor", "", "actor of the request (default $ACTOR, else "+tower.DefaultActor+")")
 	flags.StringVar(&r.mode, "mode", string(tower.Mutate), "observe, mutate or reconcile: observe takes no lock, and none blocks it")
-	flags.Var(ttlFlag{&r.ttl}, "ttl", "how long after its last heartbeat the lock is stale; a plain number is seconds")
-	flags.StringArrayVar(&r.metadata, "metadata", nil, "K=V: a field of the lock's metadata; as often as needed")
+	flags.Var(ttlFlag{&r.ttl}, "ttl", "time from the last heartbeat to stale; a plain number is seconds")
+	flags.StringArrayVar(&r.metadata, "metadata", nil, "K=V: a field of the lock's metadata; repeat as needed")
 	flags.BoolVar(&r.force, "force-lock", false, "steal the lock if it is stale; an active one is never stolen")
-	flags.DurationVar(&r.wait, "wait", 0, "how long to wait for the lock")
+	flags.DurationVar(&r.wait, "wait", 0, "time limit of the wait for the lock")
 }
 
 func towerAcquireCommand() *cobra.Command {
@@ -55,9 +55,7 @@ func towerAcquireCommand() *cobra.Command {
 {"error": "lock_stale", ...} if the last heartbeat is older than the ttl. Then
 --force-lock steals the lock. A file that is not a valid lock also blocks
 ({"error": "lock_invalid", ...}) and is not stolen. A request that already has
-the lock is blocked too.
-
-The events are lock_acquired and, before it, lock_stolen. Without --audit-log
+the lock is blocked too.` + cli.More + `The events are lock_acquired and, before it, lock_stolen. Without --audit-log
 the command prints a warning, except on a mount of lockfs, which has its own
 events. The directory is created with mode 700 if it is missing.
 
@@ -83,16 +81,16 @@ What the specification has in the answer to a request that is blocked stays as i
 			switch {
 			case mode == tower.Observe:
 				answer.outcome = outcomeNotNeeded
-				return answer.say(cmd, "No lock taken: observe needs none\n")
+				return answer.say(cmd, "No lock acquired: observe needs none\n")
 			case !locks:
-				return fmt.Errorf("NAME is empty: %s; to go on without a lock leave acquire out", warning)
+				return fmt.Errorf("NAME is empty: %s; to work without a lock, omit acquire", warning)
 			}
 			dir, name, err := request.openFor(args[0])
 			if err != nil {
 				return err
 			}
 			if request.requestID == "" {
-				return errors.New("give the execution a unique --request-id; release and heartbeat need the same")
+				return errors.New("give a unique --request-id; release and heartbeat need the same")
 			}
 			answer.look = lookAtTower(dir, name)
 			request.notice = newNotice(cmd, answer.asJSON, forcible(answer.look, cmd.CommandPath()))
@@ -109,6 +107,7 @@ What the specification has in the answer to a request that is blocked stays as i
 	cmd.Flags().StringVar(&request.requestID, "request-id", "", "unique id of this execution (required)")
 	answer.add(cmd.Flags())
 	request.add(cmd.Flags())
+	cli.Often(cmd.Flags(), "dir", "force-lock", "intent", "intent-version", "json", "request-id", "ttl", "wait")
 	return cmd
 }
 
@@ -176,7 +175,7 @@ func (r *towerRequest) checkTTL() error {
 func (r *towerRequest) describe(name string, pid int) (*tower.Lock, error) {
 	for flag, value := range map[string]string{"intent": r.intent, "intent-version": r.intentVersion} {
 		if value == "" {
-			return nil, fmt.Errorf("give --%s: every lock says which intent it is for", flag)
+			return nil, fmt.Errorf("give --%s: each lock records its intent", flag)
 		}
 	}
 	lock, err := tower.New(name, r.requestID, r.intent, r.intentVersion, time.Now())

@@ -14,6 +14,7 @@ import (
 
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats/tower"
+	"lockfs/raftstore/lockjson"
 )
 
 func towerCheckCommand() *cobra.Command {
@@ -123,7 +124,7 @@ are listed as invalid.
 }
 
 func printTowers(w io.Writer, locks []tower.Status) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := cli.NewTable(w)
 	fmt.Fprintln(table, "NAME\tSTATE\tREQUEST\tACTOR\tINTENT\tHOST\tHEARTBEAT\tTTL")
 	for _, s := range locks {
 		l := s.Lock
@@ -131,11 +132,14 @@ func printTowers(w io.Writer, locks []tower.Status) error {
 			fmt.Fprintf(table, "%s\t%s\t%s\n", cli.Word(s.LockName), s.State, cli.Text(s.Problem))
 			continue
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%ds\t%ds\n", s.LockName, s.State, cli.Word(l.RequestID), cli.Word(l.Actor),
-			cli.Word(l.Intent), cli.Word(l.HostID), *s.AgeSeconds, l.TTLSeconds)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.LockName, s.State, cli.Word(l.RequestID), cli.Word(l.Actor),
+			cli.Word(l.Intent), cli.Word(l.HostID), seconds(*s.AgeSeconds), seconds(l.TTLSeconds))
 	}
 	return table.Flush()
 }
+
+// seconds formats a number of seconds like all durations.
+func seconds(s int64) string { return lockjson.Duration(time.Duration(s) * time.Second) }
 
 func printTower(w io.Writer, s tower.Status) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -149,8 +153,8 @@ func printTower(w io.Writer, s tower.Status) error {
 	if l := s.Lock; l != nil {
 		fmt.Fprintf(table, "request_id\t%s\nactor\t%s\nintent\t%s %s\n", cli.Text(l.RequestID), cli.Text(l.Actor), cli.Text(l.Intent), cli.Text(l.IntentVersion))
 		fmt.Fprintf(table, "host_id\t%s\npid\t%d\n", cli.Text(l.HostID), l.PID)
-		fmt.Fprintf(table, "created_at\t%s\nlast_heartbeat_at\t%s (%ds ago)\n", l.CreatedAt.Format(time.RFC3339),
-			l.LastHeartbeatAt.Format(time.RFC3339), *s.AgeSeconds)
+		fmt.Fprintf(table, "created_at\t%s\nlast_heartbeat_at\t%s (%s ago)\n", l.CreatedAt.Format(time.RFC3339),
+			l.LastHeartbeatAt.Format(time.RFC3339), seconds(*s.AgeSeconds))
 		fmt.Fprintf(table, "ttl_seconds\t%d (stale after %s)\nmetadata\t%s\n", l.TTLSeconds, l.StaleSince().Format(time.RFC3339), oneLine(l.Metadata))
 	}
 	if s.Token != 0 {

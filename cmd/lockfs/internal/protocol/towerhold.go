@@ -16,6 +16,7 @@ import (
 	"lockfs/cmd/lockfs/internal/admin"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats/tower"
+	"lockfs/raftstore/lockjson"
 )
 
 // towerOutcome is the result of an execution.
@@ -135,12 +136,12 @@ func releasedTower(dir tower.Dir, name, requestID string, lock *tower.Lock, err 
 	var of *fs.PathError
 	switch { // the command in the message has the path
 	case errors.As(err, &invalid):
-		return fmt.Errorf("the file is not a valid lock (%w); look at it, and if nobody uses it clean up by hand with `%s`",
+		return fmt.Errorf("the file is not a valid lock (%w); look at it, and if it is not in use remove it with `%s`",
 			invalid.Err, admin.Removal(path))
 	case errors.As(err, &of):
 		err = of.Err
 	}
-	return fmt.Errorf("%w; clean up by hand with `%s`", explainBusy(err), admin.Removal(path))
+	return fmt.Errorf("%w; remove it with `%s`", explainBusy(err), admin.Removal(path))
 }
 
 func towerHeartbeatCommand() *cobra.Command {
@@ -192,7 +193,7 @@ have stolen it. So end this command before you release the lock.
 	}
 	answer.add(cmd.Flags())
 	cmd.Flags().StringVar(&requestID, "request-id", "", "the request with the lock (required)")
-	cmd.Flags().DurationVar(&every, "every", 0, "go on, with a heartbeat each so often")
+	cmd.Flags().DurationVar(&every, "every", 0, "renew the lock at this interval until Ctrl-C")
 	flags.add(cmd.Flags(), true)
 	audit.add(cmd.Flags())
 	return cmd
@@ -201,7 +202,7 @@ have stolen it. So end this command before you release the lock.
 // checkRequestID checks the id of a request with a lock.
 func checkRequestID(id string) error {
 	if id == "" {
-		return errors.New("give the --request-id that took the lock")
+		return errors.New("give the --request-id of the acquisition")
 	}
 	return tower.ValidateRequestID(id)
 }
@@ -211,13 +212,13 @@ func explainBusy(err error) error {
 	if !errors.Is(err, unix.EBUSY) {
 		return err
 	}
-	return fmt.Errorf("%w; the lock was taken on another host, and while it lives it is renewed and released there", err)
+	return fmt.Errorf("%w; the holder runs on another host: renew or release the lock there", err)
 }
 
 func checkEvery(every time.Duration, ttl int64) error {
 	if most := tower.HeartbeatInterval(ttl); every <= 0 || every > most {
-		return fmt.Errorf("--every %v: with a ttl of %d s it is at most a third of that, %v; %v is a good choice",
-			every, ttl, most, tower.RecommendedInterval(ttl))
+		return fmt.Errorf("--every %s: give at most %s, a third of the ttl; %s is a good choice",
+			lockjson.Setting(every), lockjson.Setting(most), lockjson.Setting(tower.RecommendedInterval(ttl)))
 	}
 	return nil
 }

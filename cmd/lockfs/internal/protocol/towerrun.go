@@ -46,17 +46,16 @@ without a lock; without NAME lockfs also prints a warning.
 A lock that could be neither renewed nor read for longer than its ttl is lost
 too; lockfs then does not touch the lock of another request. Other failures of a
 heartbeat are warnings, and the third in a row is the event heartbeat_failed. If
-the host fails, the lock stays until it is stale.
+the host fails, the lock stays until it is stale.` + cli.More + lostHelp + `
 
-` + lostHelp + `
-
-The response to a request that is blocked is on standard error. ` + waitHelp + `
+The response to a blocked request is on standard error. ` + waitHelp + `
 
 ` + runJSONHelp + `
 
 ` + cli.RunExitHelp() + `
 
-That the lock could not be removed does not change it; that is the event lock_release_failed.`,
+A failed removal of the lock does not change the exit code; it is the event
+lock_release_failed.`,
 		Example: `  lockfs tower run money-tracker-production --intent deploy-app --intent-version 1.2.0 -- ./deploy.sh
   lockfs tower run nightly --intent backup --intent-version 1 --wait 10m --grace 1m --audit-log /var/log/tower.jsonl -- ./backup.sh`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -64,7 +63,7 @@ That the lock could not be removed does not change it; that is the event lock_re
 			case dash < 0 || dash == len(args):
 				return fmt.Errorf("there is no command: put it after --; usage: %s", cmd.UseLine())
 			case dash > 1:
-				return fmt.Errorf("there are %d arguments before --, and NAME is all that goes there; usage: %s", dash, cmd.UseLine())
+				return fmt.Errorf("there are %d arguments before --, and only NAME belongs there; usage: %s", dash, cmd.UseLine())
 			}
 			return nil
 		},
@@ -74,12 +73,13 @@ That the lock could not be removed does not change it; that is the event lock_re
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&run.requestID, "request-id", "", "unique id of this execution (default: made up)")
-	flags.StringVar(&run.step, "failure-step", "", "the failed step, if the command does")
-	flags.DurationVar(&run.every, "every", 0, "how often to renew the lock (default 30s, or a third of the ttl if that is less)")
+	flags.StringVar(&run.requestID, "request-id", "", "unique id of this execution (default: random)")
+	flags.StringVar(&run.step, "failure-step", "", "name of the step in the event of a failure")
+	flags.DurationVar(&run.every, "every", 0, "interval of renewals (default 30s, or a third of a shorter ttl)")
 	addGrace(flags, &run.grace)
 	run.add(flags)
 	run.answer.add(flags)
+	cli.Often(flags, "dir", "force-lock", "intent", "intent-version", "json", "ttl", "wait")
 	return cli.RunsCommand(cmd)
 }
 
@@ -180,7 +180,7 @@ func (r *towerRun) outlive() error {
 		return fmt.Errorf("the lock cannot be renewed before the command begins: %w", err)
 	}
 	if r.taken, r.since = renewed, asked; hostinfo.BootTime()-asked >= life {
-		return fmt.Errorf("it took longer than the lock lives, %v, to be told that it is renewed", life)
+		return fmt.Errorf("the renewal took longer than the lifetime of the lock, %v", life)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func TestATowerLockThatIsToldLateIsRenewedFirst(t *testing.T) {
 		return time.Now()
 	})
 	_, err = r.acquire(t.Context())
-	require.ErrorContains(t, err, "not acquired: it took longer than the lock lives")
+	require.ErrorContains(t, err, "not acquired: the renewal took longer than the lifetime of the lock")
 	require.NoFileExists(t, r.locks.LockPath(r.name))
 }
 

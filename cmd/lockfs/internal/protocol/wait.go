@@ -16,6 +16,7 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats"
 	"lockfs/formats/beads"
+	"lockfs/raftstore/lockjson"
 )
 
 // waited is the result of a wait. --json prints its exported fields and those of the lock.
@@ -50,7 +51,7 @@ systems, and at unreadable files, it looks ten times a second.
 ` + jsonHelp + `
 
 ` + cli.ExitHelp(cli.ExitTimedOut),
-		Example: `  lockfs wait /locks/deploy.lock && echo nobody deploys
+		Example: `  lockfs wait /locks/deploy.lock && echo free
   lockfs wait /locks/deploy.lock --timeout 10m --json | jq -r .state`,
 		Args:              cli.Exactly(1, 1),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(cli.FlagsFromEnvironment(cmd)) },
@@ -62,8 +63,8 @@ systems, and at unreadable files, it looks ten times a second.
 				return err
 			}
 			if w.State == "" {
-				return cli.Exit(cli.ExitTimedOut, fmt.Errorf("the file system of %s has not answered for %v; the state of the lock is unknown",
-					cli.Word(w.path), *timeout))
+				return cli.Exit(cli.ExitTimedOut, fmt.Errorf("the file system of %s has not answered for %s; the state of the lock is unknown",
+					cli.Word(w.path), lockjson.Setting(*timeout)))
 			}
 			answer.look = func() (lockState, any) {
 				state := lookAt(w.path, 0, 0)
@@ -74,7 +75,7 @@ systems, and at unreadable files, it looks ten times a second.
 			}
 			answer.more = w
 			if w.State != string(formats.Free) && w.State != string(formats.Stale) {
-				return cli.Exit(cli.ExitTimedOut, fmt.Errorf("%s is %s after %v; %s", cli.Word(w.path), w.State, *timeout, waitHint(w.path)))
+				return cli.Exit(cli.ExitTimedOut, fmt.Errorf("%s is %s after %s; %s", cli.Word(w.path), w.State, lockjson.Setting(*timeout), waitHint(w.path)))
 			}
 			return nil
 		}),
@@ -88,7 +89,7 @@ systems, and at unreadable files, it looks ten times a second.
 // waitFor returns the last state of the lock. The state is empty if the file system does not answer in time.
 func waitFor(ctx context.Context, path string, timeout *time.Duration) (waited, error) {
 	if path == "" {
-		return waited{}, errors.New("PATH is empty: give that of a lock file")
+		return waited{}, errors.New("PATH is empty: give the path of a lock file")
 	}
 	began := time.Now()
 	var hangs <-chan time.Time
@@ -142,7 +143,7 @@ func beadsLockIn(path string) string {
 // may be other data. For a file too large for a lock, the hint says so.
 func waitHint(path string) string {
 	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
-		return "it is a directory that is not empty, and free once it is gone: was that what you meant?"
+		return "it is a directory with files, and counts as free once it is gone; check the path"
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() > formats.MaxContent {
 		return fmt.Sprintf("%v; %s", &formats.TooLargeError{Size: info.Size()}, removeHint(path, path))
@@ -155,5 +156,5 @@ func explainNoDir(err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return fmt.Errorf("%w; where the lock would be there is no directory: make it, or mount what it is on", err)
+	return fmt.Errorf("%w; the directory of the lock is missing: create it, or mount its file system", err)
 }

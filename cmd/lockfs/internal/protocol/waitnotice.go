@@ -15,6 +15,7 @@ import (
 	"lockfs/cmd/lockfs/internal/admin"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats"
+	"lockfs/raftstore/lockjson"
 )
 
 // noticeAfter is the wait before the first notice, and the interval of updates on a terminal.
@@ -25,7 +26,7 @@ const waitHelp = `After one second of waiting, lockfs prints once, on standard e
 process holds the lock, why it is not stale, and the command that would end the
 wait. On a terminal it keeps that line up to date; with --json it prints a line
 of JSON. On a mount that hangs, lockfs exits at most five seconds after the
-time limit; it gives back a lock that it acquires later.`
+time limit; it releases a lock that it acquires later.`
 
 // notice reports the lock for which a command waits, and why. A nil notice reports nothing.
 type notice struct {
@@ -120,27 +121,27 @@ func (n *notice) end() {
 // waitingFor returns the report, one line.
 func (s *lockState) waitingFor() string {
 	parts := []string{"waiting for " + cli.Word(s.Path)}
-	who, pid := "", fmt.Sprint(s.PID)
+	holder, pid := "", fmt.Sprint(s.PID)
 	switch {
 	case s.Holder == pid:
-		who = " by process " + pid
+		holder = " by process " + pid
 	case s.Holder != "" && s.PID != 0:
-		who = " by " + cli.Text(s.Holder) + " (process " + pid + ")"
+		holder = " by " + cli.Text(s.Holder) + " (process " + pid + ")"
 	case s.Holder != "":
-		who = " by " + cli.Text(s.Holder)
+		holder = " by " + cli.Text(s.Holder)
 	}
 	if s.Host != "" {
-		who += " on " + cli.Text(s.Host)
+		holder += " on " + cli.Text(s.Host)
 	}
 	if s.Age != nil {
-		who += " for " + (time.Duration(*s.Age) * time.Second).String()
+		holder += " for " + lockjson.Duration(time.Duration(*s.Age)*time.Second)
 	}
-	parts[0] += ": held" + who
+	parts[0] += ": held" + holder
 	if s.Reason != "" {
 		parts = append(parts, cli.Text(s.Reason))
 	}
 	if s.Remedy != "" {
-		parts = append(parts, "if it is nobody's: `"+s.Remedy+"`")
+		parts = append(parts, "if its holder is gone: `"+s.Remedy+"`")
 	}
 	return strings.Join(parts, "; ")
 }

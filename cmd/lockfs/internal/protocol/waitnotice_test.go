@@ -36,27 +36,27 @@ func TestWaitingIsTold(t *testing.T) {
 	require.Equal(t, 0, run("tower acquire old --request-id r --intent i --intent-version 1 --ttl 2").Code)
 	makeOld(t, filepath.Join(dir, "locks", "old.lock"))
 
-	const request, forEmpty = " --request-id o --intent i --intent-version 1", `empty since \S+Z: whoever made it may have crashed; if it is nobody's: `
+	const request, forEmpty = " --request-id o --intent i --intent-version 1", `empty since \S+Z: its creator may have crashed; if its holder is gone: `
 	for call, line := range map[string]string{
 		"semaphore acquire DIR/locks/semaphore --timeout 3s": `DIR/locks/semaphore: held by process 4194304 for \d+s; ` +
-			`stale at \S+ unless it is renewed; if it is nobody's: .rm DIR/locks/semaphore.`,
+			`stale at \S+ unless it is renewed; if its holder is gone: .rm DIR/locks/semaphore.`,
 		"semaphore run DIR/locks/empty --timeout 3s -- true": `DIR/locks/empty: held for \d+s; ` + forEmpty + `.rm DIR/locks/empty.`,
 		"tower acquire tower --wait 3s" + request: `DIR/locks/tower.lock: held by r \(process \d+\) on HOST for \d+s; ` +
-			`stale at \S+ unless it is renewed; if it is nobody's: .rm DIR/locks/tower.lock.`,
+			`stale at \S+ unless it is renewed; if its holder is gone: .rm DIR/locks/tower.lock.`,
 		"tower run old --wait 3s --intent i --intent-version 1 -- true": `DIR/locks/old.lock: held by r \(process \d+\) on HOST ` +
-			`for \S+; stale since \S+, but tower needs --force-lock; if it is nobody's: .lockfs tower run --force-lock.`,
+			`for \S+; stale since \S+, but tower needs --force-lock; if its holder is gone: .lockfs tower run --force-lock.`,
 		"run --format tower DIR/locks/old.lock --wait 3s -- true": `DIR/locks/old.lock: .*but tower needs --force-lock; ` +
-			`if it is nobody's: .lockfs run --force-lock.`,
+			`if its holder is gone: .lockfs run --force-lock.`,
 		"run --format swarm DIR/locks/swarm.lock --wait 3s -- true": `DIR/locks/swarm.lock: held by v for \S+; it never expires; ` +
-			`if it is nobody's: .rm DIR/locks/swarm.lock.`,
+			`if its holder is gone: .rm DIR/locks/swarm.lock.`,
 		"beads run DIR/beads --holder me --wait 3s -- true": `DIR/beads/.exclusive-lock: held by them \(process 1\) on HOST for \S+; ` +
-			`held for as long as its process 1 lives; if it is nobody's: .rm DIR/beads/.exclusive-lock.`,
+			`held for as long as its process 1 lives; if its holder is gone: .rm DIR/beads/.exclusive-lock.`,
 		"run --format pid DIR/locks/pid --wait 3s -- true": `DIR/locks/pid: held by process 1 for \d+s; held for as long as its ` +
-			`process 1 lives; if it is nobody's: .rm DIR/locks/pid.`,
-		"run --format pid --once-per 1h DIR/slots/slot-1 --wait 6s -- true": `DIR/slots/slot-1.lock: held by process 1 .*; if it is nobody's: ` +
+			`process 1 lives; if its holder is gone: .rm DIR/locks/pid.`,
+		"run --format pid --once-per 1h DIR/slots/slot-1 --wait 6s -- true": `DIR/slots/slot-1.lock: held by process 1 .*; if its holder is gone: ` +
 			`.rm DIR/slots/slot-1.lock.`,
 		"run --format pid --slots 2 DIR/slots --wait 3s -- true": `DIR/slots/slot-2.lock: held by process 1 for 1h0m\d+s; .*; ` +
-			`all 2 slots are held, this one for longest; if it is nobody's: .rm DIR/slots/slot-2.lock.`,
+			`all 2 slots are held, this one for longest; if its holder is gone: .rm DIR/slots/slot-2.lock.`,
 	} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()

@@ -45,7 +45,7 @@ func (h *host) awaitMount(ctx context.Context, r *report, daemon service, kept b
 		select {
 		case <-time.After(look):
 		case <-ctx.Done():
-			return fmt.Errorf("the mount does not work yet (%w): %s; the daemon goes on trying", err,
+			return fmt.Errorf("the mount does not work yet (%w): %s; the daemon keeps trying", err,
 				h.whyNotYet(context.WithoutCancel(ctx), daemon))
 		}
 	}

@@ -154,6 +154,6 @@ its own.`,
 			return atomicfile.Replace(filepath.Join(args[0], filepath.Base(settingsFile)), []byte(settingsHead))
 		},
 	}
-	cmd.Flags().StringVar(&program, "program", "/usr/bin/lockfs", "where the program will be")
+	cmd.Flags().StringVar(&program, "program", "/usr/bin/lockfs", "path of the installed program")
 	return cmd
 }

@@ -55,24 +55,19 @@ func upCommand() *cobra.Command {
 cluster with this host as its first server, and prints two tokens: for further
 servers and for mounts. With a TOKEN this host joins as a server, or only mounts.
 
-  a# lockfs up --bootstrap
-  b# lockfs up lockfs-server-...
-
 The command enrols the host, writes the settings to
 ` + settingsFile + `, starts the systemd unit (without systemd, a daemon
 in the background), mounts the directory, and waits until it works. It also
 protects the mount point: while lockfs is not mounted, programs cannot create
 files there.
 
-A server votes as soon as it has caught up, unless you give --nonvoter. On a
-server that has lost its disk, --bootstrap is refused: join with a token.
-
 Without arguments the command starts the daemon again after lockfs down, and
 repairs a missing unit.
 
 Anyone with the TOKEN can join the cluster, and all users of this host can read
 command lines. To keep it secret, give it as @FILE, as - (standard input), or
-in the variable ` + cli.JoinTokenVariable + `.`,
+in the variable ` + cli.JoinTokenVariable + `.` + cli.More + `A server votes as soon as it has caught up, unless you give --nonvoter. On a
+server that has lost its disk, --bootstrap is refused: join with a token.`,
 		Example: `  lockfs up --bootstrap
   lockfs up lockfs-server-AYZlm2x0...
   lockfs up @token --mount /srv/locks
@@ -105,15 +100,16 @@ in the variable ` + cli.JoinTokenVariable + `.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&plan.bootstrap, "bootstrap", false, "make a new cluster, of which this is the first server; once for a cluster")
-	flags.BoolVar(&plan.nonvoter, "nonvoter", false, "a new server is to get no vote, until lockfs member promote gives it one")
-	flags.StringVar(&plan.name, "name", "", "how this host is called (default: its host name)")
-	flags.StringVar(&plan.addr, "addr", "", "where a server listens, HOST:PORT (default: port 7420 of the address towards the others)")
-	flags.StringVar(&plan.advertise, "advertise", "", "where the others reach this server, HOST:PORT, if that is not --addr")
-	flags.StringVar(&plan.mount, "mount", "", "where the locks are mounted (default "+defaultMount+")")
+	flags.BoolVar(&plan.bootstrap, "bootstrap", false, "create a new cluster; once for a cluster")
+	flags.BoolVar(&plan.nonvoter, "nonvoter", false, "join without a vote, until lockfs member promote")
+	flags.StringVar(&plan.name, "name", "", "name of this host (default: its host name)")
+	flags.StringVar(&plan.addr, "addr", "", "listen address of a server, HOST:PORT (default: port 7420 of the address towards the others)")
+	flags.StringVar(&plan.advertise, "advertise", "", "address of this server for the others, HOST:PORT, if it differs from --addr")
+	flags.StringVar(&plan.mount, "mount", "", "mount point (default "+defaultMount+")")
 	flags.StringVar(&plan.data, "data", "", "data directory of a server (default "+defaultData+")")
-	flags.DurationVar(&plan.wait, "wait", time.Minute, "how long to wait until the mount works")
+	flags.DurationVar(&plan.wait, "wait", time.Minute, "time limit until the mount works")
 	flags.BoolVar(&plan.json, "json", false, "print JSON; the steps go to standard error")
+	cli.Often(flags, "bootstrap", "name", "mount", "addr", "nonvoter", "wait", "json")
 	return cmd
 }
 

@@ -46,7 +46,7 @@ there.`,
 	}
 	cmd.Flags().BoolVar(&p.print, "print", false, "only print the address")
 	cmd.Flags().StringVar(&p.listen, "listen", "", "serve the page at this loopback address, also if the daemon serves one")
-	cmd.Flags().StringVar(&p.socket, "socket", "", "ask the daemon that has this socket for pages (default: which is there)")
+	cmd.Flags().StringVar(&p.socket, "socket", "", "socket of the daemon (default: the daemon of this host)")
 	return cmd
 }
 
@@ -113,13 +113,13 @@ func (p *plan) find(ctx context.Context) (socket string, invited *invitation, er
 			return "", nil, err
 		}
 	}
-	err = errors.New("no daemon of lockfs runs on this host: start one with `lockfs up`, or `lockfs dev` on a laptop")
+	err = errors.New("no lockfs daemon runs on this host: start one with `lockfs up`, or `lockfs dev` on a laptop")
 	for _, socket := range sockets {
 		var failed error
 		if invited, failed = ask(ctx, socket); failed == nil {
 			return socket, invited, nil
 		}
-		err = fmt.Errorf("no daemon of lockfs answers: %w; see `lockfs doctor`", failed)
+		err = fmt.Errorf("no lockfs daemon answers: %w; see `lockfs doctor`", failed)
 	}
 	return "", nil, err
 }
