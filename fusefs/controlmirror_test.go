@@ -110,10 +110,10 @@ func TestWhy(t *testing.T) {
 	require.NotContains(t, fields, "expires")
 
 	fields = whyOf(t, dir, "plain")
-	require.Regexp(t, `^2020-01-01T00:00:00\.000000000Z \(\d+h\d+m\d+s ago\)$`, fields["renewed"])
+	require.Regexp(t, `^2020-01-01T00:00:00\.000000000Z \(\d+d(\d+h)? ago\)$`, fields["renewed"])
 
 	fields = whyOf(t, dir, "semaphore")
-	require.Regexp(t, `^2100-01-01T01:00:00\.999999999Z \(in \d+h\d+m\d+s\)$`, fields["expires"])
+	require.Regexp(t, `^2100-01-01T01:00:00\.999999999Z \(in \d+d(\d+h)?\)$`, fields["expires"])
 	require.Regexp(t, `^until 2100-01-01T01:00:00\.9+Z .* if it is not renewed; then it stays until a program removes it$`,
 		fields["lives"])
 	require.Equal(t, "programs on host host, or anyone with `lockfs rm --force`", fields["may be removed by"])

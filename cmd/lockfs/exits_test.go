@@ -111,7 +111,7 @@ func TestWrongCalls(t *testing.T) {
 		require.Contains(t, done.Stderr, problem, call)
 		require.Empty(t, done.Stdout, call)
 	}
-	require.Contains(t, rootCommand().UsageString(), "The exit code is 0, or 1 after an error")
+	require.Contains(t, rootCommand().Long, "The exit code is 0, or 1 after an error")
 }
 
 // TestExamples: every command that does something shows how.

@@ -148,7 +148,7 @@ func TestSemaphoreExitCodes(t *testing.T) {
 		{stale, "check LOCK", 0, ""},
 		{"", "check LOCK", 0, ""},
 		{held, "check LOCK/x", cli.ExitFailed, "not a directory"},
-		{held, "check LOCK.none/x", cli.ExitFailed, "there is no directory: make it, or mount what it is on"},
+		{held, "check LOCK.none/x", cli.ExitFailed, "the directory of the lock is missing: create it, or mount its file system"},
 		{held, "run LOCK -- true", cli.ExitBlocked, "not acquired: "},
 		{held, "run LOCK --timeout 30ms -- true", cli.ExitTimedOut, "not acquired within 30ms"},
 		{held, "run LOCK", cli.ExitFailed, "there is no command"},
