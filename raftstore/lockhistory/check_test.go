@@ -78,7 +78,7 @@ func TestTheSmallestPiece(t *testing.T) {
 		{[]string{"acquired 10", "stale 10 a "}, []uint64{2}, "no evidence"},
 		{[]string{"acquired 10", "stale 10 a it looks old"}, []uint64{2}, "no evidence that is known"},
 		{[]string{"acquired 10", "stale 10 a its time was over at 1970-01-01T00:00:02Z"}, []uint64{2}, "before its time"},
-		{[]string{"acquired 10", "stale 10 a its host a was declared gone for good"}, []uint64{2}, "nobody had declared"},
+		{[]string{"acquired 10", "stale 10 a its host a was declared gone for good"}, []uint64{2}, "without a host_forgotten event"},
 	} {
 		found := (&History{Events: told(test.script...), Whole: true}).Check()
 		require.Len(t, found, 1, "%q", test.script)
