@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Skip imitates a daemon of beads: it prints whether it skips the database in a directory, the lock's holder,
-// and its log line.
+// Skip is a daemon of beads as far as locks go: it prints whether it leaves the database in a directory alone, whose
+// lock there is, and what it would log.
 package main
 
 import (
