@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// groups order the commands in the help of lockfs: the most used ones come first. The help only names the commands in
-// also.
+// groups order the commands in the help of lockfs: the most used ones come first. The help only names the
+// commands in also.
 var groups = []struct {
 	title          string
 	commands, also []string

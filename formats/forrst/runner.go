@@ -54,7 +54,7 @@ type Runner struct {
 	Replay time.Duration // time for which a repeated request gets the first answer; 0: each request is a new call
 	Logger *slog.Logger  // nil: slog.Default
 
-	MaxWaiting  int           // limit of requests that wait for their locks; 0: none
+	MaxWaiting  int           // limit of requests waiting for their locks; 0: none
 	MaxCalls    int           // limit of requests in progress, except system functions; 0: none
 	ReadTimeout time.Duration // limit for receiving the body of a request; 0: [DefaultReadTimeout]
 

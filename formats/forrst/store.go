@@ -8,7 +8,7 @@ import (
 
 // Errors of a [Store]. Any other error means that the store did not answer; the request may have been done.
 var (
-	// ErrHeld: the lock was held for all the time that the request waits.
+	// ErrHeld: the lock was held longer than the request waits.
 	ErrHeld = errors.New("the lock is held")
 	// ErrNotFound: there is no such lock.
 	ErrNotFound = errors.New("no such lock")
@@ -72,5 +72,5 @@ type Grant struct {
 	Answer  []byte // not nil: the answer to another attempt of the request; then this one has no lock
 }
 
-// MaxAnswer is the largest answer that a store must be able to record, in bytes.
+// MaxAnswer is the largest answer a store must be able to record, in bytes.
 const MaxAnswer = 255 << 10

@@ -100,9 +100,9 @@ func (t *Table) isWaitedForWithin(owner *lock, steps *int) bool {
 const passedRequests = 1024
 
 // passes reports whether a request waits for locks only, and goes before all requests. Its owner has locks in
-// the file, and more than passedRequests requests are before it. Waiting for one of these might be waiting for
-// itself, and comparing them takes long. It depends on locks and earlier requests alone, so a restored table
-// grants the same requests.
+// the file, and more than passedRequests requests are before it. Waiting for one of these might be waiting
+// for itself, and comparing them takes long. It depends on locks and earlier requests alone, so a restored
+// table grants the same requests.
 func (t *Table) passes(later *waiter) bool {
 	return t.nextOwned(&later.lock, 0) != nil && t.isFarBack(later)
 }

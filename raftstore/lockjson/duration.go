@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Duration formats an age or a duration for readers: 42s, 3m12s, 1h5m, 2d3h. It omits fractions of a second, and minutes
-// after a day.
+// Duration formats an age or a duration for readers: 42s, 3m12s, 1h5m, 2d3h. It omits fractions of a second,
+// and minutes after a day.
 func Duration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

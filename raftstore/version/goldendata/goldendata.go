@@ -18,8 +18,8 @@ import (
 	"lockfs/raftstore/version"
 )
 
-// Each runs a test with the directory of each released version. With LOCKFS_MAKE_GOLDEN=1, write first fills an
-// empty directory for the last version.
+// Each runs a test with the directory of each released version. With LOCKFS_MAKE_GOLDEN=1, write first fills
+// an empty directory for the last version.
 func Each(t *testing.T, write func(dir string), read func(t *testing.T, of uint32, dir string)) {
 	dir := func(of uint32) string { return filepath.Join("testdata", fmt.Sprintf("version%d", of)) }
 	if os.Getenv("LOCKFS_MAKE_GOLDEN") == "1" {

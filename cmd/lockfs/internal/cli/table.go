@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Table formats rows of cells, divided by tabs. On a terminal it fits the width: it wraps the text of the last column, and
-// ends shortened cells with "…". There it also colours states of trouble, unless NO_COLOR is set. Elsewhere, all cells are
-// complete and without colour.
+// Table formats rows of cells, divided by tabs. On a terminal it fits the width: it wraps the text of the
+// last column, and ends shortened cells with "…". There it also colours states of trouble, unless NO_COLOR is
+// set. Elsewhere, all cells are complete and without colour.
 type Table struct {
 	to       io.Writer
 	text     bytes.Buffer

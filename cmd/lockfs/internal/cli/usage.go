@@ -15,8 +15,8 @@ import (
 	"lockfs/raftstore/lockjson"
 )
 
-// More divides the Long of a command. --help shows the part before it, which fits one screen with the most used flags.
-// [FullHelp] and the man page show everything.
+// More divides the Long of a command. --help shows the part before it, which fits one screen with the most
+// used flags. [FullHelp] and the man page show everything.
 const More = "\n\n\f"
 
 // Annotations of flags and commands.
@@ -52,8 +52,8 @@ Global flags:
 {{.}}{{end}}{{else}}{{overview}}{{end}}
 `
 
-// Usage sets the layout of help: it fits the terminal, with connection flags below the command's own. The help of the
-// root ends with the overview. Usage is for a root with all its commands.
+// Usage sets the layout of help: it fits the terminal, with connection flags below the command's own. The
+// help of the root ends with the overview. Usage is for a root with all its commands.
 func Usage(root *cobra.Command, overview string) {
 	each(root, prepareHelp)
 	cobra.AddTemplateFuncs(map[string]any{

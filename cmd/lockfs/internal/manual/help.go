@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// HelpCommand is the command help. It shows a chapter, or by fullHelp the help of a command; the chapter wins. Unless the
-// output is a terminal, it prints the Markdown.
+// HelpCommand is the command help. It shows a chapter, or by fullHelp the help of a command; the chapter
+// wins. Unless the output is a terminal, it prints the Markdown.
 func HelpCommand(isTerminal func(io.Writer) bool, fullHelp func(*cobra.Command) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [CHAPTER [PAGE] | COMMAND...]",

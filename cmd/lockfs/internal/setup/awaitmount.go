@@ -18,8 +18,8 @@ const remark = 5 * time.Second
 // errUnmounted reports that a daemon that was kept has no mount any more.
 var errUnmounted = errors.New("the daemon has no mount any more")
 
-// awaitMount waits until a quorum of the servers executes calls on the mount. It returns errUnmounted only for
-// a daemon that was kept.
+// awaitMount waits until a quorum of the servers executes calls on the mount. It returns errUnmounted only
+// for a daemon that was kept.
 func (h *host) awaitMount(ctx context.Context, r *report, daemon service, kept bool, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
