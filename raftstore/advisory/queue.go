@@ -96,22 +96,12 @@ func (t *Table) isWaitedForWithin(owner *lock, steps *int) bool {
 	return *steps <= 0
 }
 
-// passedRequests is the most earlier requests with which a request of an owner with locks is compared.
-const passedRequests = 1024
-
 // passes reports whether a request waits for locks only, and goes before all requests. Its owner has locks in
 // the file, and more than passedRequests requests are before it. Waiting for one of these might be waiting
 // for itself, and comparing them takes long. It depends on locks and earlier requests alone, so a restored
 // table grants the same requests.
 func (t *Table) passes(later *waiter) bool {
 	return t.nextOwned(&later.lock, 0) != nil && t.isFarBack(later)
-}
-
-// edge is the first request of a file with more than passedRequests requests up to it.
-type edge struct {
-	of       file
-	position ids.Index // math.MaxUint64: there is none
-	requests int       // of the file, if there is none
 }
 
 // isFarBack reports whether more than passedRequests requests are before another one.
@@ -126,18 +116,6 @@ func (t *Table) isFarBack(w *waiter) bool {
 		})
 	}
 	return t.edge.position < w.position
-}
-
-// moveEdge is called when a request enters its queue (by is 1) or leaves it (-1).
-func (t *Table) moveEdge(w *waiter, by int) {
-	switch e := t.edge; {
-	case e == nil || e.of != fileOf(&w.lock) || w.position > e.position:
-		return
-	case e.position == math.MaxUint64 && e.requests+by <= t.passed:
-		e.requests += by
-	default:
-		t.edge = nil
-	}
 }
 
 // eachNotStuck visits the earlier requests of other owners that do not wait, directly or indirectly, for

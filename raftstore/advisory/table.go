@@ -304,3 +304,25 @@ func (t *Table) queue(f file, visit func(*waiter) bool) {
 		return w.ino == f.ino && w.kind == f.kind && visit(w)
 	})
 }
+
+// passedRequests is the most earlier requests with which a request of an owner with locks is compared.
+const passedRequests = 1024
+
+// edge is the first request of a file with more than passedRequests requests up to it.
+type edge struct {
+	of       file
+	position ids.Index // math.MaxUint64: there is none
+	requests int       // of the file, if there is none
+}
+
+// moveEdge is called when a request enters its queue (by is 1) or leaves it (-1).
+func (t *Table) moveEdge(w *waiter, by int) {
+	switch e := t.edge; {
+	case e == nil || e.of != fileOf(&w.lock) || w.position > e.position:
+		return
+	case e.position == math.MaxUint64 && e.requests+by <= t.passed:
+		e.requests += by
+	default:
+		t.edge = nil
+	}
+}
