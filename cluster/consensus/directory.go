@@ -72,7 +72,7 @@ func OpenDirectory(path string, claim Claim) (*Directory, error) {
 	}
 	d := &Directory{Path: path, lock: lock, versions: claim.versions()}
 	if isIncomplete(path) {
-		return nil, errors.Join(&NoClusterError{path, "is incomplete: `lockfs restore` was interrupted; run it again with this --data"}, d.Close())
+		return nil, errors.Join(restoreInterrupted(path), d.Close())
 	}
 	if err := d.identify(claim); err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -99,6 +99,28 @@ func noCluster(path string) error {
 func HasIdentity(path string) bool {
 	_, err := os.Stat(filepath.Join(path, IdentityFile))
 	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func restoreInterrupted(path string) error {
+	return &NoClusterError{path, "is incomplete: `lockfs restore` was interrupted; run it again with this --data"}
+}
+
+// ReadIdentity returns the identity of the server that owns a data directory; fs.ErrNotExist without one. It
+// fails after an interrupted restore.
+func ReadIdentity(path string) (*Identity, error) {
+	if isIncomplete(path) {
+		return nil, restoreInterrupted(path)
+	}
+	return loadIdentity(path)
+}
+
+// CheckUnused returns an error while a process uses a data directory.
+func CheckUnused(path string) error {
+	lock, err := lockDirectory(path)
+	if err != nil {
+		return err
+	}
+	return lock.Close()
 }
 
 // IsBootstrapping reports whether a bootstrap was interrupted in a directory ([Directory.Bootstrap]).

@@ -93,16 +93,18 @@ func TestFiveCommands(t *testing.T) {
 		require.NotNil(t, found, began)
 		return found[1]
 	}
-	require.NotContains(t, began, "even number")
-	require.Contains(t, b.mustLockfs(t, "up", token("server")), "2 voters are an even number")
+	require.NotContains(t, began, "voters")
+	second := b.mustLockfs(t, "up", token("server"))
+	require.Contains(t, second, "voters    2 so far, and neither may fail; with a third server, one may")
+	require.NotContains(t, second, "warning")
 	_, err = c.lockfs("up", "--nonvoter", token("client"))
 	require.ErrorContains(t, err, "--nonvoter is for a server")
-	require.Contains(t, c.mustLockfs(t, "up", "--nonvoter", token("server")), "2 voters are an even number")
+	require.Contains(t, c.mustLockfs(t, "up", "--nonvoter", token("server")), "2 so far")
 	require.Contains(t, c.mustLockfs(t, "member", "list"), "non-voter")
 	c.mustLockfs(t, "member", "promote", "c")
 	hosts.Eventually(t, "c has heard of its own vote", func() (string, bool) {
 		said := c.mustLockfs(t, "up")
-		return said, !strings.Contains(said, "even number")
+		return said, !strings.Contains(said, "voters")
 	})
 	d.mustLockfs(t, "up", token("client"))
 	e.MustRun(t, "sh", "-ec", `echo "$3" > /run/token; LOCKFS_MOUNT=$1 "$2" up @/run/token`, "sh", e.mount, e.program, token("client"))
@@ -139,6 +141,20 @@ func TestFiveCommands(t *testing.T) {
 			})
 		}
 	}
+	for _, h := range all {
+		requireVersions(t, h, "a", "b", "c", "d", "e")
+	}
+	t.Run("DoctorAndPage", func(t *testing.T) {
+		for _, h := range []*upHost{a, d} {
+			h.requireDoctorsOrder(t)
+			ui := h.Start(h.program, "ui", "--print")
+			require.NoError(t, ui.WaitOutput("ssh -L 7422:127.0.0.1:7422 "), "the same port, with and without a server")
+			require.NoError(t, ui.WaitOutput("/login/"))
+			require.Regexp(t, `^http://lockfs-\w+\.localhost:7422/login/\w+\n`, ui.Stdout())
+			require.Contains(t, ui.Log(), "This address works once, for 2 minutes.")
+			ui.Kill()
+		}
+	})
 	for _, ask := range []func(testing.TB, ...string) string{d.mustLockfs, d.asNobody} {
 		var stands string
 		hosts.Eventually(t, "all three answer", func() (string, bool) {
@@ -232,6 +248,97 @@ func TestFiveCommands(t *testing.T) {
 		c.mustLockfs(t, "up", strings.TrimSpace(back))
 		c.locks(t, d)
 	})
+}
+
+// requireVersions waits until status and session list have the version of this program for each host's mount, and status for each server.
+func requireVersions(t testing.TB, h *upHost, names ...string) {
+	t.Helper()
+	version := strings.TrimPrefix(strings.TrimSpace(h.mustLockfs(t, "version")), "lockfs ")
+	hosts.Eventually(t, "the versions of all programs", func() (string, bool) {
+		status, sessions := h.mustLockfs(t, "status"), h.mustLockfs(t, "session", "list")
+		complete := true
+		for _, name := range names {
+			row := regexp.MustCompile(`(?m)^[0-9a-f]{16} +` + name + ` .* ` + regexp.QuoteMeta(version) + ` +1$`)
+			complete = complete && row.MatchString(status) && row.MatchString(sessions)
+		}
+		servers := regexp.MustCompile(`(?m)^\w+ +\S+:7420 +(leader|follower) +`+regexp.QuoteMeta(version)+` +1 `).FindAllString(status, -1)
+		return status + sessions, complete && len(servers) == 3
+	})
+}
+
+// requireDoctorsOrder: lockfs doctor prints a summary, then trouble first, and on a mount nothing unknown.
+func (h *upHost) requireDoctorsOrder(t testing.TB) {
+	t.Helper()
+	text := h.MustRun(t, "sh", "-c", `"$1" doctor || :`, "sh", h.program)
+	summary, findings, _ := strings.Cut(text, "\n")
+	require.Regexp(t, `^(all is well: \d+ findings are ok|(\d+ (failed|warning), )+\d+ ok)$`, summary)
+	rank := map[string]int{"failed": 0, "warning": 1, "ok": 2}
+	last := 0
+	for line := range strings.Lines(findings) {
+		if strings.HasPrefix(line, " ") {
+			continue // advice
+		}
+		state, _, _ := strings.Cut(line, " ")
+		require.Contains(t, rank, state, text)
+		require.GreaterOrEqual(t, rank[state], last, text)
+		last = rank[state]
+	}
+}
+
+// TestUpStartsARestoredServer: the only server is lost with its settings. lockfs restore prints the command that starts the server again,
+// with the name and the address in its directory, and mounts come back.
+func TestUpStartsARestoredServer(t *testing.T) {
+	t.Parallel()
+	net := hosts.New(t)
+	a, d := newUpHost(t, net, "a"), newUpHost(t, net, "d")
+	a.mustLockfs(t, "up", "--bootstrap")
+	d.mustLockfs(t, "up", strings.TrimSpace(a.mustLockfs(t, "token", "create", "--role", "client")))
+	a.MustRun(t, "mkdir", filepath.Join(a.mount, "before"))
+	file, seal := filepath.Join(net.Dir(), "locks.backup"), filepath.Join(net.Dir(), "ca.key")
+	a.MustRun(t, "cp", "/var/lib/lockfs/ca.key", seal)
+	lose := func() {
+		a.killAll(t)
+		a.MustRun(t, "sh", "-c", "rm -rf /etc/lockfs /var/lib/lockfs /run/lockfs")
+		_, err := a.lockfs("up")
+		require.ErrorContains(t, err, "this host is in no cluster")
+	}
+	comesBack := func() {
+		t.Helper()
+		hosts.Eventually(t, "the mount of d comes back", func() (string, bool) {
+			text, err := d.Run("ls", d.mount)
+			return fmt.Sprint(text, err), err == nil && strings.Contains(text, "before")
+		})
+		d.locks(t, a)
+	}
+	restore := []string{"restore", file, "--name", "z", "--addr", a.Addr() + ":7420", "--ca-key", seal, "--data"}
+	for _, c := range []struct {
+		data  string
+		start []string
+	}{{"/var/lib/lockfs", []string{"up"}}, {"/var/lib/other", []string{"up", "--data", "/var/lib/other"}}} {
+		a.MustRun(t, "rm", "-f", file)
+		a.mustLockfs(t, "backup", file)
+		lose()
+		said := a.mustLockfs(t, append(restore, c.data)...)
+		require.True(t, strings.HasSuffix(said, "\nnow run: lockfs "+strings.Join(c.start, " ")+"\n"), said)
+		require.Contains(t, a.mustLockfs(t, c.start...), "lockfs: z, a server\n")
+		require.Contains(t, a.mustLockfs(t, "member", "list"), a.Addr()+":7420")
+		comesBack()
+		require.Contains(t, a.mustLockfs(t, "up"), "everything is as it should be")
+	}
+	// With settings of the lost server under another name.
+	a.MustRun(t, "rm", "-f", file)
+	a.mustLockfs(t, "backup", file)
+	a.killAll(t)
+	a.MustRun(t, "sh", "-c", "rm -rf /var/lib/other /run/lockfs")
+	a.mustLockfs(t, "restore", file, "--name", "y", "--addr", a.Addr()+":7420", "--ca-key", seal, "--data", "/var/lib/other")
+	require.Contains(t, a.mustLockfs(t, "up"), "lockfs: y, a server\n")
+	comesBack()
+
+	lose()
+	said := a.mustLockfs(t, "restore", file, "--name", "z", "--addr", a.Addr()+":7420", "--insecure", "--data", "/var/lib/lockfs")
+	require.Contains(t, said, "\nnow run: lockfs server --insecure --name z --data /var/lib/lockfs --addr "+a.Addr()+":7420 --mount /locks\n")
+	_, err := a.lockfs("up")
+	require.ErrorContains(t, err, "/var/lib/lockfs has the data of server z, without a certificate")
 }
 
 // TestDownKeepsTheQuorum: a server without which the others have none is stopped with --force only.
@@ -404,8 +511,9 @@ func TestUpWithSystemd(t *testing.T) {
 
 	daemon := a.daemon(t)
 	u := startUser(t, a.Host, "python3", testcluster.ClientPath(t, "unnoticed.py"), a.mount)
+	before := strings.TrimPrefix(strings.TrimSpace(must("version")), "lockfs ")
 	a.install(t, testcluster.NextProgram(t))
-	require.Contains(t, must("up"), "daemon    lockfs-server.service, enabled; it now runs the newest program")
+	require.Contains(t, must("up"), "daemon    lockfs-server.service, enabled; "+before+" → next\n")
 	require.Equal(t, daemon, a.daemon(t))
 	require.Equal(t, a.MustRun(t, "sha256sum", a.program)[:64], a.MustRun(t, "sha256sum", "/proc/"+daemon+"/exe")[:64])
 	hosts.Eventually(t, "the mount was handed over", func() (string, bool) {
@@ -415,6 +523,10 @@ func TestUpWithSystemd(t *testing.T) {
 	_, err := a.Run("flock", "--nonblock", filepath.Join(a.mount, "held"), "true")
 	require.Error(t, err, "the program has it")
 	u.requireUnnoticed(t)
+	hosts.Eventually(t, "the new version of the mount's program", func() (string, bool) {
+		sessions := must("session", "list")
+		return sessions, regexp.MustCompile(`(?m)^[0-9a-f]{16} +a .* next +1 to 2$`).MatchString(sessions)
+	})
 	require.Equal(t, 1, testcluster.CountMounts(t, a.Host, a.mount))
 	require.Contains(t, must("up"), "everything is as it should be", "once")
 

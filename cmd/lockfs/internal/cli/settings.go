@@ -5,6 +5,9 @@ import "strings"
 // SettingsFile has the settings of `lockfs up` on this host as variables in systemd's format.
 const SettingsFile = "/etc/lockfs/lockfs.env"
 
+// DefaultData is the data directory of a server of `lockfs up`.
+const DefaultData = "/var/lib/lockfs"
+
 // Variables of SettingsFile for the mount of this host. Without a role the host has none.
 const (
 	RoleVariable  = "LOCKFS_ROLE"

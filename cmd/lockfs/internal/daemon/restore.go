@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ type restored struct {
 	Index        uint64         `json:"index"`           // next fencing token
 	Certificates string         `json:"certificates"`    // one of the constants below
 	Clock        string         `json:"clock,omitempty"` // warning about the clock of this host
+	Next         string         `json:"next"`            // command that starts the server
 }
 
 // Certificates of hosts after a restore.
@@ -38,7 +40,7 @@ var nextSteps = map[string]string{
 	sameAuthority: "Mounts return with their certificates. Join tokens are void: create new ones for other servers (lockfs token create).",
 	newAuthority: "The cluster has a new CA: all hosts need new join tokens (lockfs token create), even those with certificates. " +
 		"With the seal key of an old server (--ca-key), hosts keep their certificates.",
-	noAuthority: "The cluster has no certificates: start the server with --insecure.",
+	noAuthority: "The cluster has no certificates: all hosts need --insecure.",
 }
 
 func restoreCommand() *cobra.Command {
@@ -49,9 +51,9 @@ func restoreCommand() *cobra.Command {
 		Use:   "restore FILE|- --data DIR --name NAME --addr HOST:PORT",
 		Short: "Create the data directory of a new cluster from a backup",
 		Long: `Create the data directory of a new cluster of one server from a backup. The
-directory must be empty or missing. Then start the server with the same --name,
---data and --addr (or --advertise); other servers join it with empty
-directories. If the command is interrupted, run it again.
+directory must be empty or missing. The last line printed is the command that
+starts the server: lockfs up takes name and address from the directory. Other
+servers join with empty directories. If the command is interrupted, run it again.
 
 With --ca-key, the file ca.key of any server of the old cluster, the CA stays
 and mounts come back with their certificates. Without it the cluster has a new
@@ -62,7 +64,7 @@ still believe that they hold it: end these programs first. Fencing tokens, inode
 numbers and event numbers continue above all earlier ones. For the fate of each
 lock, see ` + "`lockfs help backup`" + `.`,
 		Example: `  lockfs restore locks.backup --data /var/lib/lockfs --name a --addr 10.0.0.1:7420 --ca-key /root/ca.key
-  lockfs server --name a --data /var/lib/lockfs --mount /locks --addr 10.0.0.1:7420`,
+  lockfs up`,
 		Args: cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.Dir == "" || r.Claim.Name == "" {
@@ -80,8 +82,8 @@ lock, see ` + "`lockfs help backup`" + `.`,
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), done)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s has everything up to index %d, cluster time %s, and continues from %d; start the server with --name %s\n%s\n",
-				cli.Text(r.Dir), done.Backup.Index, done.Backup.ClusterTime.Format(time.RFC3339), done.Index, r.Claim.Name, nextSteps[done.Certificates])
+			fmt.Fprintf(cmd.OutOrStdout(), "%s has everything up to index %d, cluster time %s, and continues from %d.\n%s\nnow run: %s\n",
+				cli.Text(r.Dir), done.Backup.Index, done.Backup.ClusterTime.Format(time.RFC3339), done.Index, nextSteps[done.Certificates], done.Next)
 			return nil
 		},
 	}
@@ -132,7 +134,26 @@ func restore(
 	case r.Seal != nil:
 		done.Certificates = sameAuthority
 	}
-	return done, nil
+	done.Next, err = startCommand(r, done.Certificates)
+	return done, err
+}
+
+// startCommand returns the command that starts the server of a restored directory. `lockfs up` needs
+// certificates.
+func startCommand(r *cluster.Restoration, certificates string) (string, error) {
+	dir, err := filepath.Abs(r.Dir)
+	switch {
+	case err != nil:
+		return "", err
+	case r.Claim.Address == "":
+		return "lockfs dev --data " + cli.ShellWord(dir), nil
+	case certificates == noAuthority:
+		return fmt.Sprintf("lockfs server --insecure --name %s --data %s --addr %s --mount /locks",
+			r.Claim.Name, cli.ShellWord(dir), cli.ShellWord(r.Claim.Address)), nil
+	case dir != cli.DefaultData:
+		return "lockfs up --data " + cli.ShellWord(dir), nil
+	}
+	return "lockfs up", nil
 }
 
 func readBackup(path string, input io.Reader, progress func(done, all int64)) (*backup.Header, *namespace.Namespace, error) {

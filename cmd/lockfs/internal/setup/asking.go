@@ -24,12 +24,16 @@ func (h *host) askServers(ctx context.Context, servers []string, question func(c
 	return asking(ctx, &cli.ClusterFlags{Servers: servers, Identity: h.identityDir()}, nil, question)
 }
 
-// warnOfVoters prints a warning for an unfavourable number of voters.
-func (h *host) warnOfVoters(ctx context.Context, r *report) {
+// showVoters prints how many voters may fail if their number is even, which is a normal step on the way to three
+// or five.
+func (h *host) showVoters(ctx context.Context, r *report) {
 	_ = h.ask(ctx, func(ctx context.Context, asked *cluster.Admin) error {
 		members, err := asked.Members(ctx)
-		if warning := admin.WarnOfVoters(admin.CountVoters(members)); warning != "" {
-			r.is("warning", "%s", warning)
+		switch voters := admin.CountVoters(members); {
+		case voters == 2:
+			r.is("voters", "2 so far, and neither may fail; with a third server, one may")
+		case voters > 0 && voters%2 == 0:
+			r.is("voters", "%d so far, of which %d may fail; with one more server, %d may", voters, voters/2-1, voters/2)
 		}
 		return err
 	})

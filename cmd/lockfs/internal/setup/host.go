@@ -18,11 +18,13 @@ type host struct {
 	name     string // in its certificate
 	mount    string
 	data     string // of a server
+
+	upgradedFrom string // version of the program before an upgrade by this command
 }
 
 const (
 	defaultMount = "/locks"
-	defaultData  = "/var/lib/lockfs"
+	defaultData  = cli.DefaultData
 )
 
 // thisHost returns nil if this host is not set up.

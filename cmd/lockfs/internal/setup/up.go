@@ -33,6 +33,7 @@ type upPlan struct {
 	data      string
 	wait      time.Duration
 	json      bool
+	restored  *consensus.Identity // server that the host becomes by its data directory; nil: none
 }
 
 // outcome is the output of lockfs up --json.
@@ -40,10 +41,12 @@ type outcome struct {
 	Host    string         `json:"host"`
 	Role    string         `json:"role"` // server, client
 	Mount   string         `json:"mount"`
-	Data    string         `json:"data,omitempty"`    // of a server
-	Address string         `json:"address,omitempty"` // at which others reach a server
-	Changed bool           `json:"changed"`           // a step changed something
-	Tokens  []*admin.Token `json:"tokens,omitempty"`  // of a new cluster
+	Data    string         `json:"data,omitempty"`          // of a server
+	Address string         `json:"address,omitempty"`       // at which others reach a server
+	Changed bool           `json:"changed"`                 // a step changed something
+	Version string         `json:"version"`                 // of this program
+	From    string         `json:"upgraded_from,omitempty"` // version of the program that ran before, after an upgrade
+	Tokens  []*admin.Token `json:"tokens,omitempty"`        // of a new cluster
 }
 
 func upCommand() *cobra.Command {
@@ -62,7 +65,7 @@ protects the mount point: while lockfs is not mounted, programs cannot create
 files there.
 
 Without arguments the command starts the daemon again after lockfs down, and
-repairs a missing unit.
+repairs a missing unit. After lockfs restore it starts the restored server.
 
 Anyone with the TOKEN can join the cluster, and all users of this host can read
 command lines. To keep it secret, give it as @FILE, as - (standard input), or
@@ -119,7 +122,10 @@ func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if was == nil && p.token == nil && !p.bootstrap {
+	if p.restored, err = p.findRestored(was); err != nil {
+		return nil, err
+	}
+	if was == nil && p.token == nil && !p.bootstrap && p.restored == nil {
 		return nil, fmt.Errorf("this host is in no cluster: give a token from `lockfs token create` on a server, " +
 			"or create a cluster with --bootstrap")
 	}
@@ -138,9 +144,9 @@ func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
 		return nil, err
 	}
 	if h.role == identity.Server {
-		h.warnOfVoters(ctx, r)
+		h.showVoters(ctx, r)
 	}
-	done := &outcome{Host: h.name, Role: h.role.String(), Mount: h.mount, Data: h.data, Address: h.advertised()}
+	done := &outcome{Host: h.name, Role: h.role.String(), Mount: h.mount, Data: h.data, Address: h.advertised(), Version: cli.ProgramVersion(), From: h.upgradedFrom}
 	if p.bootstrap {
 		if done.Tokens, err = h.firstTokens(ctx); err != nil {
 			return nil, err
@@ -164,6 +170,9 @@ func (p *upPlan) host(was *host) (*host, error) {
 	if h.settings, _, err = readSettings(settingsFile); err != nil {
 		return nil, err
 	}
+	if p.restored != nil {
+		h.adopt(p.restored)
+	}
 	role := h.role
 	if p.token != nil {
 		role = p.token.Role
@@ -171,8 +180,8 @@ func (p *upPlan) host(was *host) (*host, error) {
 	if was != nil && (role != was.role || p.bootstrap && was.role != identity.Server) {
 		return nil, fmt.Errorf("this host is %s already: leave its cluster first with `lockfs leave`", was.describe())
 	}
-	if was != nil && p.name != "" && p.name != was.name {
-		return nil, fmt.Errorf("this host is called %s in its cluster: run `lockfs leave`, and join under another name with a new token", was.name)
+	if was != nil && p.name != "" && p.name != h.name {
+		return nil, fmt.Errorf("this host is called %s in its cluster: run `lockfs leave`, and join under another name with a new token", h.name)
 	}
 	if p.nonvoter && (p.token == nil || role != identity.Server) {
 		return nil, errors.New("--nonvoter is for a server that joins with a token; `lockfs member demote` takes the vote of a member")
@@ -347,13 +356,13 @@ func (h *host) keep(ctx context.Context, r *report, was *host) (daemon service, 
 	}
 	upgraded := false
 	if running {
-		if upgraded, err = upgrade(ctx, daemon); err != nil {
+		if upgraded, err = h.upgrade(ctx, daemon); err != nil {
 			return nil, false, err
 		}
 	}
 	switch {
 	case upgraded:
-		r.did("daemon", "%s; it now runs the newest program", daemon)
+		r.did("daemon", "%s; %s", daemon, describeUpgrade(h.upgradedFrom, cli.ProgramVersion()))
 	case running && !installed:
 		r.is("daemon", "%s", daemon)
 	default:
