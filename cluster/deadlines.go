@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type sessionDeadline struct {
 	renewed   time.Duration // monotonic time from which its TTL counts
 	keepalive int64         // cluster time of the last one; 0: none since this node leads
 	offset    time.Duration // of its host's clock
+	program   string        // version of the mount's program
 	ending    bool          // it is about to end, and cannot be renewed
 	look      uint64        // last call of expired in which it was live
 }
@@ -47,7 +49,7 @@ func (d *sessionDeadlines) reset(now time.Duration) {
 }
 
 // renew records a keepalive. It returns false for a session that is about to end.
-func (d *sessionDeadlines) renew(id ids.Session, now time.Duration, clusterTime int64, offset time.Duration) bool {
+func (d *sessionDeadlines) renew(id ids.Session, now time.Duration, clusterTime int64, offset time.Duration, program string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.known(id, now)
@@ -55,8 +57,12 @@ func (d *sessionDeadlines) renew(id ids.Session, now time.Duration, clusterTime 
 		return false
 	}
 	s.renewed, s.keepalive, s.offset = max(s.renewed, now), clusterTime, offset
+	s.program = strings.ToValidUTF8(program[:min(len(program), longestProgram)], "") // messages refuse other texts
 	return true
 }
+
+// longestProgram limits the bytes kept of a program's version.
+const longestProgram = 64
 
 func (d *sessionDeadlines) known(id ids.Session, now time.Duration) *sessionDeadline {
 	s, found := d.sessions[id]

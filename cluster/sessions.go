@@ -71,7 +71,7 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 	if alive {
 		s.clones.speaks(ids.Session(req.GetSession()), rpc.CallerOf(ctx), came)
 	}
-	reply.Ended = !alive || !s.deadlines.renew(ids.Session(req.GetSession()), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
+	reply.Ended = !alive || !s.deadlines.renew(ids.Session(req.GetSession()), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()), req.GetProgram())
 	return reply, nil
 }
 
@@ -96,7 +96,7 @@ func (s *sessions) list(ctx context.Context) *clusterpb.SessionsReply {
 	for _, record := range records {
 		known := s.deadlines.get(ids.Session(record.GetId()), now)
 		reply.Sessions = append(reply.Sessions, &clusterpb.Session{
-			Record: record, Silent: int64(now - known.renewed), ClockOffset: int64(known.offset),
+			Record: record, Silent: int64(now - known.renewed), ClockOffset: int64(known.offset), Program: known.program,
 		})
 	}
 	return reply

@@ -488,6 +488,7 @@ type KeepAliveRequest struct {
 	ClockOffset   int64                  `protobuf:"varint,2,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"` // how far the host's clock is ahead of cluster time, nanoseconds, as last measured
 	Cluster       string                 `protobuf:"bytes,3,opt,name=cluster,proto3" json:"cluster,omitempty"`                             // as in ExecuteRequest
 	Roster        uint64                 `protobuf:"fixed64,4,opt,name=roster,proto3" json:"roster,omitempty"`                             // version of the Roster that the mount has; 0: none
+	Program       string                 `protobuf:"bytes,5,opt,name=program,proto3" json:"program,omitempty"`                             // version of the mount's program, for people; empty: unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -548,6 +549,13 @@ func (x *KeepAliveRequest) GetRoster() uint64 {
 		return x.Roster
 	}
 	return 0
+}
+
+func (x *KeepAliveRequest) GetProgram() string {
+	if x != nil {
+		return x.Program
+	}
+	return ""
 }
 
 type KeepAliveReply struct {
@@ -1000,6 +1008,7 @@ type Session struct {
 	Record        *storepb.SessionRecord `protobuf:"bytes,1,opt,name=record,proto3" json:"record,omitempty"`
 	Silent        int64                  `protobuf:"varint,2,opt,name=silent,proto3" json:"silent,omitempty"`                              // since the last keepalive, or since this leader leads, nanoseconds
 	ClockOffset   int64                  `protobuf:"varint,3,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"` // of its host, as the mount last measured it
+	Program       string                 `protobuf:"bytes,4,opt,name=program,proto3" json:"program,omitempty"`                             // version of its program; empty: unknown, also before the first keepalive to this leader
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1053,6 +1062,13 @@ func (x *Session) GetClockOffset() int64 {
 		return x.ClockOffset
 	}
 	return 0
+}
+
+func (x *Session) GetProgram() string {
+	if x != nil {
+		return x.Program
+	}
+	return ""
 }
 
 // AdvisoryOwner is who has locks of a file: a process or an open file description of a session.
@@ -3857,12 +3873,13 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06result\x18\x01 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12\x14\n" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x1f\n" +
 	"\vlease_lasts\x18\x03 \x01(\x03R\n" +
-	"leaseLasts\"\x81\x01\n" +
+	"leaseLasts\"\x9b\x01\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
 	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\x12\x18\n" +
 	"\acluster\x18\x03 \x01(\tR\acluster\x12\x16\n" +
-	"\x06roster\x18\x04 \x01(\x06R\x06roster\"\x97\x04\n" +
+	"\x06roster\x18\x04 \x01(\x06R\x06roster\x12\x18\n" +
+	"\aprogram\x18\x05 \x01(\tR\aprogram\"\x97\x04\n" +
 	"\x0eKeepAliveReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
@@ -3905,11 +3922,12 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\rSessionsReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x123\n" +
-	"\bsessions\x18\x03 \x03(\v2\x17.lockfs.cluster.SessionR\bsessions\"y\n" +
+	"\bsessions\x18\x03 \x03(\v2\x17.lockfs.cluster.SessionR\bsessions\"\x93\x01\n" +
 	"\aSession\x123\n" +
 	"\x06record\x18\x01 \x01(\v2\x1b.lockfs.store.SessionRecordR\x06record\x12\x16\n" +
 	"\x06silent\x18\x02 \x01(\x03R\x06silent\x12!\n" +
-	"\fclock_offset\x18\x03 \x01(\x03R\vclockOffset\"}\n" +
+	"\fclock_offset\x18\x03 \x01(\x03R\vclockOffset\x12\x18\n" +
+	"\aprogram\x18\x04 \x01(\tR\aprogram\"}\n" +
 	"\rAdvisoryOwner\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03ino\x18\x02 \x01(\x04R\x03ino\x12*\n" +

@@ -20,7 +20,7 @@ type Host struct {
 	Offset      float64      `json:"clock_offset_seconds"` // clock minus cluster time, as measured by its mount
 	BootID      string       `json:"boot_id,omitempty"`
 	Server      bool         `json:"server"`
-	Version     string       `json:"version,omitempty"`        // of a server's program; for mounts see Oldest and Newest
+	Version     string       `json:"version,omitempty"`        // of the programs of its server and mounts; several with commas
 	Oldest      uint32       `json:"oldest_version,omitempty"` // oldest version supported by all its mounts; 0: no mount
 	Newest      uint32       `json:"newest_version,omitempty"` // newest version, likewise
 	Certificate *Certificate `json:"certificate,omitempty"`
@@ -65,6 +65,7 @@ func describeHosts(records []*storepb.HostRecord, sessions []*clusterpb.Session,
 		for _, session := range sessions {
 			if record := session.GetRecord(); record.GetHost() == h.Name {
 				h.knows(record)
+				h.runs(session.GetProgram())
 				h.Silent = max(h.Silent, time.Duration(session.GetSilent()).Round(time.Second).Seconds())
 				h.Offset = time.Duration(session.GetClockOffset()).Round(time.Millisecond).Seconds()
 			}
@@ -77,7 +78,8 @@ func describeHosts(records []*storepb.HostRecord, sessions []*clusterpb.Session,
 			hosts = append(hosts, Host{Name: m.Name, State: hostNone})
 			i = len(hosts) - 1
 		}
-		hosts[i].Server, hosts[i].Version = true, m.Version
+		hosts[i].Server = true
+		hosts[i].runs(m.Version)
 	}
 	sortHosts(hosts)
 	return hosts
@@ -88,6 +90,13 @@ func (h *Host) knows(record *storepb.SessionRecord) {
 	oldest, newest := max(record.GetOldestVersion(), 1), max(record.GetNewestVersion(), 1)
 	if h.Oldest = max(h.Oldest, oldest); h.Newest == 0 || newest < h.Newest {
 		h.Newest = newest
+	}
+}
+
+// runs adds the version of one more program.
+func (h *Host) runs(program string) {
+	if program != "" && !slices.Contains(strings.Split(h.Version, ","), program) {
+		h.Version = strings.TrimPrefix(h.Version+","+program, ",")
 	}
 }
 

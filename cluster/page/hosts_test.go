@@ -22,3 +22,17 @@ func TestAHostKnowsWhatAllItsMountsKnow(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{"a": "2 to 3", "b": "1 to 2", "c": "1", "d": "", "e": ""}, shown)
 }
+
+// TestAHostHasTheVersionsOfItsPrograms: those of its server and of its mounts, each once.
+func TestAHostHasTheVersionsOfItsPrograms(t *testing.T) {
+	session := func(host, program string) *clusterpb.Session {
+		return &clusterpb.Session{Record: &storepb.SessionRecord{Host: host}, Program: program}
+	}
+	records := []*storepb.HostRecord{{Name: "a", Sessions: 2}, {Name: "b", Sessions: 2}, {Name: "c", Sessions: 1}}
+	sessions := []*clusterpb.Session{session("a", "1.2"), session("a", "1.2"), session("b", "1.2"), session("b", "1.3"), session("c", "")}
+	shown := make(map[string]string)
+	for _, h := range describeHosts(records, sessions, []Member{{Name: "a", Version: "1.2"}, {Name: "d", Version: "1.1"}}) {
+		shown[h.Name] = h.Version
+	}
+	require.Equal(t, map[string]string{"a": "1.2", "b": "1.2,1.3", "c": "", "d": "1.1"}, shown)
+}

@@ -48,6 +48,7 @@ type Client struct {
 	voterProbe       voterProbe
 	noDelay          bool
 	versions         version.Range             // supported cluster versions
+	program          string                    // version of the program
 	runsAt           atomic.Uint32             // last known cluster version; 0: unknown
 	watchdogDeadline atomic.Pointer[time.Time] // see WatchdogDeadline
 	creatorsWanted   atomic.Int64              // CLOCK_BOOTTIME until which commands have lineages
@@ -92,6 +93,7 @@ type Config struct {
 	Roster       func() uint64                   // version of the host's roster, for keepalives; may be nil
 	NoLockDelay  bool                            // its advisory locks need no delay after the session
 	Versions     version.Range                   // supported cluster versions; zero: version.Own
+	Program      string                          // version of the program, for people
 	Logger       *slog.Logger
 
 	cluster string // id of the cluster of the servers; empty: unknown

@@ -63,7 +63,7 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	cfg.setDefaults()
 	c := &Client{
 		router: via, peers: own, onKeepalive: cfg.Heard, roster: cfg.Roster, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
-		noDelay: cfg.NoLockDelay, versions: cfg.Versions, slots: make(chan int, inFlight), active: newActiveSession(),
+		noDelay: cfg.NoLockDelay, versions: cfg.Versions, program: cfg.Program, slots: make(chan int, inFlight), active: newActiveSession(),
 		keepaliveDue: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
 		number: rand.Uint64(), waitsQuestion: newWaitsQuestion(), leases: lease.NewCache(), leaseBegun: make(chan struct{}, 1),
 		locked: make(chan struct{}, 1), returned: make(chan struct{}), settled: make(chan struct{}),

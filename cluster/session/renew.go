@@ -37,7 +37,7 @@ func (c *Client) renew(ctx context.Context, s *clientSession) time.Duration {
 		}
 		return reply, err
 	}
-	request := &clusterpb.KeepAliveRequest{Session: uint64(s.id), ClockOffset: c.offset.Load()}
+	request := &clusterpb.KeepAliveRequest{Session: uint64(s.id), ClockOffset: c.offset.Load(), Program: c.program}
 	if c.roster != nil {
 		request.Roster = c.roster()
 	}

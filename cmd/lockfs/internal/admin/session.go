@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,6 +23,8 @@ type sessionRow struct {
 	Opened      time.Time `json:"opened"`               // cluster time
 	Silent      float64   `json:"silent_seconds"`       // since the last keepalive
 	ClockOffset float64   `json:"clock_offset_seconds"` // positive: the host's clock is ahead of cluster time
+	// Version is that of the mount's program; empty before its first keepalive to a new leader.
+	Version string `json:"version"`
 	// OldestVersion and NewestVersion are the cluster versions that the mount's program supports.
 	OldestVersion uint32 `json:"oldest_version"`
 	NewestVersion uint32 `json:"newest_version"`
@@ -36,6 +39,10 @@ func sessionListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List sessions with last contact, clock offset and versions",
+		Long: `List the sessions of mounts. SILENT is the time since the last keepalive. CLOCK
+is the offset of the host's clock from cluster time, positive if it is ahead.
+PROGRAM is the version of the mount's program, VERSIONS the cluster versions that
+it supports.`,
 		Example: `  lockfs session list
   lockfs session list --json | jq -r '.[] | select(.silent_seconds > 10) | .host'`,
 		Args: cli.Exactly(0, 0),
@@ -66,6 +73,7 @@ func describeSessions(found []*clusterpb.Session) []sessionRow {
 			Opened:        time.Unix(0, record.GetOpened()).UTC(),
 			Silent:        time.Duration(s.GetSilent()).Seconds(),
 			ClockOffset:   time.Duration(s.GetClockOffset()).Seconds(),
+			Version:       s.GetProgram(),
 			OldestVersion: max(record.GetOldestVersion(), 1), NewestVersion: max(record.GetNewestVersion(), 1),
 		}
 	}
@@ -74,9 +82,9 @@ func describeSessions(found []*clusterpb.Session) []sessionRow {
 
 func printSessions(w io.Writer, sessions []sessionRow) error {
 	table := cli.NewTable(w)
-	fmt.Fprintln(table, "SESSION\tHOST\tOPENED\tSILENT\tCLOCK\tVERSIONS")
+	fmt.Fprintln(table, "SESSION\tHOST\tOPENED\tSILENT\tCLOCK\tPROGRAM\tVERSIONS")
 	for _, s := range sessions {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%+.3fs\t%s\n", s.ID, s.Host, s.Opened.Format(time.RFC3339), seconds(s.Silent), s.ClockOffset,
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%+.3fs\t%s\t%s\n", s.ID, s.Host, s.Opened.Format(time.RFC3339), seconds(s.Silent), s.ClockOffset, cli.Word(cmp.Or(s.Version, "-")),
 			version.Range{Oldest: s.OldestVersion, Newest: s.NewestVersion})
 	}
 	return table.Flush()

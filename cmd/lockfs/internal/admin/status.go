@@ -75,8 +75,9 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show members, leader, term and indexes",
-		Long: `Show each member with its raft term, commit index and applied index. CLOCK is
-the offset of a host's clock from cluster time, positive if it is ahead. Two
+		Long: `Show each member with its raft term, commit index and applied index, and each
+session. PROGRAM is the version of a program, VERSIONS the cluster versions that
+it supports. CLOCK is the offset of a host's clock from cluster time. Two
 servers with equal state_index have equal state_hash (--json, for root on a
 server); otherwise one of them is broken. The command reports servers of other
 clusters.
@@ -264,17 +265,17 @@ func (s *clusterStatus) print(w io.Writer) error {
 	}
 	fmt.Fprintln(w)
 	table := cli.NewTable(w)
-	fmt.Fprintln(table, "NAME\tADDRESS\tSTATE\tVERSIONS\tTERM\tCOMMIT\tAPPLIED\tINODES\tMOUNT")
+	fmt.Fprintln(table, "NAME\tADDRESS\tSTATE\tPROGRAM\tVERSIONS\tTERM\tCOMMIT\tAPPLIED\tINODES\tMOUNT")
 	for _, node := range s.Nodes {
 		if node.Error != "" {
 			state := node.State
 			if node.DeadSince != nil {
 				state = "dead since " + node.DeadSince.Format(time.RFC3339)
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t\t\t\t\t\t%s\n", node.Name, node.Address, state, node.Error)
+			fmt.Fprintf(table, "%s\t%s\t%s\t\t\t\t\t\t\t%s\n", node.Name, node.Address, state, node.Error)
 			continue
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", node.Name, node.Address, node.State,
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", node.Name, node.Address, node.State, cli.Word(node.Version),
 			version.Range{Oldest: node.OldestVersion, Newest: node.NewestVersion},
 			node.Term, node.CommitIndex, node.AppliedIndex, node.Inodes, node.Mount)
 	}

@@ -95,7 +95,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer func() { inherited.announceEnd(ctx) }()
-	config := session.Config{OpTimeout: p.opTimeout, Logger: logger, MachineFiles: machineFiles()}
+	config := session.Config{OpTimeout: p.opTimeout, Logger: logger, MachineFiles: machineFiles(), Program: cli.ProgramVersion()}
 	if err := p.secure(ctx, looking, &config); err != nil {
 		return err
 	}

@@ -183,7 +183,8 @@ func (s *service) startNode(ctx context.Context, functions http.Handler, parts *
 	if err := node.WaitReady(ctx); err != nil {
 		return nil, firstFailure(node, err)
 	}
-	if err := s.forrst.serve(ctx, node, session.Config{Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger}, functions, parts); err != nil {
+	endpoint := session.Config{Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger, Program: cli.ProgramVersion()}
+	if err := s.forrst.serve(ctx, node, endpoint, functions, parts); err != nil {
 		return nil, firstFailure(node, err)
 	}
 	return node, nil

@@ -31,7 +31,7 @@ func (s *service) serversFile() string { return filepath.Join(s.config.DataDir, 
 
 func (s *service) sessionConfig() session.Config {
 	config := session.Config{
-		Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger,
+		Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger, Program: cli.ProgramVersion(),
 		MachineFiles: append(machineFiles(), filepath.Join(s.config.DataDir, "machine-id")),
 	}
 	if s.inherited != nil {
