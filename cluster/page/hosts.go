@@ -2,6 +2,7 @@ package page
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"lockfs/cluster/clusterpb"

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"lockfs/cmd/lockfs/internal/admin"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/protocol"
 	"lockfs/formats/swarm"
@@ -88,6 +89,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"set --format": words("tower", "semaphore", "swarm", "beads", "pid", "forrst", "none", "data"),
 	"set --holder": words("creator"),
 	"--role":       words("server", "client"),
+	"--state":      words(admin.LockStates...),
 	"--on-stale":   words("keep", "remove"),
 	"--leases":     words("on", "off"),
 	"--guard":      words("host", "anyone"),

@@ -18,6 +18,7 @@ type Lock struct {
 	Path     string     `json:"path"`  // from the root of the mount; empty: the file was removed
 	State    string     `json:"state"` // held, stale, unreachable, exclusive
 	Reason   string     `json:"reason,omitempty"`
+	Invalid  string     `json:"invalid,omitempty"` // rule of its format that the content breaks
 	Format   string     `json:"format"`
 	Holder   string     `json:"holder,omitempty"`
 	Host     string     `json:"host,omitempty"`
@@ -25,6 +26,7 @@ type Lock struct {
 	Token    uint64     `json:"token,omitempty"`
 	Age      float64    `json:"age_seconds"`       // since its holder got the name
 	Expires  *time.Time `json:"expires,omitempty"` // cluster time of the expiry, unless renewed; absent: none
+	Waiting  int        `json:"waiting,omitempty"` // requests for its flock and fcntl locks that wait
 	Advisory []Advisory `json:"advisory_locks,omitempty"`
 }
 
@@ -55,10 +57,13 @@ func DescribeLock(l *storepb.Lock, now int64) Lock {
 	f := l.GetFacts()
 	described := Lock{
 		Path: string(l.GetPath()), State: l.GetState(), Reason: l.GetReason(), Format: lockfact.Format(f.GetFormat()).String(), Holder: f.GetHolder(),
-		Host: f.GetHost(), PID: f.GetPid(), Token: l.GetToken(), Age: age(l.GetAcquired(), now),
+		Host: f.GetHost(), PID: f.GetPid(), Token: l.GetToken(), Age: age(l.GetAcquired(), now), Invalid: f.GetInvalid(),
 	}
 	if l.GetExclusive() && l.GetBecause() == "" && len(l.GetAdvisoryLocks()) == 0 {
 		described.State = StateExclusive
+	}
+	if l.GetBecause() == "" && len(l.GetAdvisoryLocks()) > 0 { // data: only programs with its flock and fcntl locks hold it
+		described.Holder, described.Host, described.PID = "", "", 0
 	}
 	if expires := f.GetExpiresAt(); expires != 0 && l.GetState() != "" {
 		at := time.Unix(0, expires).UTC()
@@ -66,6 +71,9 @@ func DescribeLock(l *storepb.Lock, now int64) Lock {
 	}
 	for _, a := range l.GetAdvisoryLocks() {
 		described.Advisory = append(described.Advisory, DescribeAdvisory(a, now))
+		if a.GetPosition() != 0 || a.GetInterrupted() != 0 {
+			described.Waiting++
+		}
 	}
 	return described
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +72,64 @@ func TestLocksAreListed(t *testing.T) {
 	holder.Must("flock -u 9")
 	waiter.Must("wait")
 	t.Run("to whom could stat and read them", func(t *testing.T) { eachSeesHisOwn(t, a, c) })
+}
+
+// TestLocksAreSelected by state and host, with their expiry, waiters, and a mark of those that break a rule of their format.
+func TestLocksAreSelected(t *testing.T) {
+	t.Parallel()
+	c := testcluster.StartCluster(t, 1)
+	a := c.Nodes[0]
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	list := func(args ...string) string {
+		t.Helper()
+		text, err := a.Lockfs(append([]string{"locks"}, args...)...)
+		require.NoError(t, err)
+		return text
+	}
+	require.Equal(t, "no locks\n", list())
+	a.Host.MustRun(t, "sh", "-c", `set -C; printf 'pid=%d\ntimestamp=%d\n' $$ $(date +%s) > "$1"`, "sh", c.Path("deploy.sem"))
+	g.Host.MustRun(t, "sh", "-c", `set -C; printf 'pid=%d\ntimestamp=2026-01-01T00:00:00Z\n' $$ > "$1"`, "sh", c.Path("iso.sem"))
+	holder := g.Host.Start("flock", c.Path("queue"), "sh", "-c", "echo held; exec sleep 1000")
+	require.NoError(t, holder.WaitOutput("held"))
+	a.Host.Start("flock", c.Path("queue"), "true")
+	hosts.Eventually(t, "the waiter", func() (string, bool) {
+		text := list()
+		return text, regexp.MustCompile(`(?m)^queue .* 1$`).MatchString(text)
+	})
+	all := list()
+	require.Regexp(t, `(?m)^PATH +STATE +FORMAT +HOLDER +TOKEN +AGE +EXPIRES +WAITING$`, all)
+	require.Regexp(t, `(?m)^deploy\.sem +held +semaphore +.* in [0-9hms]+ *$`, all)
+	require.Regexp(t, `(?m)^iso\.sem +held, invalid +semaphore +.* never *$`, all)
+	for _, selected := range []struct {
+		flags []string
+		paths []string
+	}{
+		{[]string{"--state", "invalid"}, []string{"iso.sem"}},
+		{[]string{"--state", "waiting"}, []string{"queue"}},
+		{[]string{"--state", "waiting,invalid"}, []string{"iso.sem", "queue"}},
+		{[]string{"--state", "held", "--host", "a"}, []string{"deploy.sem", "queue"}},
+		{[]string{"--host", "m"}, []string{"iso.sem", "queue"}},
+		{[]string{"--host", "nosuch"}, nil},
+	} {
+		var locks []struct{ Path, Invalid string }
+		require.NoError(t, json.Unmarshal([]byte(list(append(selected.flags, "--json")...)), &locks))
+		var paths []string
+		for _, l := range locks {
+			paths = append(paths, l.Path)
+			require.Equal(t, l.Path == "iso.sem", l.Invalid != "", l.Path)
+		}
+		require.ElementsMatch(t, selected.paths, paths, "%v", selected.flags)
+	}
+	require.Equal(t, "no lock matches; 3 locks do not\n", list("--state", "stale"))
+	_, err := a.Lockfs("locks", "--state", "nosuch")
+	require.ErrorContains(t, err, "give one of held, stale")
+
+	found, err := a.Lockfs("host", "list")
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^NAME +STATE +SINCE +SESSIONS +LOCKS$`, found)
+	require.Regexp(t, `(?m)^a +reachable .* 1$`, found)
+	require.Regexp(t, `(?m)^m +reachable .* 2$`, found)
 }
 
 // eachSeesHisOwn has the commands ask the mount for users other than root.

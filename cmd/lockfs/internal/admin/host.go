@@ -10,6 +10,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
@@ -19,6 +20,7 @@ type host struct {
 	State    string    `json:"state"` // reachable, unreachable, left
 	Since    time.Time `json:"since"` // cluster time at which its sessions began or ended
 	Sessions uint32    `json:"sessions"`
+	Locks    int       `json:"locks"` // held by its processes, as far as the user may see them
 	BootID   string    `json:"boot_id"`
 }
 
@@ -35,7 +37,8 @@ func hostListCommand() *cobra.Command {
 		Long: `List the hosts. A reachable host has a mount that renews its session. A host has
 left when its last mount was unmounted, and is unreachable when the mount no
 longer answers. Processes on an unreachable host keep their locks, because they
-may still be running.`,
+may still be running. LOCKS counts the locks of a host that you may see; lockfs
+locks --host NAME lists them.`,
 		Example: `  lockfs host list
   lockfs host list --json | jq -r '.[] | select(.state == "unreachable") | .name'`,
 		Args: cli.Exactly(0, 0),
@@ -45,9 +48,15 @@ may still be running.`,
 				if err != nil {
 					return err
 				}
+				locks, err := findLocks(ctx, admin, "")
+				if err != nil {
+					return err
+				}
+				held := locksByHost(locks)
 				hosts := make([]host, len(result.GetHosts()))
 				for i, h := range result.GetHosts() {
 					hosts[i] = describeHost(h)
+					hosts[i].Locks = held[h.GetName()]
 				}
 				if flags.JSON {
 					return cli.PrintJSON(cmd.OutOrStdout(), hosts)
@@ -74,11 +83,31 @@ func describeHost(h *storepb.HostRecord) host {
 	}
 }
 
+// locksByHost counts the names whose locks processes of each host hold, also those of unreachable hosts.
+func locksByHost(locks []lockjson.Lock) map[string]int {
+	held := make(map[string]int)
+	for _, l := range locks {
+		on := make(map[string]bool)
+		if l.Host != "" && (l.State == "held" || l.State == "unreachable") {
+			on[l.Host] = true
+		}
+		for _, a := range l.Advisory {
+			if a.State == lockjson.AdvisoryHeld || a.State == lockjson.AdvisoryDelayed {
+				on[a.Host] = true
+			}
+		}
+		for host := range on {
+			held[host]++
+		}
+	}
+	return held
+}
+
 func printHosts(w io.Writer, hosts []host) error {
 	table := cli.NewTable(w)
-	fmt.Fprintln(table, "NAME\tSTATE\tSINCE\tSESSIONS\tBOOT")
+	fmt.Fprintln(table, "NAME\tSTATE\tSINCE\tSESSIONS\tLOCKS")
 	for _, h := range hosts {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", cli.Word(h.Name), h.State, h.Since.Format(time.RFC3339), h.Sessions, h.BootID)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\n", cli.Word(h.Name), h.State, h.Since.Format(time.RFC3339), h.Sessions, h.Locks)
 	}
 	return table.Flush()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
@@ -18,6 +19,16 @@ func TestDescribeHost(t *testing.T) {
 	} {
 		require.Equal(t, state, describeHost(h).State)
 	}
+}
+
+// TestLocksOfHosts: a name counts once for each host that holds it, by its content or by a flock or fcntl lock.
+func TestLocksOfHosts(t *testing.T) {
+	on := func(host, state string) lockjson.Advisory { return lockjson.Advisory{Host: host, State: state} }
+	require.Equal(t, map[string]int{"a": 2, "b": 2}, locksByHost([]lockjson.Lock{
+		{State: "held", Host: "a", Advisory: []lockjson.Advisory{on("a", lockjson.AdvisoryHeld), on("b", lockjson.AdvisoryDelayed)}},
+		{State: "unreachable", Host: "a"}, {State: "stale", Host: "a"}, {},
+		{State: "held", Advisory: []lockjson.Advisory{on("b", lockjson.AdvisoryHeld), on("a", lockjson.AdvisoryWaiting)}},
+	}))
 }
 
 func TestReportForgotten(t *testing.T) {

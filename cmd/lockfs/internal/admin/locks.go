@@ -25,6 +25,7 @@ import (
 
 func locksCommand() *cobra.Command {
 	var flags cli.ClusterFlags
+	var filter lockFilter
 	watch := false
 	cmd := &cobra.Command{
 		Use:   "locks [PATH]",
@@ -38,15 +39,23 @@ PATH the list has that name and everything below it. If there is no lock, but
 PATH was created exclusively, the list has PATH in the state "exclusive", with
 the token of its creation.
 
+EXPIRES is the time after which a lock is stale unless its holder renews it.
+WAITING counts requests for flock and fcntl locks. "invalid" marks content that
+breaks a rule of its format: such a lock never becomes stale (lockfs why PATH).
+
 With --watch the command prints the list again after each change, until Ctrl-C;
 with --json, one array a line.
 
 ` + whoSees,
 		Example: `  lockfs locks
   lockfs locks /locks/deploy.lock
-  lockfs locks --json | jq -r '.[] | select(.state == "stale") | .path'`,
+  lockfs locks --state stale,unreachable --host build-7
+  lockfs locks --json | jq -r '.[] | select(.age_seconds > 3600) | .path'`,
 		Args: cli.Exactly(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := filter.check(); err != nil {
+				return err
+			}
 			root, below := "", ""
 			if len(args) == 1 {
 				root, below = fromRoot(args[0])
@@ -56,20 +65,29 @@ with --json, one array a line.
 				if mount := lookThrough(cmd, root); mount != "" {
 					awaitChange = (&mountChanges{root: mount}).await
 				}
-				list := func() ([]lockjson.Lock, error) { return locksFor(cmd, &flags, root, below) }
+				list := func() ([]lockjson.Lock, error) {
+					locks, err := locksFor(cmd, &flags, root, below)
+					return filter.of(locks), err
+				}
 				return watchLocks(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), flags.JSON, list, awaitChange)
 			}
 			locks, err := locksFor(cmd, &flags, root, below)
 			if err != nil {
 				return err
 			}
-			if flags.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), locks)
+			selected := filter.of(locks)
+			switch {
+			case flags.JSON:
+				return cli.PrintJSON(cmd.OutOrStdout(), selected)
+			case len(selected) == 0 && len(locks) > 0:
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "no lock matches; %d locks do not\n", len(locks))
+				return err
 			}
-			return printLocks(cmd.OutOrStdout(), locks)
+			return printLocks(cmd.OutOrStdout(), selected, time.Now())
 		},
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "print the list again after each change")
+	filter.add(cmd.Flags())
 	flags.Add(cmd.Flags())
 	return cmd
 }
@@ -240,42 +258,4 @@ func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]lockj
 // isBelow reports whether path is top or below it. Every path is below "".
 func isBelow(path, top string) bool {
 	return top == "" || path == top || strings.HasPrefix(path, top+"/")
-}
-
-func printLocks(w io.Writer, locks []lockjson.Lock) error {
-	table := cli.NewTable(w)
-	fmt.Fprintln(table, "PATH\tSTATE\tFORMAT\tHOLDER\tTOKEN\tAGE")
-	for _, l := range locks {
-		path := cli.Word(l.Path)
-		if l.Path == "" {
-			path = "(removed)"
-		}
-		if l.State == "" { // this user may stat but not read the lock
-			fmt.Fprintf(table, "%s\t-\t-\t-\t-\t%s\n", path, seconds(l.Age))
-			continue
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\n", path, l.State, l.Format, lockHolder(l), l.Token, seconds(l.Age))
-		for _, a := range l.Advisory {
-			bytes := ""
-			if a.Kind == "fcntl" {
-				bytes = fmt.Sprintf(" of bytes %d to %d", a.Start, a.End)
-			}
-			fmt.Fprintf(table, "  %s %s%s\t%s\t\tpid %d on %s\t\t%s\n", a.Type, a.Kind, bytes, a.State, a.PID, cli.Word(a.Host), seconds(a.Age))
-		}
-	}
-	return table.Flush()
-}
-
-// seconds formats a number of seconds like all durations.
-func seconds(s float64) string { return lockjson.Duration(time.Duration(s * float64(time.Second))) }
-
-func lockHolder(l lockjson.Lock) string {
-	var parts []string
-	if l.Holder != "" {
-		parts = append(parts, cli.Word(l.Holder))
-	}
-	if l.Host != "" {
-		parts = append(parts, "on "+cli.Word(l.Host))
-	}
-	return strings.Join(parts, " ")
 }

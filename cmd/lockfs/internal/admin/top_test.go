@@ -23,7 +23,7 @@ import (
 func someLocks() []lockjson.Lock {
 	return []lockjson.Lock{
 		{Path: "a.lock", State: "held", Host: "web1"},
-		{Path: "busy.lock", State: "held", Advisory: []lockjson.Advisory{{State: lockjson.AdvisoryHeld}, {State: lockjson.AdvisoryWaiting}}},
+		{Path: "busy.lock", State: "held", Waiting: 1, Advisory: []lockjson.Advisory{{State: lockjson.AdvisoryHeld}, {State: lockjson.AdvisoryWaiting}}},
 		{Path: "gone.lock", State: "unreachable", Host: "web2"},
 		{Path: "old.lock", State: "stale", Host: "web1"},
 	}
@@ -114,7 +114,7 @@ func TestTopHasViews(t *testing.T) {
 		clusterTime: now,
 		locks: []lockjson.Lock{
 			{Path: "a.lock", State: "held", Holder: "me", Host: "web1", Token: 7, Age: 61, Expires: &expires},
-			{Path: "busy.lock", State: "held", Expires: &over,
+			{Path: "busy.lock", State: "held", Expires: &over, Waiting: 2,
 				Advisory: []lockjson.Advisory{{State: lockjson.AdvisoryWaiting}, {State: lockjson.AdvisoryInterrupted}}},
 		},
 		events: []*storepb.Event{

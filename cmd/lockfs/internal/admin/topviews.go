@@ -53,19 +53,9 @@ var views = []struct {
 
 func lockRows(d *desk) (rows [][]string) {
 	for _, l := range d.locks {
-		waiting, expires := "", ""
-		if count := waiters(l); count > 0 {
-			waiting = fmt.Sprint(count)
-		}
-		if l.Expires != nil {
-			expires = "over"
-			if left := l.Expires.Sub(d.clusterTime); left > 0 {
-				expires = "in " + lockjson.Duration(left)
-			}
-		}
 		rows = append(rows, []string{
-			cmp.Or(cli.Word(l.Path), "(removed)"), cmp.Or(l.State, "-"), waiting, lockHolder(l),
-			seconds(l.Age), expires, fmt.Sprint(l.Token),
+			cmp.Or(cli.Word(l.Path), "(removed)"), lockState(l), lockWaiting(l), lockHolder(l),
+			seconds(l.Age), lockExpiry(l, d.clusterTime), fmt.Sprint(l.Token),
 		})
 	}
 	return rows
@@ -79,21 +69,12 @@ func byTrouble(a, b lockjson.Lock) int {
 			return 0
 		case l.State == "stale":
 			return 1
-		case waiters(l) > 0:
+		case l.Waiting > 0:
 			return 2
 		}
 		return 3
 	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(waiters(b), waiters(a)), strings.Compare(a.Path, b.Path))
-}
-
-func waiters(l lockjson.Lock) (count int) {
-	for _, a := range l.Advisory {
-		if a.State == lockjson.AdvisoryWaiting || a.State == lockjson.AdvisoryInterrupted {
-			count++
-		}
-	}
-	return count
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Waiting, a.Waiting), strings.Compare(a.Path, b.Path))
 }
 
 // eventRows sorts the newest first.

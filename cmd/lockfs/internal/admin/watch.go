@@ -74,7 +74,7 @@ func printWatched(out io.Writer, asJSON bool, locks []lockjson.Lock) error {
 		text.WriteString(clearScreen)
 	}
 	fmt.Fprintf(&text, "%s, %d locks\n", time.Now().Format(time.TimeOnly), len(locks))
-	if err := printLocks(&text, locks); err != nil {
+	if err := printLocks(&text, locks, time.Now()); err != nil {
 		return err
 	}
 	text.WriteByte('\n')
