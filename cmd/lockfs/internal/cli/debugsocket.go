@@ -39,6 +39,22 @@ func DebugSocket(kind, of string) string {
 	return path
 }
 
+// KindOfSocket returns the kind of daemon with a [Sockets] or [DebugSockets] path: server, mount or dev; "" for
+// other paths.
+func KindOfSocket(path string) string {
+	kind := socketKind(strings.TrimPrefix(filepath.Base(path), debugSocketPrefix))
+	if kind < 0 {
+		return ""
+	}
+	return socketKinds[kind]
+}
+
+// SocketOfDebug returns the path among [Sockets] of the daemon with a debug socket.
+func SocketOfDebug(path string) string {
+	dir, name := filepath.Split(path)
+	return filepath.Join(dir, strings.TrimPrefix(name, debugSocketPrefix))
+}
+
 // GuardSocket returns the path of the socket of a mount's guard. It is not one of the [Sockets].
 func GuardSocket(of string) string {
 	sum := sha256.Sum256([]byte(of))

@@ -23,12 +23,9 @@ func lookAtClock(ctx context.Context, h *host) []Finding {
 	default:
 		found = append(found, warning(advice, "no service synchronises the clock"))
 	}
-	if h.hasNoQuorum(ctx) {
-		return found
-	}
 	status, err := h.cluster(ctx)
-	if err != nil || status.Time.IsZero() {
-		return append(found, unknown("", "cluster time is unknown: no server answered"))
+	if err != nil || h.hasNoQuorum(ctx) {
+		return found
 	}
 	took := status.came.Sub(status.asked)
 	off := status.asked.Add(took / 2).Sub(status.Time)

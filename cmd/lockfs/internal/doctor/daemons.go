@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -54,6 +55,12 @@ func findDaemons() ([]daemonSocket, error) {
 	var found []daemonSocket
 	for _, path := range debug {
 		about, err := cli.AskDaemon(path)
+		if errors.Is(err, fs.ErrPermission) && slices.Contains(others, cli.SocketOfDebug(path)) {
+			continue // only root may ask it; the other socket of this daemon follows
+		}
+		if err != nil {
+			about = nil
+		}
 		found = append(found, daemonSocket{path, about, err})
 	}
 	for _, path := range others {

@@ -3,9 +3,12 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -48,10 +51,10 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check this host and suggest repairs",
-		Long: `Check whether this host can run lockfs and whether its daemons are healthy. Each
-line is a finding: ok, warning, failed or unknown, with the next step. The
-command changes nothing; its disk test writes to a file without a name. You do
-not need root, but root sees more.
+		Long: `Check whether this host can run lockfs and whether its daemons are healthy. The
+first line is a summary. Each further line is a finding, trouble first: failed,
+warning, unknown or ok, with the next step. The command changes nothing; its disk
+test writes to a file without a name. You do not need root, but root sees more.
 
 The exit code is 0 if all is well, 1 after a warning, 2 if something failed.` + cli.More + listing(),
 		Example: `  lockfs doctor
@@ -86,7 +89,8 @@ func listing() string {
 // report is the output of `lockfs doctor --json`.
 type report struct {
 	State    State     `json:"state"` // of the worst finding
-	Findings []Finding `json:"findings"`
+	Summary  string    `json:"summary"`
+	Findings []Finding `json:"findings"` // trouble first
 }
 
 // examine runs all checks.
@@ -101,6 +105,8 @@ func examine(ctx context.Context, h *host) *report {
 			}
 		}
 	}
+	slices.SortStableFunc(r.Findings, byState)
+	r.Summary = summarize(r.Findings)
 	return r
 }
 
@@ -118,6 +124,7 @@ func (r *report) write(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return cli.PrintJSON(w, r)
 	}
+	fmt.Fprintln(w, r.Summary)
 	for _, f := range r.Findings {
 		if _, err := fmt.Fprintf(w, "%-7s  %-13s  %s\n", f.State, f.Check, f.Finding); err != nil {
 			return err
@@ -144,6 +151,30 @@ const (
 func (s State) worse(than State) bool {
 	rank := map[State]int{Warning: 1, Failed: 2}
 	return rank[s] > rank[than]
+}
+
+// states are the states in their order of output.
+var states = []State{Failed, Warning, Unknown, OK}
+
+// byState orders findings, trouble first.
+func byState(a, b Finding) int { return cmp.Compare(slices.Index(states, a.State), slices.Index(states, b.State)) }
+
+// summarize counts the findings in one line.
+func summarize(findings []Finding) string {
+	count := make(map[State]int)
+	for _, f := range findings {
+		count[f.State]++
+	}
+	if count[OK] == len(findings) {
+		return fmt.Sprintf("all is well: %d findings are ok", len(findings))
+	}
+	var parts []string
+	for _, state := range states {
+		if count[state] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[state], state))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Finding is one sentence, and advice if there is something to do.

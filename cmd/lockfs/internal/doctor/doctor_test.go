@@ -97,7 +97,32 @@ func TestAWellHost(t *testing.T) {
 		require.Equal(t, OK, f.State, "%+v", f)
 	}
 	require.Equal(t, OK, r.State)
+	require.Regexp(t, `^all is well: \d+ findings are ok$`, r.Summary)
 	require.Zero(t, r.exitCode())
+}
+
+// TestAHostWithOnlyAMount has no data directory, and needs no memory for a state.
+func TestAHostWithOnlyAMount(t *testing.T) {
+	h := wellHost(t)
+	h.data, h.memory = nil, func() uint64 { return 1 }
+	daemon(nil, nil)(h)
+	for _, f := range examine(t.Context(), h).Findings {
+		require.Equal(t, OK, f.State, "%+v", f)
+		require.NotContains(t, []string{"disk", "file-system", "space", "memory"}, f.Check)
+	}
+}
+
+// TestWithoutServersOnlyTheCauseIsReported: the checks of the clock, the alarms, the lock files and the memory report nothing.
+func TestWithoutServersOnlyTheCauseIsReported(t *testing.T) {
+	h := wellHost(t)
+	h.cluster = func(context.Context) (*clusterStatus, error) { return nil, errors.New("connection refused") }
+	var trouble []string
+	for _, f := range examine(t.Context(), h).Findings {
+		if f.State != OK {
+			trouble = append(trouble, f.Check+" "+string(f.State))
+		}
+	}
+	require.Equal(t, []string{"servers unknown"}, trouble)
 }
 
 // TestWhatIsWrong: each thing that is wrong on an otherwise well host is one finding of its check, with what to do.
@@ -172,11 +197,14 @@ func TestWhatIsWrong(t *testing.T) {
 		"clock ahead":     {"clock", cluster(func(s *clusterStatus) { s.Time = s.Time.Add(-2 * time.Second) }), Warning, "2.005s ahead", true},
 		"clock behind":    {"clock", cluster(func(s *clusterStatus) { s.Time = s.Time.Add(2 * time.Second) }), Warning, "1.995s behind", true},
 		"slow answer":     {"clock", cluster(func(s *clusterStatus) { s.came = s.asked.Add(4 * time.Second) }), OK, "within 4.001s", false},
-		"no cluster time": {"clock", none, Unknown, "unknown", false},
 		"nobody asked":    {"servers", none, Unknown, "nobody there", true},
 		"nobody answers": {"servers", func(h *host) {
 			none(h)
 			h.asked = true
+		}, Failed, "nobody there", true},
+		"a daemon without servers": {"servers", func(h *host) {
+			none(h)
+			daemon(&cli.Daemon{Kind: "mount", Of: "/locks"}, nil)(h)
 		}, Failed, "nobody there", true},
 		"silent server": {"servers", cluster(func(s *clusterStatus) { s.Nodes[1].Error = "refused" }), Warning, "server b (h2:1) is unreachable: refused", true},
 		"two versions":  {"servers", cluster(func(s *clusterStatus) { s.Nodes[1].Version = "v2" }), Warning, "v1 (a, c); v2 (b)", true},
@@ -190,29 +218,26 @@ func TestWhatIsWrong(t *testing.T) {
 		"removed lock files": {"lock-files", func(h *host) {
 			h.filesRemoved = func(context.Context) (map[string]int, error) { return map[string]int{"/jobs/run.lock": 3}, nil }
 		}, Warning, "/jobs/run.lock was removed 3 times", true},
-		"nobody's lock files": {"lock-files", none, Unknown, "no server answers", false},
-		"nobody's alarms":     {"alarms", none, Unknown, "no server answers", false},
-		"odd address":         {"ports", func(h *host) { h.listen = func(string) error { return unix.EACCES } }, Unknown, "permission denied", false},
-		"taken port":          {"ports", func(h *host) { h.listen = func(string) error { return unix.EADDRINUSE } }, Unknown, "of another user", true},
-		"unreadable":          {"disk", func(h *host) { h.syncedWrites = func(string, int) ([]time.Duration, error) { return nil, unix.EACCES } }, Unknown, "cannot be timed", true},
-		"slow disk":           {"disk", times(30*time.Millisecond, 40*time.Millisecond), Warning, "30ms in the median, 40ms in the 99th", true},
-		"uneven disk":         {"disk", times(time.Millisecond, 200*time.Millisecond), Warning, "200ms in the 99th", true},
-		"useless disk":        {"disk", times(time.Millisecond, time.Second), Failed, "1s in the 99th", true},
-		"no data":             {"disk", func(h *host) { h.data = nil }, Unknown, "no data directory is known", true},
-		"tmpfs":               {"file-system", space(func(s *unix.Statfs_t) { s.Type = unix.TMPFS_MAGIC }), Warning, "tmpfs", true},
-		"nfs":                 {"file-system", space(func(s *unix.Statfs_t) { s.Type = unix.NFS_SUPER_MAGIC }), Warning, "NFS", true},
-		"overlay":             {"file-system", space(func(s *unix.Statfs_t) { s.Type = unix.OVERLAYFS_SUPER_MAGIC }), Warning, "mount a volume", true},
-		"no directory":        {"file-system", func(h *host) { h.fileSystem = func(string) (s unix.Statfs_t, err error) { return s, unix.ENOENT } }, Unknown, "no such file", false},
-		"little space":        {"space", space(func(s *unix.Statfs_t) { s.Bavail = s.Blocks / 10 }), Warning, "4.0 GiB of 40.0 GiB", true},
-		"no space":            {"space", space(func(s *unix.Statfs_t) { s.Bavail = 10 }), Failed, "are free", true},
-		"few inodes":          {"space", space(func(s *unix.Statfs_t) { s.Ffree = 100 }), Warning, "100 of 1000 inodes", true},
-		"no inodes":           {"space", space(func(s *unix.Statfs_t) { s.Ffree = 1 }), Failed, "1 of 1000 inodes", true},
-		"btrfs":               {"space", space(func(s *unix.Statfs_t) { s.Files, s.Ffree = 0, 0 }), OK, "are free", false},
-		"little memory":       {"memory", func(h *host) { h.memory = func() uint64 { return 2 << 30 } }, Warning, "a server up to 2.1 GiB of memory; this host has 2.0 GiB", true},
-		"any memory":          {"memory", func(h *host) { h.memory = func() uint64 { return 0 } }, Unknown, "unknown", false},
-		"memory for ?":        {"memory", none, Unknown, "no server reported", false},
-		"few files":           {"files", func(h *host) { h.openFiles = func() (uint64, uint64, error) { return 1024, 1024, nil } }, Warning, "1024 files", true},
-		"any files":           {"files", func(h *host) { h.openFiles = func() (uint64, uint64, error) { return 0, 0, unix.EPERM } }, Unknown, "unknown", false},
+		"odd address":   {"ports", func(h *host) { h.listen = func(string) error { return unix.EACCES } }, Unknown, "permission denied", false},
+		"taken port":    {"ports", func(h *host) { h.listen = func(string) error { return unix.EADDRINUSE } }, Unknown, "of another user", true},
+		"unreadable":    {"disk", func(h *host) { h.syncedWrites = func(string, int) ([]time.Duration, error) { return nil, unix.EACCES } }, Unknown, "cannot be timed", true},
+		"slow disk":     {"disk", times(30*time.Millisecond, 40*time.Millisecond), Warning, "30ms in the median, 40ms in the 99th", true},
+		"uneven disk":   {"disk", times(time.Millisecond, 200*time.Millisecond), Warning, "200ms in the 99th", true},
+		"useless disk":  {"disk", times(time.Millisecond, time.Second), Failed, "1s in the 99th", true},
+		"no data":       {"disk", func(h *host) { h.data = nil }, Unknown, "no data directory is known", true},
+		"tmpfs":         {"file-system", space(func(s *unix.Statfs_t) { s.Type = unix.TMPFS_MAGIC }), Warning, "tmpfs", true},
+		"nfs":           {"file-system", space(func(s *unix.Statfs_t) { s.Type = unix.NFS_SUPER_MAGIC }), Warning, "NFS", true},
+		"overlay":       {"file-system", space(func(s *unix.Statfs_t) { s.Type = unix.OVERLAYFS_SUPER_MAGIC }), Warning, "mount a volume", true},
+		"no directory":  {"file-system", func(h *host) { h.fileSystem = func(string) (s unix.Statfs_t, err error) { return s, unix.ENOENT } }, Unknown, "no such file", false},
+		"little space":  {"space", space(func(s *unix.Statfs_t) { s.Bavail = s.Blocks / 10 }), Warning, "4.0 GiB of 40.0 GiB", true},
+		"no space":      {"space", space(func(s *unix.Statfs_t) { s.Bavail = 10 }), Failed, "are free", true},
+		"few inodes":    {"space", space(func(s *unix.Statfs_t) { s.Ffree = 100 }), Warning, "100 of 1000 inodes", true},
+		"no inodes":     {"space", space(func(s *unix.Statfs_t) { s.Ffree = 1 }), Failed, "1 of 1000 inodes", true},
+		"btrfs":         {"space", space(func(s *unix.Statfs_t) { s.Files, s.Ffree = 0, 0 }), OK, "are free", false},
+		"little memory": {"memory", func(h *host) { h.memory = func() uint64 { return 2 << 30 } }, Warning, "a server up to 2.1 GiB of memory; this host has 2.0 GiB", true},
+		"any memory":    {"memory", func(h *host) { h.memory = func() uint64 { return 0 } }, Unknown, "unknown", false},
+		"few files":     {"files", func(h *host) { h.openFiles = func() (uint64, uint64, error) { return 1024, 1024, nil } }, Warning, "1024 files", true},
+		"any files":     {"files", func(h *host) { h.openFiles = func() (uint64, uint64, error) { return 0, 0, unix.EPERM } }, Unknown, "unknown", false},
 		"odd certificate": {"certificates", func(h *host) {
 			h.identities = []string{filepath.Join(h.root, "id")}
 			put(t, filepath.Join(h.root, "id", cli.LeafFile), "x")
@@ -245,7 +270,7 @@ func TestWhatIsWrong(t *testing.T) {
 
 func daemon(about *cli.Daemon, err error) func(*host) {
 	return func(h *host) {
-		h.daemons = func() ([]daemonSocket, error) { return []daemonSocket{{"/run/lockfs/x.sock", about, err}}, nil }
+		h.daemons = func() ([]daemonSocket, error) { return []daemonSocket{{"/run/lockfs/mount-x.sock", about, err}}, nil }
 	}
 }
 
@@ -360,7 +385,7 @@ func TestReports(t *testing.T) {
 	r := examine(t.Context(), h)
 	var text, asJSON bytes.Buffer
 	require.NoError(t, r.write(&text, false))
-	require.Regexp(t, `(?m)^warning  clock +no service synchronises the clock\n +-> run an NTP client`, text.String())
+	require.Regexp(t, `^1 warning, \d+ ok\nwarning  clock +no service synchronises the clock\n +-> run an NTP client`, text.String())
 	require.NoError(t, r.write(&asJSON, true))
 	var read report
 	require.NoError(t, json.Unmarshal(asJSON.Bytes(), &read))

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,9 +53,12 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// eachData runs a check for each data directory.
+// eachData runs a check for each data directory. A host with only mounts has none.
 func (h *host) eachData(look func(dir string) Finding) []Finding {
-	if len(h.data) == 0 {
+	switch {
+	case len(h.data) == 0 && h.onlyMounts():
+		return nil
+	case len(h.data) == 0:
 		return one(unknown("on a server, give its data directory with --data", "no data directory is known"))
 	}
 	var found []Finding
@@ -92,6 +97,18 @@ func (h *host) hasNoQuorum(ctx context.Context) bool {
 	return err == nil && !status.Health.Confirmed
 }
 
+// onlyMounts reports whether daemons of mounts run here, and no server.
+func (h *host) onlyMounts() bool {
+	found, err := h.daemons()
+	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(d daemonSocket) bool { return d.kind() != "mount" })
+}
+
+// hasDaemon reports whether a daemon runs here.
+func (h *host) hasDaemon() bool {
+	found, err := h.daemons()
+	return err == nil && slices.ContainsFunc(found, func(d daemonSocket) bool { return d.err == nil })
+}
+
 // daemonSocket is a socket of a daemon, and the result of connecting to it.
 type daemonSocket struct {
 	path  string
@@ -99,14 +116,22 @@ type daemonSocket struct {
 	err   error
 }
 
-const defaultData = "/var/lib/lockfs"
+// kind returns the kind of the daemon: server, mount or dev.
+func (d daemonSocket) kind() string {
+	if d.about != nil {
+		return d.about.Kind
+	}
+	return cli.KindOfSocket(d.path)
+}
+
+const defaultData = cli.DefaultData
 
 // thisHost returns the real host. The command's flags select the cluster.
 func thisHost(cmd *cobra.Command, data []string) *host {
 	h := &host{
 		root: "/", uid: os.Geteuid(), data: data, now: time.Now, openDevice: openDevice, lookPath: exec.LookPath, clock: readClock,
 		mounts: mountpoint.All, mountState: mountpoint.State,
-		configured: mountpoints.Configured, bare: mountpoint.Examine, daemons: findDaemons, fileSystem: statfs,
+		configured: mountpoints.Configured, bare: mountpoint.Examine, daemons: sync.OnceValues(findDaemons), fileSystem: statfs,
 		syncedWrites: syncedWrites, listen: tryListen, memory: readMemory, openFiles: readOpenFiles,
 	}
 	ask := cli.PassedOn(cmd, "data", "json")
@@ -120,7 +145,7 @@ func thisHost(cmd *cobra.Command, data []string) *host {
 			h.data = append(h.data, d.about.Data)
 		}
 	}
-	if len(h.data) == 0 && isDir(defaultData) {
+	if len(h.data) == 0 && isDir(defaultData) && !h.onlyMounts() {
 		h.data = []string{defaultData}
 	}
 	h.identities = []string{cli.DefaultIdentity()}

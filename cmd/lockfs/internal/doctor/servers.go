@@ -32,7 +32,7 @@ func lookAtServers(ctx context.Context, h *host) []Finding {
 	status, err := h.cluster(ctx)
 	if err != nil {
 		const advice = "check that `lockfs server` runs there, and a quorum of servers"
-		if h.asked {
+		if h.asked || h.hasDaemon() {
 			return one(failed(advice, "no server answers: %v", err))
 		}
 		return one(unknown("if servers should answer, name them with --servers", "no server answers: %v", err))
@@ -96,10 +96,7 @@ func askAlarms(ctx context.Context, flags []string) (alarms []alarm, err error) 
 
 // lookAtAlarms reports no unreachable servers, which another check does.
 func lookAtAlarms(ctx context.Context, h *host) []Finding {
-	if _, err := h.cluster(ctx); err != nil {
-		return one(unknown("", "no server answers"))
-	}
-	if h.hasNoQuorum(ctx) {
+	if _, err := h.cluster(ctx); err != nil || h.hasNoQuorum(ctx) {
 		return nil
 	}
 	alarms, err := h.alarms(ctx)
