@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,16 +37,17 @@ read. Root on a server can also release locks and forget hosts.
 
 The daemon of this host serves the page if it has a loopback address (lockfs
 server --http-addr). Otherwise, for example on a host with a mount only, this
-command serves the page itself until Ctrl-C.
+command serves the page itself until Ctrl-C, at the same port 7422 if it is free.
 
-To open it from another machine: ssh -L 7422:127.0.0.1:7422 HOST, and lockfs ui
-there.`,
+To open the page from another machine, run there the ssh command that is printed.`,
 		Example: `  lockfs ui
   lockfs ui --print --listen 127.0.0.1:8080`,
 		Args: cli.Exactly(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
 	}
-	cmd.Flags().BoolVar(&p.print, "print", false, "only print the address")
+	cmd.Flags().BoolVar(&p.print, "print", false, "only print the address, with notes on standard error")
 	cmd.Flags().StringVar(&p.listen, "listen", "", "serve the page at this loopback address, also if the daemon serves one")
 	cmd.Flags().StringVar(&p.socket, "socket", "", "socket of the daemon (default: the daemon of this host)")
 	return cmd
@@ -52,7 +55,7 @@ there.`,
 
 type plan struct {
 	print  bool
-	listen string // empty: the daemon's address, or any port
+	listen string // empty: the daemon's address, or the default port
 	socket string // empty: the first daemon with a reply
 }
 
@@ -65,19 +68,19 @@ type invitation struct {
 // askTimeout is the time limit for a daemon's reply.
 const askTimeout = 5 * time.Second
 
-func (p *plan) run(ctx context.Context, out io.Writer) error {
+func (p *plan) run(ctx context.Context, out, notes io.Writer) error {
 	socket, invited, err := p.find(ctx)
 	if err != nil {
 		return err
 	}
 	if p.listen == "" && isNear(invited.URL) {
-		return p.show(out, invited.URL)
+		return p.show(out, notes, invited.URL)
 	}
-	listen := p.listen
-	if listen == "" {
-		listen = "127.0.0.1:0"
-	}
+	listen := cmp.Or(p.listen, cli.DefaultHTTPAddress)
 	listener, err := net.Listen("tcp", listen)
+	if p.listen == "" && errors.Is(err, syscall.EADDRINUSE) {
+		listener, err = net.Listen("tcp", "127.0.0.1:0")
+	}
 	if err != nil {
 		return err
 	}
@@ -89,7 +92,7 @@ func (p *plan) run(ctx context.Context, out io.Writer) error {
 	server := &http.Server{Handler: loopback.Guard(door, door.name), ReadHeaderTimeout: askTimeout}
 	ended := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer ended()
-	if err := p.show(out, door.invite(address.Port)); err != nil {
+	if err := p.show(out, notes, door.invite(address.Port)); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "End with Ctrl-C.")
@@ -143,9 +146,11 @@ func ask(ctx context.Context, socket string) (*invitation, error) {
 	return invited, json.NewDecoder(io.LimitReader(reply.Body, 1<<20)).Decode(invited)
 }
 
-// show opens an address on a desktop, and always prints it.
-func (p *plan) show(out io.Writer, address string) error {
+// show opens an address on a desktop, and always prints it, with notes about its use.
+func (p *plan) show(out, notes io.Writer, address string) error {
 	_, err := fmt.Fprintln(out, address)
+	fmt.Fprintf(notes, "This address works once, for %v minutes. To open it on another machine, first run there:\n    %s\n",
+		linkTime.Minutes(), sshCommand(address))
 	if p.print || os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
 		return err
 	}
@@ -162,6 +167,19 @@ func (p *plan) show(out io.Writer, address string) error {
 		fmt.Fprintln(out, "The browser was not started:", failed)
 	}
 	return err
+}
+
+// sshCommand returns the command that makes the port of an address reachable on another machine.
+func sshCommand(address string) string {
+	port := ""
+	if u, err := url.Parse(address); err == nil {
+		port = u.Port()
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "HOST"
+	}
+	return fmt.Sprintf("ssh -L %[1]s:127.0.0.1:%[1]s %[2]s", port, host)
 }
 
 // writeRedirect writes a page with a redirect to an address, and returns its path. The address works once,

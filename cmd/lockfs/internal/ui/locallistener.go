@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"lockfs/cluster/loopback"
 )
@@ -22,15 +23,19 @@ type door struct {
 	cookie string
 
 	mu     sync.Mutex
-	secret string // empty after its use
+	secret string    // empty after its use
+	ends   time.Time // of the secret
 }
+
+// linkTime is the validity of a login address, also of one from a daemon.
+const linkTime = 2 * time.Minute
 
 func newDoor(socket string) *door {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
 	return &door{
-		name: loopback.NewName(), cookie: rand.Text(), secret: rand.Text(),
+		name: loopback.NewName(), cookie: rand.Text(), secret: rand.Text(), ends: time.Now().Add(linkTime),
 		daemon: &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.Out.URL.Scheme, r.Out.URL.Host = "http", "lockfs"
@@ -80,7 +85,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (d *door) open(secret string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	ok := d.secret != "" && subtle.ConstantTimeCompare([]byte(secret), []byte(d.secret)) == 1
+	ok := d.secret != "" && time.Now().Before(d.ends) && subtle.ConstantTimeCompare([]byte(secret), []byte(d.secret)) == 1
 	if ok {
 		d.secret = ""
 	}

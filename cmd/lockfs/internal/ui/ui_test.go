@@ -35,10 +35,14 @@ func serveDaemon(t testing.TB, address string) (socket string) {
 }
 
 func TestThePageOfTheDaemonIsShownWhereItIsNear(t *testing.T) {
-	var out bytes.Buffer
+	var out, notes bytes.Buffer
 	p := &plan{print: true, socket: serveDaemon(t, "http://127.0.0.1:7422/login/x")}
-	require.NoError(t, p.run(t.Context(), &out))
-	require.Equal(t, "http://127.0.0.1:7422/login/x\n", out.String())
+	require.NoError(t, p.run(t.Context(), &out, &notes))
+	require.Equal(t, "http://127.0.0.1:7422/login/x\n", out.String(), "nothing else, for scripts")
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	require.Equal(t, "This address works once, for 2 minutes. To open it on another machine, first run there:\n    ssh -L 7422:127.0.0.1:7422 "+host+"\n",
+		notes.String())
 	for address, near := range map[string]bool{
 		"": false, "http://[::1]:1/": true, "https://127.0.0.1:7422/": false, "http://10.0.0.1:7422/": false, "http://host:7422/": false,
 	} {
@@ -52,7 +56,7 @@ func TestElsewhereItIsServedOnLoopbackToWhoHasTheAddress(t *testing.T) {
 		reader, writer := io.Pipe()
 		ended := make(chan error, 1)
 		p := &plan{print: true, socket: serveDaemon(t, address)}
-		go func() { ended <- p.run(ctx, writer) }()
+		go func() { ended <- p.run(ctx, writer, io.Discard) }()
 		var line string
 		_, err := fmt.Fscanln(reader, &line)
 		require.NoError(t, err)
@@ -97,11 +101,21 @@ func TestElsewhereItIsServedOnLoopbackToWhoHasTheAddress(t *testing.T) {
 	}
 }
 
+// TestTheAddressEnds: it works for two minutes.
+func TestTheAddressEnds(t *testing.T) {
+	d := newDoor("")
+	d.ends = time.Now()
+	require.False(t, d.open(d.secret))
+	d.ends = time.Now().Add(linkTime)
+	require.True(t, d.open(d.secret))
+	require.False(t, d.open(d.secret), "once")
+}
+
 func TestItIsNotServedToTheNetwork(t *testing.T) {
 	p := &plan{print: true, listen: "0.0.0.0:0", socket: serveDaemon(t, "")}
-	require.ErrorContains(t, p.run(t.Context(), io.Discard), "loopback")
+	require.ErrorContains(t, p.run(t.Context(), io.Discard, io.Discard), "loopback")
 	p = &plan{print: true, socket: filepath.Join(t.TempDir(), "none.sock")}
-	require.ErrorContains(t, p.run(t.Context(), io.Discard), "lockfs doctor")
+	require.ErrorContains(t, p.run(t.Context(), io.Discard, io.Discard), "lockfs doctor")
 }
 
 // TestTheBrowserIsStartedWithoutTheSecret in its arguments, which every user can read: it gets a file that only this user can read.
@@ -114,7 +128,7 @@ func TestTheBrowserIsStartedWithoutTheSecret(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 	const address = "http://lockfs-x.localhost:7422/login/secret"
 	var out bytes.Buffer
-	require.NoError(t, new(plan).show(&out, address))
+	require.NoError(t, new(plan).show(&out, io.Discard, address))
 	require.Equal(t, address+"\n", out.String())
 	var args []byte
 	require.Eventually(t, func() bool {
