@@ -128,6 +128,7 @@ func TestAlertRules(t *testing.T) {
 			require.NotEmpty(t, rule.For, rule.Alert)
 			require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
 			require.NotEmpty(t, rule.Annotations["description"], rule.Alert)
+			requireSection(t, rule.Alert, rule.Annotations["manual"])
 			names = append(names, rule.Alert)
 		}
 	}
@@ -137,6 +138,18 @@ func TestAlertRules(t *testing.T) {
 	} {
 		require.True(t, slices.Contains(names, name), name)
 	}
+}
+
+var manualLink = regexp.MustCompile(`^lockfs help (\S+), "(.+)"$`)
+
+// requireSection requires that the manual has the section of an alert.
+func requireSection(t testing.TB, alert, link string) {
+	t.Helper()
+	parts := manualLink.FindStringSubmatch(link)
+	require.NotNil(t, parts, "%s: %q", alert, link)
+	chapter, found := manual.Find(parts[1])
+	require.True(t, found, "%s: %s", alert, link)
+	require.Contains(t, chapter.Source, "\n## "+parts[2]+"\n", alert)
 }
 
 func TestDashboard(t *testing.T) {
