@@ -157,7 +157,9 @@ func (s State) worse(than State) bool {
 var states = []State{Failed, Warning, Unknown, OK}
 
 // byState orders findings, trouble first.
-func byState(a, b Finding) int { return cmp.Compare(slices.Index(states, a.State), slices.Index(states, b.State)) }
+func byState(a, b Finding) int {
+	return cmp.Compare(slices.Index(states, a.State), slices.Index(states, b.State))
+}
 
 // summarize counts the findings in one line.
 func summarize(findings []Finding) string {
