@@ -194,7 +194,8 @@ func TestALockGrantedToAKilledProgramIsReleased(t *testing.T) {
 	there, _ := mountFor(t, c)
 	shared := openFile(t, writeFile(t, here, "lock", ""), os.O_RDWR)
 	other := openFile(t, filepath.Join(there, "lock"), os.O_RDWR)
-	require.NoError(t, unix.Flock(int(other.Fd()), unix.LOCK_EX))
+	elsewhere := int(other.Fd())
+	require.NoError(t, unix.Flock(elsewhere, unix.LOCK_EX))
 	waits := make(chan struct{}, 1)
 	var granted sync.Once
 	s.intercept(func(op *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
@@ -205,7 +206,7 @@ func TestALockGrantedToAKilledProgramIsReleased(t *testing.T) {
 			}
 		}
 		if op.GetInterruptLock() != nil {
-			granted.Do(func() { assert.NoError(t, unix.Flock(int(other.Fd()), unix.LOCK_UN)) })
+			granted.Do(func() { assert.NoError(t, unix.Flock(elsewhere, unix.LOCK_UN)) })
 		}
 		return nil, false, nil
 	})
@@ -215,8 +216,8 @@ func TestALockGrantedToAKilledProgramIsReleased(t *testing.T) {
 	<-waits
 	require.NoError(t, command.Process.Kill())
 	require.Error(t, command.Wait())
-	eventually(t, "the lock is free", func() bool { return unix.Flock(int(other.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil })
-	require.NoError(t, unix.Flock(int(other.Fd()), unix.LOCK_UN))
+	eventually(t, "the lock is free", func() bool { return unix.Flock(elsewhere, unix.LOCK_EX|unix.LOCK_NB) == nil })
+	require.NoError(t, unix.Flock(elsewhere, unix.LOCK_UN))
 	require.NoError(t, unix.Flock(int(shared.Fd()), unix.LOCK_EX|unix.LOCK_NB), "its file is not lost")
 }
 
