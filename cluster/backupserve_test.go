@@ -158,7 +158,7 @@ func TestBackupsAreBounded(t *testing.T) {
 	require.Contains(t, piece(0, 0).GetRefused(), "try again later")
 	awaitPlaces()
 	for _, id := range ids {
-		require.Contains(t, piece(id, 0).GetRefused(), "nothing is left")
+		require.Contains(t, piece(id, 0).GetRefused(), "this backup was dropped")
 	}
 	all()
 	b.idle = testWait

@@ -31,7 +31,7 @@ func TestFlippedBitIsFound(t *testing.T) {
 	contending.goesOn(t)
 	first.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("held")) // the only content there is
 	require.Error(t, broken.Server.Wait())
-	require.Contains(t, broken.Server.Log(), "take the member out with `lockfs member remove "+broken.Name+"`")
+	require.Contains(t, broken.Server.Log(), "run `lockfs member remove "+broken.Name+"`")
 	contending.goesOn(t)
 	require.Equal(t, "held\n", first.Host.MustRun(t, "cat", c.Path("held")))
 	alarm := onlyAlarm(t, first)

@@ -200,7 +200,7 @@ func TestRestoreMakesADirectoryThatAServerStartsWith(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 	refused("give --data and --name", "restore", file, "--data", elsewhere)
 	refused("missing port in address: write it like 10.0.0.1:7420", "restore", file, "--data", elsewhere, "--name", "a", "--addr", "10.0.0.1")
-	refused("it is no backup of lockfs", "restore", os.DevNull, "--data", elsewhere, "--name", "a")
+	refused("it is not a lockfs backup", "restore", os.DevNull, "--data", elsewhere, "--name", "a")
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, content[:len(content)-1], 0o600))

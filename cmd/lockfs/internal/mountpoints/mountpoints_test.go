@@ -61,7 +61,7 @@ func TestLockBelowAMissingMountIsRefused(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(dir, link))
 	for _, path := range []string{dir, filepath.Join(dir, "x.lock"), filepath.Join(dir, "missing", "x.lock"), filepath.Join(link, "x.lock"), link} {
-		require.ErrorContains(t, requireOf(path, points), "lockfs is not mounted at "+dir+", where /etc/fstab has it", path)
+		require.ErrorContains(t, requireOf(path, points), "lockfs is not mounted at "+dir+", although /etc/fstab lists it", path)
 	}
 	for _, path := range []string{dir + "2/x.lock", filepath.Join(t.TempDir(), "x.lock"), "/missing/x.lock"} {
 		require.NoError(t, requireOf(path, points), path)
