@@ -69,7 +69,7 @@ func (ns *Namespace) passTo(index ids.Index, now int64) {
 }
 
 // bearRoot sets the times of the root directory to that of the first command.
-func (k *keeper) bearRoot() {
+func (k *Namespace) bearRoot() {
 	root, found := k.tree.inode(RootIno)
 	if !found || root.btime != 0 {
 		return

@@ -85,7 +85,7 @@ func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.S
 	return refuseBelow(ns.tree.roomToGrow(in, &changed, ofName))
 }
 
-func (k *keeper) replaceContent(cmd *storepb.Command, in *inode, content []byte, what *storepb.Facts) *inode {
+func (k *Namespace) replaceContent(cmd *storepb.Command, in *inode, content []byte, what *storepb.Facts) *inode {
 	by, changed := cmd.GetCaller(), *in
 	says := asCounted(in, content, k.factsNow(what))
 	changed.evidence = what.GetEvidence()

@@ -5,7 +5,7 @@ import (
 )
 
 // expireLocks marks and removes due locks. Every command runs it.
-func (k *keeper) expireLocks() {
+func (k *Namespace) expireLocks() {
 	for range expiryBatch {
 		e, found := k.tree.byDue.Min()
 		if !found || e.due >= k.time {
@@ -25,7 +25,7 @@ func (k *keeper) expireLocks() {
 
 // markStale marks a lock as stale, and removes it if its format or rule says so. It does nothing if the name
 // is gone, has another inode or is already marked.
-func (k *keeper) markStale(e *entry, why *staleness) {
+func (k *Namespace) markStale(e *entry, why *staleness) {
 	now, found := k.tree.byName.Get(e)
 	if !found || now.ino != e.ino || now.stale != nil {
 		return
@@ -48,7 +48,7 @@ func (k *keeper) markStale(e *entry, why *staleness) {
 	}
 }
 
-func (k *keeper) removeStale(e *entry, in *inode) {
+func (k *Namespace) removeStale(e *entry, in *inode) {
 	if in.isDir() {
 		for _, inside := range k.tree.entriesOf(in.ino) {
 			if file, found := k.tree.inode(inside.ino); found {
@@ -60,7 +60,7 @@ func (k *keeper) removeStale(e *entry, in *inode) {
 	k.removeFor(e, in, e.stale.reason)
 }
 
-func (k *keeper) removeFor(e *entry, in *inode, reason string) {
+func (k *Namespace) removeFor(e *entry, in *inode, reason string) {
 	if !in.unlisted {
 		event := k.lockEvent(eventRemoved, k.announceBefore(e, in), in, nil)
 		event.Reason = reason
@@ -70,7 +70,7 @@ func (k *keeper) removeFor(e *entry, in *inode, reason string) {
 }
 
 // tick expires host timeouts; the rest happens with every command.
-func (k *keeper) tick() *storepb.Result {
+func (k *Namespace) tick() *storepb.Result {
 	type lost struct {
 		e   *entry
 		why *staleness

@@ -11,7 +11,7 @@ import (
 // hostCame counts an opened session. Another boot is possible only while the host has no session and has been
 // silent (maySucceed). Then no process of an earlier boot of the same machine lives. It says nothing about
 // another machine that had the name.
-func (k *keeper) hostCame(name, bootID, machine string) {
+func (k *Namespace) hostCame(name, bootID, machine string) {
 	h, known := k.hosts.byName.Get(name)
 	if !known {
 		k.dropOldHosts()
@@ -65,7 +65,7 @@ func (ns *Namespace) maySucceed(op *storepb.OpenSession) *storepb.Result {
 }
 
 // hostWent counts an ended session. A host that left and holds nothing is deleted.
-func (k *keeper) hostWent(name string, left bool) {
+func (k *Namespace) hostWent(name string, left bool) {
 	h, known := k.hosts.byName.Get(name)
 	if !known {
 		return
@@ -86,7 +86,7 @@ func (k *keeper) hostWent(name string, left bool) {
 }
 
 // dropOldHosts makes room among the hosts with neither a session nor a lock.
-func (k *keeper) dropOldHosts() {
+func (k *Namespace) dropOldHosts() {
 	if k.hosts.byName.Len() < maxHosts+k.sessions.live() {
 		return
 	}

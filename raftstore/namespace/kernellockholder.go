@@ -61,7 +61,7 @@ func (j *judge) mayMark(by *storepb.Caller, in *inode) bool {
 }
 
 // noteKernelLock makes the kernel locks of a file its only guard.
-func (k *keeper) noteKernelLock(in *inode) {
+func (k *Namespace) noteKernelLock(in *inode) {
 	if in.kernelLocked || in.unlisted {
 		return
 	}
@@ -76,7 +76,7 @@ func (k *keeper) noteKernelLock(in *inode) {
 }
 
 // noteOtherLock records a kernel lock without effect on the guards of a file.
-func (k *keeper) noteOtherLock(in *inode) {
+func (k *Namespace) noteOtherLock(in *inode) {
 	if in.otherLocked || in.kernelLocked {
 		return
 	}
@@ -87,7 +87,7 @@ func (k *keeper) noteOtherLock(in *inode) {
 
 // judgeUnlocked judges stale locks again after changes of the kernel locks of their files. lockfs removes
 // them once the file has none.
-func (k *keeper) judgeUnlocked() {
+func (k *Namespace) judgeUnlocked() {
 	for _, ino := range k.locks.Changed() {
 		in, found := k.tree.inode(ino)
 		if !found || !in.otherLocked {
@@ -105,6 +105,6 @@ func (k *keeper) judgeUnlocked() {
 
 // lockedByItsHolder reports whether the process of new facts already has a kernel lock of the file. The
 // process took it while the file had another holder or an unknown one.
-func (k *keeper) lockedByItsHolder(session ids.Session, in *inode, says *facts) bool {
+func (k *Namespace) lockedByItsHolder(session ids.Session, in *inode, says *facts) bool {
 	return in.otherLocked && !in.kernelLocked && says != nil && says.process != nil && k.locks.HeldBy(in.ino, session, says.process.pid)
 }

@@ -113,7 +113,7 @@ func (ns *Namespace) refuseUnlink(by *storepb.Caller, op *storepb.Unlink, e *ent
 }
 
 // removeEntry removes a name. It returns the inode's number if that was its last name.
-func (k *keeper) removeEntry(session ids.Session, e *entry, in *inode) (removed ids.Inode) {
+func (k *Namespace) removeEntry(session ids.Session, e *entry, in *inode) (removed ids.Inode) {
 	data := !k.isLock(e, in)
 	k.tree.deleteEntry(e)
 	subdirs := 0
@@ -130,7 +130,7 @@ func (k *keeper) removeEntry(session ids.Session, e *entry, in *inode) (removed 
 
 // dropLink counts a name less. An inode without names becomes an orphan, and its number is the result. data
 // says that the name was no lock.
-func (k *keeper) dropLink(session ids.Session, in *inode, data bool) (removed ids.Inode) {
+func (k *Namespace) dropLink(session ids.Session, in *inode, data bool) (removed ids.Inode) {
 	links := -1
 	if in.isDir() {
 		links = -int(in.nlink)
@@ -143,7 +143,7 @@ func (k *keeper) dropLink(session ids.Session, in *inode, data bool) (removed id
 	return in.ino
 }
 
-func (k *keeper) changeLinks(in *inode, by int) *inode {
+func (k *Namespace) changeLinks(in *inode, by int) *inode {
 	changed := *in
 	changed.nlink = uint32(int(in.nlink) + by)
 	changed.ctime, changed.changed = k.time, k.index

@@ -61,7 +61,7 @@ func (t *tree) listFirst(ino ids.Inode) {
 }
 
 // listLocked lists the files with new or lost kernel locks after a command.
-func (k *keeper) listLocked() {
+func (k *Namespace) listLocked() {
 	for _, ino := range k.locks.Changed() {
 		k.tree.noteLocked(ino, k.locks.Locked(ino))
 	}

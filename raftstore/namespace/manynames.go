@@ -36,7 +36,7 @@ func tooManyNames(format string, most int) *storepb.Result {
 }
 
 // prepareForMore makes a file data for good before it gets more names than a lock may have.
-func (k *keeper) prepareForMore(in *inode) *inode {
+func (k *Namespace) prepareForMore(in *inode) *inode {
 	if in.manyNames || in.nlink < mostLockNames {
 		return in
 	}

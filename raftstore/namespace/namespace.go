@@ -9,8 +9,17 @@ import (
 
 // Namespace is the replicated state machine. It is not safe for concurrent use.
 type Namespace struct {
-	keeper
-	touchedOwn bool // see Touched
+	warden
+	removed    []Removal // by the last command; not part of the state
+	touchedOwn bool      // see Touched
+}
+
+// Removal is an inode that lost its last name.
+type Removal struct {
+	Session ids.Session // that removed it, so its kernel knows; 0: lockfs itself, or a removal by force
+	Parent  ids.Inode
+	Name    string
+	Ino     ids.Inode
 }
 
 // New returns an empty tree: a root directory in which every user may create names.

@@ -7,7 +7,7 @@ import (
 
 // loseProcesses records the end of processes and marks their locks. Other names may become locks of these
 // processes later, by another rule. The first recorded end of a process counts.
-func (k *keeper) loseProcesses(lost []held, reason string, byCrash bool) {
+func (k *Namespace) loseProcesses(lost []held, reason string, byCrash bool) {
 	why := &staleness{reason: reason, since: k.time, byCrash: byCrash}
 	for _, h := range lost {
 		in, found := k.tree.inode(h.ino)
@@ -27,7 +27,7 @@ func (k *keeper) loseProcesses(lost []held, reason string, byCrash bool) {
 	}
 }
 
-func (k *keeper) bereave(lost []made, ended int64, reason string) {
+func (k *Namespace) bereave(lost []made, ended int64, reason string) {
 	why := &staleness{reason: reason, since: k.time, ofMaker: true}
 	for _, m := range lost {
 		e, found := k.tree.entry(m.parent, []byte(m.name))

@@ -9,7 +9,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-func (k *keeper) putJudged(e *entry, in *inode) *entry {
+func (k *Namespace) putJudged(e *entry, in *inode) *entry {
 	judged := *e
 	k.judgeEntry(&judged, in)
 	k.tree.putEntry(&judged)
@@ -19,7 +19,7 @@ func (k *keeper) putJudged(e *entry, in *inode) *entry {
 
 // judgeDirectoryOf judges a directory again after a file in it has become a lock or ceased to be one. A stale
 // directory is judged after each change of a name, as lockfs may remove it with its entries.
-func (k *keeper) judgeDirectoryOf(e *entry, changed bool) {
+func (k *Namespace) judgeDirectoryOf(e *entry, changed bool) {
 	if k.rules.byPattern.Len() == 0 {
 		return
 	}
@@ -30,7 +30,7 @@ func (k *keeper) judgeDirectoryOf(e *entry, changed bool) {
 
 // judgeAgain is for names with changed times of the inode or other rules for the path. Most judgements stay
 // as they are and are not stored again.
-func (k *keeper) judgeAgain(names ...*entry) {
+func (k *Namespace) judgeAgain(names ...*entry) {
 	for _, e := range names {
 		k.tree.touchEntry(e) // a rule alone may make it a lock
 		in, found := k.tree.inode(e.ino)
@@ -60,7 +60,7 @@ func (k *keeper) judgeTimes(before, in *inode) {
 
 // placeFor returns the present or future path of a directory; empty without rules, since it does not matter
 // then.
-func (k *keeper) placeFor(e *entry, in *inode) string {
+func (k *Namespace) placeFor(e *entry, in *inode) string {
 	if !in.isDir() || !k.rules.are() {
 		return ""
 	}
@@ -69,7 +69,7 @@ func (k *keeper) placeFor(e *entry, in *inode) string {
 
 // refuseJudging refuses to rename a directory if other rules count at its new path and too many names below
 // would be judged again.
-func (k *keeper) refuseJudging(source, target *entry, moved *inode) *storepb.Result {
+func (k *Namespace) refuseJudging(source, target *entry, moved *inode) *storepb.Result {
 	from, to := k.placeFor(source, moved), k.placeFor(target, moved)
 	if from == to || k.tree.below[moved.ino].used.inodes <= mostMoved || !k.rules.differBelow(from, to) {
 		return nil
@@ -79,13 +79,13 @@ func (k *keeper) refuseJudging(source, target *entry, moved *inode) *storepb.Res
 }
 
 // judgeMoved judges every name below a moved directory, if other rules count there.
-func (k *keeper) judgeMoved(dir *inode, from, to string) {
+func (k *Namespace) judgeMoved(dir *inode, from, to string) {
 	if from != to && k.rules.differBelow(from, to) {
 		k.judgeBelow(dir.ino)
 	}
 }
 
-func (k *keeper) judgeBelow(dir ids.Inode) {
+func (k *Namespace) judgeBelow(dir ids.Inode) {
 	for _, e := range k.tree.entriesOf(dir) {
 		k.judgeAgain(e)
 		if in, found := k.tree.inode(e.ino); found && in.isDir() {
@@ -95,7 +95,7 @@ func (k *keeper) judgeBelow(dir ids.Inode) {
 }
 
 // judgeWhere judges the names whose paths match a pattern. Its rule does not affect others.
-func (k *keeper) judgeWhere(pattern string) {
+func (k *Namespace) judgeWhere(pattern string) {
 	var fitting []*entry
 	dir, above := ids.Inode(0), "" // path of a directory, with a slash at its end
 	k.tree.byName.Scan(func(e *entry) bool {
@@ -111,7 +111,7 @@ func (k *keeper) judgeWhere(pattern string) {
 }
 
 // touchDir records a change of a directory's entries; subdirs is the change in the number of directories.
-func (k *keeper) touchDir(ino ids.Inode, subdirs int) {
+func (k *Namespace) touchDir(ino ids.Inode, subdirs int) {
 	dir, found := k.tree.inode(ino)
 	if !found {
 		return

@@ -182,7 +182,7 @@ type moving struct {
 }
 
 // move gives source's inode the target's name. A replaced name keeps its place in listings.
-func (k *keeper) move(by *storepb.Caller, source, target *entry, moved, replaced *inode, how *moving) (made *entry) {
+func (k *Namespace) move(by *storepb.Caller, source, target *entry, moved, replaced *inode, how *moving) (made *entry) {
 	from, to := k.placeFor(source, moved), k.placeFor(target, moved)
 	if source.announced {
 		k.emitReleased(source, moved, by, how.reason, "")
@@ -208,7 +208,7 @@ func (k *keeper) move(by *storepb.Caller, source, target *entry, moved, replaced
 	return made
 }
 
-func (k *keeper) reparent(in *inode, parent ids.Inode) *inode {
+func (k *Namespace) reparent(in *inode, parent ids.Inode) *inode {
 	changed := *in
 	changed.ctime, changed.changed = k.time, k.index
 	if in.isDir() {

@@ -15,7 +15,7 @@ type acquisition struct {
 	done      bool            // usually no further step belongs to the same acquisition
 }
 
-func (k *keeper) acquire(by *storepb.Caller, e *entry, in *inode, how acquisition) *entry {
+func (k *Namespace) acquire(by *storepb.Caller, e *entry, in *inode, how acquisition) *entry {
 	e.made, e.token, e.acquired, e.known, e.contentAt = k.index, ids.Token(k.index), k.time, in.facts, k.time
 	e.says = k.tree.saysOf(how.says, e.parent)
 	if in.manyNames {
@@ -32,7 +32,7 @@ func (k *keeper) acquire(by *storepb.Caller, e *entry, in *inode, how acquisitio
 // succeed gives a taken name to another inode, together with the facts under the inode's former name. The
 // token stays if the holder stays, or if the holder is unknown on one side. The name is then not exclusive
 // and has another maker.
-func (k *keeper) succeed(by *storepb.Caller, before, incoming *entry, old, in *inode, m *maker) *entry {
+func (k *Namespace) succeed(by *storepb.Caller, before, incoming *entry, old, in *inode, m *maker) *entry {
 	e := *before
 	e.ino, e.made, e.stale, e.maker, e.exclusive = in.ino, k.index, incoming.stale.withoutMaker(), m, false
 	e.madeOn, e.madeBy, e.contentAt = sharedString{}, 0, k.time
@@ -49,7 +49,7 @@ func (k *keeper) succeed(by *storepb.Caller, before, incoming *entry, old, in *i
 }
 
 // hold puts an entry with changed content. known are the facts of the present holder.
-func (k *keeper) hold(by *storepb.Caller, e *entry, old, in *inode, known *facts) *entry {
+func (k *Namespace) hold(by *storepb.Caller, e *entry, old, in *inode, known *facts) *entry {
 	if (in.unlisted || in.manyNames) && (e.announced || e.pending != nil) {
 		return k.lapse(by, e, old, in, known)
 	}
@@ -80,7 +80,7 @@ func (k *keeper) hold(by *storepb.Caller, e *entry, old, in *inode, known *facts
 }
 
 // lapse puts an entry with changed content after the end of its former lock.
-func (k *keeper) lapse(by *storepb.Caller, e *entry, old, in *inode, known *facts) *entry {
+func (k *Namespace) lapse(by *storepb.Caller, e *entry, old, in *inode, known *facts) *entry {
 	before := *e
 	k.emitReleased(&before, old, by, "its content was replaced", "")
 	e.known, e.token, e.acquired = known, ids.Token(k.index), k.time
@@ -89,7 +89,7 @@ func (k *keeper) lapse(by *storepb.Caller, e *entry, old, in *inode, known *fact
 }
 
 // contentChanged updates every name of an inode with new content.
-func (k *keeper) contentChanged(by *storepb.Caller, old, in *inode) {
+func (k *Namespace) contentChanged(by *storepb.Caller, old, in *inode) {
 	for _, e := range k.tree.judgedNames(in) {
 		changed := *e
 		changed.stale = nil
