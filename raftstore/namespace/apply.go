@@ -69,14 +69,14 @@ func (ns *Namespace) passTo(index ids.Index, now int64) {
 }
 
 // bearRoot sets the times of the root directory to that of the first command.
-func (k *Namespace) bearRoot() {
-	root, found := k.tree.inode(RootIno)
+func (ns *Namespace) bearRoot() {
+	root, found := ns.tree.inode(RootIno)
 	if !found || root.btime != 0 {
 		return
 	}
 	born := *root
-	born.atime, born.mtime, born.ctime, born.btime = k.time, k.time, k.time, k.time
-	k.tree.putInode(&born)
+	born.atime, born.mtime, born.ctime, born.btime = ns.time, ns.time, ns.time, ns.time
+	ns.tree.putInode(&born)
 }
 
 // applyOp applies the operation of a command. undo says how Cancel reverts an exclusive creation.

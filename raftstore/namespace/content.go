@@ -85,9 +85,9 @@ func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.S
 	return refuseBelow(ns.tree.roomToGrow(in, &changed, ofName))
 }
 
-func (k *Namespace) replaceContent(cmd *storepb.Command, in *inode, content []byte, what *storepb.Facts) *inode {
+func (ns *Namespace) replaceContent(cmd *storepb.Command, in *inode, content []byte, what *storepb.Facts) *inode {
 	by, changed := cmd.GetCaller(), *in
-	says := asCounted(in, content, k.factsNow(what))
+	says := asCounted(in, content, ns.factsNow(what))
 	changed.evidence = what.GetEvidence()
 	if in.manyNames {
 		says, changed.evidence = nil, nil
@@ -95,15 +95,15 @@ func (k *Namespace) replaceContent(cmd *storepb.Command, in *inode, content []by
 	changed.shared = bytes.HasPrefix(content, in.content) && (in.shared || len(in.content) > 0 && in.host.String() != by.GetHost())
 	changed.facts, changed.gone, changed.host = says, in.goneStill(says), share(by.GetHost())
 	changed.content = content
-	if k.lockedByItsHolder(ids.Session(cmd.GetSession()), in, says) {
+	if ns.lockedByItsHolder(ids.Session(cmd.GetSession()), in, says) {
 		changed.kernelLocked = true
 	}
 	if by.GetSquashed() {
 		changed.mode = withoutSetID(by, in.mode, in.gid)
 	}
-	changed.version = k.index
-	changed.mtime, changed.ctime, changed.changed = k.time, k.time, k.index
-	k.tree.putInode(&changed)
-	k.contentChanged(by, in, &changed)
+	changed.version = ns.index
+	changed.mtime, changed.ctime, changed.changed = ns.time, ns.time, ns.index
+	ns.tree.putInode(&changed)
+	ns.contentChanged(by, in, &changed)
 	return &changed
 }

@@ -5,83 +5,83 @@ import (
 )
 
 // expireLocks marks and removes due locks. Every command runs it.
-func (k *Namespace) expireLocks() {
+func (ns *Namespace) expireLocks() {
 	for range expiryBatch {
-		e, found := k.tree.byDue.Min()
-		if !found || e.due >= k.time {
+		e, found := ns.tree.byDue.Min()
+		if !found || e.due >= ns.time {
 			return
 		}
-		in, found := k.tree.inode(e.ino)
+		in, found := ns.tree.inode(e.ino)
 		if !found {
 			return
 		}
 		if e.stale != nil {
-			k.removeStale(e, in)
-		} else if why := k.staleNow(e, k.govern(e, in)); why != nil {
-			k.markStale(e, why)
+			ns.removeStale(e, in)
+		} else if why := ns.staleNow(e, ns.govern(e, in)); why != nil {
+			ns.markStale(e, why)
 		}
 	}
 }
 
 // markStale marks a lock as stale, and removes it if its format or rule says so. It does nothing if the name
 // is gone, has another inode or is already marked.
-func (k *Namespace) markStale(e *entry, why *staleness) {
-	now, found := k.tree.byName.Get(e)
+func (ns *Namespace) markStale(e *entry, why *staleness) {
+	now, found := ns.tree.byName.Get(e)
 	if !found || now.ino != e.ino || now.stale != nil {
 		return
 	}
-	in, found := k.tree.inode(now.ino)
+	in, found := ns.tree.inode(now.ino)
 	if !found {
 		return
 	}
-	marked := *k.announceBefore(now, in)
+	marked := *ns.announceBefore(now, in)
 	marked.stale = why
-	k.judgeEntry(&marked, in)
-	k.tree.putEntry(&marked)
+	ns.judgeEntry(&marked, in)
+	ns.tree.putEntry(&marked)
 	if !in.unlisted {
-		event := k.lockEvent(eventStale, &marked, in, nil)
+		event := ns.lockEvent(eventStale, &marked, in, nil)
 		event.Reason = why.reason
-		k.emit(event)
+		ns.emit(event)
 	}
-	if marked.due != 0 && marked.due < k.time {
-		k.removeStale(&marked, in)
+	if marked.due != 0 && marked.due < ns.time {
+		ns.removeStale(&marked, in)
 	}
 }
 
-func (k *Namespace) removeStale(e *entry, in *inode) {
+func (ns *Namespace) removeStale(e *entry, in *inode) {
 	if in.isDir() {
-		for _, inside := range k.tree.entriesOf(in.ino) {
-			if file, found := k.tree.inode(inside.ino); found {
-				k.removeFor(inside, file, e.stale.reason)
+		for _, inside := range ns.tree.entriesOf(in.ino) {
+			if file, found := ns.tree.inode(inside.ino); found {
+				ns.removeFor(inside, file, e.stale.reason)
 			}
 		}
-		in, _ = k.tree.inode(in.ino) // the removals changed its times
+		in, _ = ns.tree.inode(in.ino) // the removals changed its times
 	}
-	k.removeFor(e, in, e.stale.reason)
+	ns.removeFor(e, in, e.stale.reason)
 }
 
-func (k *Namespace) removeFor(e *entry, in *inode, reason string) {
+func (ns *Namespace) removeFor(e *entry, in *inode, reason string) {
 	if !in.unlisted {
-		event := k.lockEvent(eventRemoved, k.announceBefore(e, in), in, nil)
+		event := ns.lockEvent(eventRemoved, ns.announceBefore(e, in), in, nil)
 		event.Reason = reason
-		k.emit(event)
+		ns.emit(event)
 	}
-	k.removeEntry(0, e, in)
+	ns.removeEntry(0, e, in)
 }
 
 // tick expires host timeouts; the rest happens with every command.
-func (k *Namespace) tick() *storepb.Result {
+func (ns *Namespace) tick() *storepb.Result {
 	type lost struct {
 		e   *entry
 		why *staleness
 	}
 	var found []lost
-	k.eachTimedOut(k.time, func(e *entry, why *staleness) bool {
+	ns.eachTimedOut(ns.time, func(e *entry, why *staleness) bool {
 		found = append(found, lost{e, why})
 		return len(found) < expiryBatch
 	})
 	for _, l := range found {
-		k.markStale(l.e, l.why)
+		ns.markStale(l.e, l.why)
 	}
 	return ok()
 }

@@ -11,11 +11,11 @@ import (
 // hostCame counts an opened session. Another boot is possible only while the host has no session and has been
 // silent (maySucceed). Then no process of an earlier boot of the same machine lives. It says nothing about
 // another machine that had the name.
-func (k *Namespace) hostCame(name, bootID, machine string) {
-	h, known := k.hosts.byName.Get(name)
+func (ns *Namespace) hostCame(name, bootID, machine string) {
+	h, known := ns.hosts.byName.Get(name)
 	if !known {
-		k.dropOldHosts()
-		h = &host{bootID: bootID, machine: machine, since: k.time, left: true}
+		ns.dropOldHosts()
+		h = &host{bootID: bootID, machine: machine, since: ns.time, left: true}
 	}
 	came := *h
 	came.sessions++
@@ -23,27 +23,27 @@ func (k *Namespace) hostCame(name, bootID, machine string) {
 		machine = h.machine // two machines share no boot, whatever ids their mounts report
 	}
 	if h.sessions == 0 {
-		came.since, came.bootID, came.machine = k.time, bootID, machine
+		came.since, came.bootID, came.machine = ns.time, bootID, machine
 		if !h.left {
-			k.emit(&storepb.Event{Event: eventHostBack, Host: name})
+			ns.emit(&storepb.Event{Event: eventHostBack, Host: name})
 		}
 	}
-	k.hosts.byName.Set(name, &came)
+	ns.hosts.byName.Set(name, &came)
 	reason := fmt.Sprintf("its host %s has booted since", name)
 	var lost []held
-	for _, held := range k.tree.holdings.heldInOtherBoots(name, bootID) {
+	for _, held := range ns.tree.holdings.heldInOtherBoots(name, bootID) {
 		if held.says.machine.String() == machine {
 			lost = append(lost, held)
 		}
 	}
-	k.loseProcesses(lost, reason, true)
+	ns.loseProcesses(lost, reason, true)
 	var made []made
-	for _, m := range k.tree.holdings.madeInOtherBoots(name, bootID) {
-		if e, found := k.tree.entry(m.parent, []byte(m.name)); found && e.maker.machine.String() == machine {
+	for _, m := range ns.tree.holdings.madeInOtherBoots(name, bootID) {
+		if e, found := ns.tree.entry(m.parent, []byte(m.name)); found && e.maker.machine.String() == machine {
 			made = append(made, m)
 		}
 	}
-	k.bereave(made, math.MaxInt64, reason)
+	ns.bereave(made, math.MaxInt64, reason)
 }
 
 // maySucceed refuses a session of another boot of a machine whose mount has just ended its last session.
@@ -65,40 +65,40 @@ func (ns *Namespace) maySucceed(op *storepb.OpenSession) *storepb.Result {
 }
 
 // hostWent counts an ended session. A host that left and holds nothing is deleted.
-func (k *Namespace) hostWent(name string, left bool) {
-	h, known := k.hosts.byName.Get(name)
+func (ns *Namespace) hostWent(name string, left bool) {
+	h, known := ns.hosts.byName.Get(name)
 	if !known {
 		return
 	}
 	went := *h
 	went.sessions--
 	if went.sessions == 0 {
-		went.since, went.left = k.time, left
+		went.since, went.left = ns.time, left
 	}
-	k.hosts.byName.Set(name, &went)
+	ns.hosts.byName.Set(name, &went)
 	switch {
 	case went.sessions > 0:
 	case !left:
-		k.emit(&storepb.Event{Event: eventHostUnreachable, Host: name, Reason: "no keepalive for the term of its session"})
-	case !k.tree.holdings.holdsAny(name):
-		k.hosts.byName.Delete(name)
+		ns.emit(&storepb.Event{Event: eventHostUnreachable, Host: name, Reason: "no keepalive for the term of its session"})
+	case !ns.tree.holdings.holdsAny(name):
+		ns.hosts.byName.Delete(name)
 	}
 }
 
 // dropOldHosts makes room among the hosts with neither a session nor a lock.
-func (k *Namespace) dropOldHosts() {
-	if k.hosts.byName.Len() < maxHosts+k.sessions.live() {
+func (ns *Namespace) dropOldHosts() {
+	if ns.hosts.byName.Len() < maxHosts+ns.sessions.live() {
 		return
 	}
 	oldest, since, found := "", int64(0), false
-	k.hosts.byName.Scan(func(name string, h *host) bool {
-		if h.sessions == 0 && (!found || h.since < since) && !k.tree.holdings.holdsAny(name) {
+	ns.hosts.byName.Scan(func(name string, h *host) bool {
+		if h.sessions == 0 && (!found || h.since < since) && !ns.tree.holdings.holdsAny(name) {
 			oldest, since, found = name, h.since, true
 		}
 		return true
 	})
 	if found {
-		k.hosts.byName.Delete(oldest)
+		ns.hosts.byName.Delete(oldest)
 	}
 }
 

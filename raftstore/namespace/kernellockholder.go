@@ -61,43 +61,43 @@ func (j *judge) mayMark(by *storepb.Caller, in *inode) bool {
 }
 
 // noteKernelLock makes the kernel locks of a file its only guard.
-func (k *Namespace) noteKernelLock(in *inode) {
+func (ns *Namespace) noteKernelLock(in *inode) {
 	if in.kernelLocked || in.unlisted {
 		return
 	}
 	locked := *in
 	locked.kernelLocked = true
-	k.tree.putInode(&locked)
-	for _, e := range k.tree.judgedNames(in) {
+	ns.tree.putInode(&locked)
+	for _, e := range ns.tree.judgedNames(in) {
 		data := *e
 		data.stale = nil
-		k.putJudged(&data, &locked)
+		ns.putJudged(&data, &locked)
 	}
 }
 
 // noteOtherLock records a kernel lock without effect on the guards of a file.
-func (k *Namespace) noteOtherLock(in *inode) {
+func (ns *Namespace) noteOtherLock(in *inode) {
 	if in.otherLocked || in.kernelLocked {
 		return
 	}
 	locked := *in
 	locked.otherLocked = true
-	k.tree.putInode(&locked)
+	ns.tree.putInode(&locked)
 }
 
 // judgeUnlocked judges stale locks again after changes of the kernel locks of their files. lockfs removes
 // them once the file has none.
-func (k *Namespace) judgeUnlocked() {
-	for _, ino := range k.locks.Changed() {
-		in, found := k.tree.inode(ino)
+func (ns *Namespace) judgeUnlocked() {
+	for _, ino := range ns.locks.Changed() {
+		in, found := ns.tree.inode(ino)
 		if !found || !in.otherLocked {
 			continue
 		}
-		for _, e := range k.tree.judgedNames(in) {
+		for _, e := range ns.tree.judgedNames(in) {
 			if e.stale != nil {
-				k.judgeAgain(e)
+				ns.judgeAgain(e)
 			} else {
-				k.judgeDirectoryOf(e, false)
+				ns.judgeDirectoryOf(e, false)
 			}
 		}
 	}
@@ -105,6 +105,6 @@ func (k *Namespace) judgeUnlocked() {
 
 // lockedByItsHolder reports whether the process of new facts already has a kernel lock of the file. The
 // process took it while the file had another holder or an unknown one.
-func (k *Namespace) lockedByItsHolder(session ids.Session, in *inode, says *facts) bool {
-	return in.otherLocked && !in.kernelLocked && says != nil && says.process != nil && k.locks.HeldBy(in.ino, session, says.process.pid)
+func (ns *Namespace) lockedByItsHolder(session ids.Session, in *inode, says *facts) bool {
+	return in.otherLocked && !in.kernelLocked && says != nil && says.process != nil && ns.locks.HeldBy(in.ino, session, says.process.pid)
 }

@@ -61,8 +61,8 @@ func (t *tree) listFirst(ino ids.Inode) {
 }
 
 // listLocked lists the files with new or lost kernel locks after a command.
-func (k *Namespace) listLocked() {
-	for _, ino := range k.locks.Changed() {
-		k.tree.noteLocked(ino, k.locks.Locked(ino))
+func (ns *Namespace) listLocked() {
+	for _, ino := range ns.locks.Changed() {
+		ns.tree.noteLocked(ino, ns.locks.Locked(ino))
 	}
 }

@@ -36,18 +36,18 @@ func tooManyNames(format string, most int) *storepb.Result {
 }
 
 // prepareForMore makes a file data for good before it gets more names than a lock may have.
-func (k *Namespace) prepareForMore(in *inode) *inode {
+func (ns *Namespace) prepareForMore(in *inode) *inode {
 	if in.manyNames || in.nlink < mostLockNames {
 		return in
 	}
 	data := *in
 	data.manyNames = true
 	data.facts, data.gone, data.evidence = nil, nil, nil
-	k.tree.putInode(&data)
-	for _, e := range k.tree.namesOf(in.ino) {
+	ns.tree.putInode(&data)
+	for _, e := range ns.tree.namesOf(in.ino) {
 		named := *e
 		named.known, named.maker, named.stale = nil, nil, nil
-		k.putJudged(&named, &data)
+		ns.putJudged(&named, &data)
 	}
 	return &data
 }

@@ -7,45 +7,45 @@ import (
 
 // loseProcesses records the end of processes and marks their locks. Other names may become locks of these
 // processes later, by another rule. The first recorded end of a process counts.
-func (k *Namespace) loseProcesses(lost []held, reason string, byCrash bool) {
-	why := &staleness{reason: reason, since: k.time, byCrash: byCrash}
+func (ns *Namespace) loseProcesses(lost []held, reason string, byCrash bool) {
+	why := &staleness{reason: reason, since: ns.time, byCrash: byCrash}
 	for _, h := range lost {
-		in, found := k.tree.inode(h.ino)
+		in, found := ns.tree.inode(h.ino)
 		if !found || in.gone != nil {
 			continue
 		}
 		bereft := *in
 		bereft.gone = why
-		k.tree.putInode(&bereft)
-		for _, e := range k.tree.namesOf(h.ino) {
-			if g := k.govern(e, &bereft); e.stale == nil && g.gone != nil && g.ByProcess() {
-				k.markStale(e, g.gone)
+		ns.tree.putInode(&bereft)
+		for _, e := range ns.tree.namesOf(h.ino) {
+			if g := ns.govern(e, &bereft); e.stale == nil && g.gone != nil && g.ByProcess() {
+				ns.markStale(e, g.gone)
 			} else {
-				k.judgeAgain(e) // it may stay now, or wait for its silent host no more
+				ns.judgeAgain(e) // it may stay now, or wait for its silent host no more
 			}
 		}
 	}
 }
 
-func (k *Namespace) bereave(lost []made, ended int64, reason string) {
-	why := &staleness{reason: reason, since: k.time, ofMaker: true}
+func (ns *Namespace) bereave(lost []made, ended int64, reason string) {
+	why := &staleness{reason: reason, since: ns.time, ofMaker: true}
 	for _, m := range lost {
-		e, found := k.tree.entry(m.parent, []byte(m.name))
+		e, found := ns.tree.entry(m.parent, []byte(m.name))
 		if !found || e.maker == nil {
 			continue
 		}
-		in, found := k.tree.inode(e.ino)
+		in, found := ns.tree.inode(e.ino)
 		if !found {
 			continue
 		}
 		changed := *e
 		changed.maker = e.maker.without(m.by, ended, why)
-		if changed.maker.gone != nil && !in.isDir() && k.ruleOn(e, in) == nil {
+		if changed.maker.gone != nil && !in.isDir() && ns.ruleOn(e, in) == nil {
 			changed.maker = nil // it created data: a later lock of this name belongs to another program
 		}
-		e = k.putJudged(&changed, in)
-		if g := k.govern(e, in); g.byCreator && g.gone != nil {
-			k.markStale(e, g.gone)
+		e = ns.putJudged(&changed, in)
+		if g := ns.govern(e, in); g.byCreator && g.gone != nil {
+			ns.markStale(e, g.gone)
 		}
 	}
 }

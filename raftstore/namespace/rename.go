@@ -182,38 +182,38 @@ type moving struct {
 }
 
 // move gives source's inode the target's name. A replaced name keeps its place in listings.
-func (k *Namespace) move(by *storepb.Caller, source, target *entry, moved, replaced *inode, how *moving) (made *entry) {
-	from, to := k.placeFor(source, moved), k.placeFor(target, moved)
+func (ns *Namespace) move(by *storepb.Caller, source, target *entry, moved, replaced *inode, how *moving) (made *entry) {
+	from, to := ns.placeFor(source, moved), ns.placeFor(target, moved)
 	if source.announced {
-		k.emitReleased(source, moved, by, how.reason, "")
+		ns.emitReleased(source, moved, by, how.reason, "")
 	}
-	k.tree.deleteEntry(source)
-	moved = k.reparent(moved, target.parent)
+	ns.tree.deleteEntry(source)
+	moved = ns.reparent(moved, target.parent)
 	if replaced != nil {
-		made = k.succeed(by, target, source, replaced, moved, how.maker)
+		made = ns.succeed(by, target, source, replaced, moved, how.maker)
 	} else {
-		free := &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: k.tree.newCookie(), maker: how.maker}
+		free := &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: ns.tree.newCookie(), maker: how.maker}
 		free.stale = source.stale.withoutMaker()
-		made = k.acquire(by, free, moved, acquisition{exclusive: how.exclusive, says: how.says, creator: how.creator, done: true})
+		made = ns.acquire(by, free, moved, acquisition{exclusive: how.exclusive, says: how.says, creator: how.creator, done: true})
 	}
 	if moved.isDir() {
-		k.judgeMoved(moved, from, to)
+		ns.judgeMoved(moved, from, to)
 	}
 	subdirs := 0
 	if moved.isDir() {
 		subdirs = 1
 	}
-	k.touchDir(source.parent, -subdirs)
-	k.touchDir(target.parent, subdirs)
+	ns.touchDir(source.parent, -subdirs)
+	ns.touchDir(target.parent, subdirs)
 	return made
 }
 
-func (k *Namespace) reparent(in *inode, parent ids.Inode) *inode {
+func (ns *Namespace) reparent(in *inode, parent ids.Inode) *inode {
 	changed := *in
-	changed.ctime, changed.changed = k.time, k.index
+	changed.ctime, changed.changed = ns.time, ns.index
 	if in.isDir() {
 		changed.parent = parent
 	}
-	k.tree.putInode(&changed)
+	ns.tree.putInode(&changed)
 	return &changed
 }
