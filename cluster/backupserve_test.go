@@ -95,7 +95,7 @@ func TestABackupIsRestoredElsewhere(t *testing.T) {
 
 	cfg := testConfig(t, "other")
 	cfg.Bootstrap = false
-	require.NoError(t, state.BeginAnew(time.Now(), namespace.Anew{Cluster: "another"}))
+	require.NoError(t, state.Rebase(time.Now(), namespace.RebaseOptions{Cluster: "another"}))
 	require.NoError(t, consensus.Create(cfg.DataDir, consensus.Claim{Name: cfg.Name, Address: cfg.Address}, state, 3, nil, quietLogger()))
 	other := startNode(t, cfg)
 	second := testConfig(t, "second", other.cfg.Address)

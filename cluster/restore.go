@@ -27,7 +27,7 @@ type Restoration struct {
 	// Seal is the seal key of the lost cluster. With it the CA and the identities of hosts stay valid.
 	// Without it (nil) there is a new CA, and all hosts have to join again.
 	Seal *identity.SealKey
-	// PastClock accepts a state with numbers ahead of this host's clock (namespace.Anew).
+	// PastClock accepts a state with numbers ahead of this host's clock (namespace.RebaseOptions).
 	PastClock bool
 }
 
@@ -46,8 +46,8 @@ func (r *Restoration) Do(now time.Time) error {
 			return err
 		}
 	}
-	anew := namespace.Anew{Cluster: consensus.NewClusterID(), ForgetHosts: r.Seal == nil, PastClock: r.PastClock}
-	if err := r.State.BeginAnew(now, anew); err != nil {
+	anew := namespace.RebaseOptions{Cluster: consensus.NewClusterID(), ForgetHosts: r.Seal == nil, PastClock: r.PastClock}
+	if err := r.State.Rebase(now, anew); err != nil {
 		return err
 	}
 	furnish := r.secure

@@ -22,7 +22,7 @@ func (n *Node) watchRevocations() {
 	for {
 		var last ids.Index
 		err := n.fsm.WaitFor(n.ctx, func(ns *namespace.Namespace) bool {
-			last = ns.ShutOut()
+			last = ns.LastRevocation()
 			return last != seen || ns.SigningAuthority() != signing
 		})
 		if err != nil {

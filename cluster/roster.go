@@ -19,7 +19,7 @@ import (
 // rosters makes the roster by which mounts verify servers.
 type rosters struct {
 	mu      sync.Mutex
-	at      ids.Index // ShutOut of the state behind revoked
+	at      ids.Index // LastRevocation of the state behind revoked
 	revoked []*storepb.Admission
 }
 
@@ -65,7 +65,7 @@ func versionOf(roster *clusterpb.Roster) uint64 {
 func (r *rosters) revokedHosts(ns *namespace.Namespace) []*storepb.Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if at := ns.ShutOut(); at != r.at {
+	if at := ns.LastRevocation(); at != r.at {
 		r.at, r.revoked = at, nil
 		ns.EachAdmission(func(host *storepb.Admission) bool {
 			if host.GetRevoked() != 0 {

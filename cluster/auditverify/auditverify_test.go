@@ -227,7 +227,7 @@ func TestRotatedFilesAreOneLog(t *testing.T) {
 func TestAClusterThatGoesOnBeginsAnotherChain(t *testing.T) {
 	ns := namespace.New()
 	ns.Apply(1, &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_SetCluster{SetCluster: &storepb.SetCluster{Id: "lost"}}}})
-	require.NoError(t, ns.BeginAnew(time.Now(), namespace.Anew{Cluster: "new"}))
+	require.NoError(t, ns.Rebase(time.Now(), namespace.RebaseOptions{Cluster: "new"}))
 	a := ask(t, Question{Files: written(t, lines(ns.Events(0, 100)))})
 	require.True(t, a.Proven(), "%+v", a)
 	require.Len(t, a.Notes, 1)

@@ -115,12 +115,12 @@ func (r *Recovery) MissingVoters(compared []string) (misses int) {
 	return misses
 }
 
-// Do turns the directory into a cluster of one with a rebased state (namespace.BeginAnew), and returns
+// Do turns the directory into a cluster of one with a rebased state (namespace.Namespace.Rebase), and returns
 // its first index. After an error the directory is as it was, or done. The error is
 // namespace.ErrClockBehind if now is behind the numbers of the state; pastClock accepts that.
 func (r *Recovery) Do(now time.Time, pastClock bool) (ids.Index, error) {
 	cluster := NewClusterID()
-	if err := r.State.BeginAnew(now, namespace.Anew{Cluster: cluster, Survivor: r.dir.Name, PastClock: pastClock}); err != nil {
+	if err := r.State.Rebase(now, namespace.RebaseOptions{Cluster: cluster, Survivor: r.dir.Name, PastClock: pastClock}); err != nil {
 		return 0, err
 	}
 	if err := r.dir.restart(r.files.votes, r.files.snapshots, r.State, r.Last.Term); err != nil {

@@ -99,7 +99,7 @@ func copyOf(t testing.TB, dir string) string {
 func TestFoundedDirectoryIsANodes(t *testing.T) {
 	state := func() *namespace.Namespace {
 		ns := namespace.New()
-		require.NoError(t, ns.BeginAnew(time.Now(), namespace.Anew{Cluster: "another"}))
+		require.NoError(t, ns.Rebase(time.Now(), namespace.RebaseOptions{Cluster: "another"}))
 		return ns
 	}
 	for _, alone := range []bool{false, true} {

@@ -44,7 +44,7 @@ func (ns *Namespace) setCluster(id string) *storepb.Result {
 func (ns *Namespace) addAuthority(by *storepb.Caller, op *storepb.AddAuthority) *storepb.Result {
 	result, added := ns.trust.AddAuthority(op)
 	if added {
-		ns.emitDeed(by, eventAuthorityAdded, "", fmt.Sprintf("authority %x", result.GetAuthorities()[0].GetFingerprint()))
+		ns.emitAction(by, eventAuthorityAdded, "", fmt.Sprintf("authority %x", result.GetAuthorities()[0].GetFingerprint()))
 	}
 	return result
 }
@@ -52,7 +52,7 @@ func (ns *Namespace) addAuthority(by *storepb.Caller, op *storepb.AddAuthority) 
 func (ns *Namespace) dropAuthority(by *storepb.Caller, fingerprint []byte) *storepb.Result {
 	result := ns.trust.DropAuthority(fingerprint)
 	if result.GetCode() == storepb.Code_OK {
-		ns.emitDeed(by, eventAuthorityDropped, "", fmt.Sprintf("authority %x", fingerprint))
+		ns.emitAction(by, eventAuthorityDropped, "", fmt.Sprintf("authority %x", fingerprint))
 	}
 	return result
 }
@@ -61,7 +61,7 @@ func (ns *Namespace) putToken(by *storepb.Caller, op *storepb.PutToken) *storepb
 	result, made := ns.trust.PutToken(op)
 	if made {
 		token := result.GetTokens()[0]
-		ns.emitDeed(by, eventTokenCreated, token.GetHost(), describeToken(token))
+		ns.emitAction(by, eventTokenCreated, token.GetHost(), describeToken(token))
 	}
 	return result
 }
@@ -70,7 +70,7 @@ func (ns *Namespace) deleteToken(by *storepb.Caller, id []byte) *storepb.Result 
 	result := ns.trust.DeleteToken(id)
 	if result.GetCode() == storepb.Code_OK {
 		token := result.GetTokens()[0]
-		ns.emitDeed(by, eventTokenRevoked, token.GetHost(), fmt.Sprintf("token %x", token.GetId()))
+		ns.emitAction(by, eventTokenRevoked, token.GetHost(), fmt.Sprintf("token %x", token.GetId()))
 	}
 	return result
 }
@@ -79,7 +79,7 @@ func (ns *Namespace) admitHost(by *storepb.Caller, op *storepb.AdmitHost) *store
 	result, joined := ns.trust.Admit(op)
 	if joined {
 		host := result.GetAdmissions()[0]
-		ns.emitDeed(by, eventHostJoined, host.GetName(), describeAdmission(host))
+		ns.emitAction(by, eventHostJoined, host.GetName(), describeAdmission(host))
 	}
 	return result
 }
@@ -87,7 +87,7 @@ func (ns *Namespace) admitHost(by *storepb.Caller, op *storepb.AdmitHost) *store
 func (ns *Namespace) revokeHost(by *storepb.Caller, name string) *storepb.Result {
 	result, revoked := ns.trust.Revoke(name)
 	if revoked {
-		ns.emitDeed(by, eventHostRevoked, name, "")
+		ns.emitAction(by, eventHostRevoked, name, "")
 	}
 	return result
 }
@@ -96,7 +96,7 @@ func (ns *Namespace) revokeHost(by *storepb.Caller, name string) *storepb.Result
 const maxRefusal = 500
 
 func (ns *Namespace) noteRefusal(op *storepb.NoteRefusal) *storepb.Result {
-	ns.emitDeed(nil, eventJoinRefused, cut(op.GetName(), MaxName), fmt.Sprintf("from %s: %s", cut(op.GetAddress(), MaxName), cut(op.GetReason(), maxRefusal)))
+	ns.emitAction(nil, eventJoinRefused, cut(op.GetName(), MaxName), fmt.Sprintf("from %s: %s", cut(op.GetAddress(), MaxName), cut(op.GetReason(), maxRefusal)))
 	return ok()
 }
 

@@ -199,9 +199,9 @@ func TestAdmissionsCanBeAsked(t *testing.T) {
 	require.NotZero(t, tr.ns.Admission("out").GetRevoked())
 	require.NoError(t, tr.ns.Admitted("in", storepb.Role_CLIENT, sumOf("key")))
 	require.ErrorIs(t, tr.ns.Admitted("out", storepb.Role_CLIENT, sumOf("other")), trust.ErrRevoked)
-	require.EqualValues(t, tr.index, tr.ns.ShutOut())
+	require.EqualValues(t, tr.index, tr.ns.LastRevocation())
 	again := restored(t, snapshotBytes(t, tr.ns.Snapshot()))
-	require.Equal(t, tr.ns.ShutOut(), again.ShutOut())
+	require.Equal(t, tr.ns.LastRevocation(), again.LastRevocation())
 	require.ErrorIs(t, again.Admitted("out", storepb.Role_CLIENT, sumOf("other")), trust.ErrRevoked)
 }
 

@@ -24,7 +24,7 @@ func (ns *Namespace) SigningAuthority() *storepb.AuthorityRecord { return ns.tru
 
 // UnneededAuthorities returns the fingerprints of the authorities DropAuthority would drop at a time. With
 // more than one authority it visits every host.
-func (ns *Namespace) UnneededAuthorities(now int64) [][]byte { return ns.trust.Unneeded(now) }
+func (ns *Namespace) UnneededAuthorities(now int64) [][]byte { return ns.trust.Obsolete(now) }
 
 // Tokens returns the unexpired join tokens in the order of their ids.
 func (ns *Namespace) Tokens() []*storepb.JoinToken { return ns.trust.Tokens() }
@@ -57,17 +57,17 @@ func (ns *Namespace) EachAdmission(visit func(*storepb.Admission) bool) {
 	ns.trust.HostsAfter("", visit)
 }
 
-// ShutOut returns the index of the last command that ended an admission; 0: none. Such a command revoked a
-// host, admitted it with another key or role, or dropped an authority. Servers check their open connections
-// again after each change of the index:
+// LastRevocation returns the index of the last command that ended an admission; 0: none. Such a command
+// revoked a host, admitted it with another key or role, or dropped an authority. Servers check their open
+// connections again after each change of the index:
 //
-//	fsm.WaitFor(ctx, func(ns *Namespace) bool { return ns.ShutOut() != seen })
-func (ns *Namespace) ShutOut() ids.Index { return ns.trust.ShutOut() }
+//	fsm.WaitFor(ctx, func(ns *Namespace) bool { return ns.LastRevocation() != seen })
+func (ns *Namespace) LastRevocation() ids.Index { return ns.trust.LastRevocation() }
 
 // admissionPage is the largest number of hosts in one answer to ListAdmissions.
 const admissionPage = 1000
 
-func (r reader) getAdmission(name string) *storepb.Result {
+func (r queryEngine) getAdmission(name string) *storepb.Result {
 	host := r.trust.Host(name)
 	if host == nil {
 		return fail(storepb.Code_NOT_FOUND)
@@ -75,7 +75,7 @@ func (r reader) getAdmission(name string) *storepb.Result {
 	return &storepb.Result{Admissions: []*storepb.Admission{host}}
 }
 
-func (r reader) listAdmissions(q *storepb.ListAdmissions) *storepb.Result {
+func (r queryEngine) listAdmissions(q *storepb.ListAdmissions) *storepb.Result {
 	limit := int(q.GetLimit())
 	if limit <= 0 || limit > admissionPage {
 		limit = admissionPage

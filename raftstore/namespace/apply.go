@@ -13,7 +13,7 @@ func (ns *Namespace) Apply(index ids.Index, cmd *storepb.Command) *storepb.Resul
 	ns.passTo(index, cmd.GetTime())
 	passed := len(ns.tree.touched)
 	result := ns.applyOnce(cmd)
-	ns.judgeUnlocked()
+	ns.reevaluateUnlocked()
 	ns.listLocked()
 	ns.touchedOwn = len(ns.tree.touched) > passed
 	return result
@@ -60,16 +60,16 @@ func (ns *Namespace) passTo(index ids.Index, now int64) {
 	ns.time = max(ns.time, now)
 	ns.locks.Begin(ns.index, ns.time)
 	ns.trust.Begin(ns.index, ns.time)
-	ns.bearRoot()
+	ns.initRoot()
 	ns.tree.dropExpiredOrphans(ns.time)
 	ns.sessions.dropExpiredSessions(ns.time)
 	ns.expireLocks()
 	ns.locks.Expire()
-	ns.announcePending()
+	ns.emitDue()
 }
 
-// bearRoot sets the times of the root directory to that of the first command.
-func (ns *Namespace) bearRoot() {
+// initRoot sets the times of the root directory to that of the first command.
+func (ns *Namespace) initRoot() {
 	root, found := ns.tree.inode(RootIno)
 	if !found || root.btime != 0 {
 		return
@@ -85,7 +85,7 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 		return fail(storepb.Code_INVALID), nil
 	}
 	if cmd.GetCaller().GetSquashed() {
-		if code := ns.mayNobody(cmd.GetCaller(), cmd.GetOp()); code != storepb.Code_OK {
+		if code := ns.checkRootSquashed(cmd.GetCaller(), cmd.GetOp()); code != storepb.Code_OK {
 			return fail(code), nil
 		}
 	}

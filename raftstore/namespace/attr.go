@@ -85,8 +85,8 @@ func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb
 	if refused := ns.refuseGrowth(in.bytes(), larger.bytes()); refused != nil {
 		return refused
 	}
-	if code := ns.tree.ledger.room(by, in.payer(), 0, larger.bytes()-in.bytes()); code != storepb.Code_OK {
-		return ns.tree.ledger.refuse(code, in.payer())
+	if code := ns.tree.usage.room(by, in.payer(), 0, larger.bytes()-in.bytes()); code != storepb.Code_OK {
+		return ns.tree.usage.refuse(code, in.payer())
 	}
 	if refused := refuseBelow(ns.tree.roomToGrow(in, &larger, nil)); refused != nil {
 		return refused

@@ -78,7 +78,7 @@ func (b *budgets) ofSessions() budget.Limit {
 
 // roomForLock returns nil if a user may have one more lock or request in a file. Only the limit of its host
 // binds root.
-func (ts *tables) roomForLock(by budget.User, ino ids.Inode) *budget.ExceededError {
+func (ts *state) roomForLock(by budget.User, ino ids.Inode) *budget.ExceededError {
 	ofUser, ofHost, ofFile := ts.locks.Used(by, ino)
 	if limit := ts.budgets.ofUser(); by.UID != 0 && ofUser >= limit.Most {
 		return limit.Exceeded(by.String())
@@ -92,7 +92,7 @@ func (ts *tables) roomForLock(by budget.User, ino ids.Inode) *budget.ExceededErr
 	return nil
 }
 
-func (ts *tables) roomForSession(name string) *budget.ExceededError {
+func (ts *state) roomForSession(name string) *budget.ExceededError {
 	limit := ts.budgets.ofSessions()
 	if h, known := ts.hosts.byName.Get(name); known && uint64(h.sessions) >= limit.Most {
 		return limit.Exceeded("host " + name)
@@ -101,7 +101,7 @@ func (ts *tables) roomForSession(name string) *budget.ExceededError {
 }
 
 // listBudgets returns the largest uses of each budget.
-func (ts *tables) listBudgets() (uses []*storepb.BudgetUse) {
+func (ts *state) listBudgets() (uses []*storepb.BudgetUse) {
 	add := func(limit budget.Limit, used uint64, of *storepb.BudgetUse) {
 		of.Budget, of.Setting, of.Used, of.Most = limit.Budget, limit.Setting, used, limit.Most
 		uses = append(uses, of)
@@ -112,8 +112,8 @@ func (ts *tables) listBudgets() (uses []*storepb.BudgetUse) {
 		add(inodes, used.inodes, &storepb.BudgetUse{Uid: &uid})
 		add(bytes, used.bytes, &storepb.BudgetUse{Uid: &uid})
 	})
-	for _, use := range ts.tree.ledger.reserve.byHost.Largest(listedUses, cmp.Compare[string]) {
-		limit := budget.Limit{Budget: "small locks of the common reserve", Most: ts.tree.ledger.limits.reservedPerHost()}
+	for _, use := range ts.tree.usage.reserve.byHost.Largest(listedUses, cmp.Compare[string]) {
+		limit := budget.Limit{Budget: "small locks of the common reserve", Most: ts.tree.usage.limits.reservedPerHost()}
 		add(limit, use.Used, &storepb.BudgetUse{Host: use.Key})
 	}
 	for _, use := range ts.locks.LargestUsers(listedUses) {
@@ -145,14 +145,14 @@ func (ts *tables) listBudgets() (uses []*storepb.BudgetUse) {
 }
 
 // eachShare visits the users with the most bytes, without root, which has no share.
-func (ts *tables) eachShare(visit func(uid uint32, used, share usage)) {
+func (ts *state) eachShare(visit func(uid uint32, used, share usage)) {
 	var bytes budget.Counts[uint32]
-	for uid, used := range ts.tree.ledger.usedBy {
+	for uid, used := range ts.tree.usage.usedBy {
 		if uid != 0 {
 			bytes.Add(uid, int64(used.bytes))
 		}
 	}
 	for _, use := range bytes.Largest(listedUses, cmp.Compare[uint32]) {
-		visit(use.Key, *ts.tree.ledger.usageOf(use.Key), ts.tree.ledger.shareOf(use.Key))
+		visit(use.Key, *ts.tree.usage.usageOf(use.Key), ts.tree.usage.shareOf(use.Key))
 	}
 }

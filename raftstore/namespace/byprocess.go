@@ -9,28 +9,28 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// holdings indexes the locks and the created names by process.
-type holdings struct {
-	byProcess *btree.BTreeG[held]
-	byMaker   *btree.BTreeG[made]
+// processIndex indexes the locks and the created names by process.
+type processIndex struct {
+	byProcess *btree.BTreeG[heldInode]
+	byCreator *btree.BTreeG[createdName]
 	perHost   map[string]int // size of byProcess for each host
 }
 
-func newHoldings() holdings {
+func newProcessIndex() processIndex {
 	options := btree.Options{NoLocks: true}
-	return holdings{
-		byProcess: btree.NewBTreeGOptions(lessHeld, options), byMaker: btree.NewBTreeGOptions(lessMade, options),
+	return processIndex{
+		byProcess: btree.NewBTreeGOptions(lessHeldInode, options), byCreator: btree.NewBTreeGOptions(lessCreated, options),
 		perHost: make(map[string]int),
 	}
 }
 
-func (x *holdings) set(h held) {
+func (x *processIndex) set(h heldInode) {
 	if _, replaced := x.byProcess.Set(h); !replaced {
 		x.perHost[h.host()]++
 	}
 }
 
-func (x *holdings) delete(h held) {
+func (x *processIndex) delete(h heldInode) {
 	if _, found := x.byProcess.Delete(h); !found {
 		return
 	}
@@ -39,20 +39,20 @@ func (x *holdings) delete(h held) {
 	}
 }
 
-// held is an inode with a lock that lives as long as a process.
-type held struct {
+// heldInode is an inode with a lock that lives as long as a process.
+type heldInode struct {
 	says *facts
 	ino  ids.Inode
 }
 
-func (h held) host() string { return h.says.Host }
+func (h heldInode) host() string { return h.says.Host }
 
 // firstOf returns the begin of a host, or of one of its processes, in the index of locks.
-func firstOf(host string, by *process) held {
-	return held{says: &facts{Facts: lockfact.Facts{Host: host}, process: by}}
+func firstOf(host string, by *process) heldInode {
+	return heldInode{says: &facts{Facts: lockfact.Facts{Host: host}, process: by}}
 }
 
-func lessHeld(a, b held) bool {
+func lessHeldInode(a, b heldInode) bool {
 	var p, q processID
 	if a.says.process != nil {
 		p = a.says.process.processID
@@ -63,21 +63,21 @@ func lessHeld(a, b held) bool {
 	return cmp.Or(cmp.Compare(a.host(), b.host()), compareProcesses(p, q), cmp.Compare(a.ino, b.ino)) < 0
 }
 
-// made is a name in the index of created names.
-type made struct {
+// createdName is a name in the index of created names.
+type createdName struct {
 	host   string
 	by     processID
 	parent ids.Inode
 	name   string
 }
 
-func lessMade(a, b made) bool {
+func lessCreated(a, b createdName) bool {
 	return cmp.Or(cmp.Compare(a.host, b.host), compareProcesses(a.by, b.by), cmp.Compare(a.parent, b.parent), cmp.Compare(a.name, b.name)) < 0
 }
 
-func (x *holdings) heldOn(host string, by *process) []held {
-	var found []held
-	x.byProcess.Ascend(firstOf(host, by), func(h held) bool {
+func (x *processIndex) heldOn(host string, by *process) []heldInode {
+	var found []heldInode
+	x.byProcess.Ascend(firstOf(host, by), func(h heldInode) bool {
 		if h.host() != host || by != nil && h.says.process.processID != by.processID {
 			return false
 		}
@@ -87,15 +87,15 @@ func (x *holdings) heldOn(host string, by *process) []held {
 	return found
 }
 
-// madeOn returns the names with makers on a host, or with one process as maker. A name comes once for each of
-// its maker's processes.
-func (x *holdings) madeOn(host string, by *processID) []made {
-	from := made{host: host}
+// creatorHost returns the names with creators on a host, or with one process as creator. A name comes once
+// for each of its creator's processes.
+func (x *processIndex) createdOn(host string, by *processID) []createdName {
+	from := createdName{host: host}
 	if by != nil {
 		from.by = *by
 	}
-	var found []made
-	x.byMaker.Ascend(from, func(m made) bool {
+	var found []createdName
+	x.byCreator.Ascend(from, func(m createdName) bool {
 		if m.host != host || by != nil && m.by != *by {
 			return false
 		}
@@ -106,13 +106,13 @@ func (x *holdings) madeOn(host string, by *processID) []made {
 }
 
 // holdsAny reports whether processes of a host hold or made anything.
-func (x *holdings) holdsAny(host string) bool {
+func (x *processIndex) holdsAny(host string) bool {
 	found := false
-	x.byProcess.Ascend(firstOf(host, nil), func(h held) bool {
+	x.byProcess.Ascend(firstOf(host, nil), func(h heldInode) bool {
 		found = h.host() == host
 		return false
 	})
-	x.byMaker.Ascend(made{host: host}, func(m made) bool {
+	x.byCreator.Ascend(createdName{host: host}, func(m createdName) bool {
 		found = found || m.host == host
 		return false
 	})
@@ -120,11 +120,11 @@ func (x *holdings) holdsAny(host string) bool {
 }
 
 // afterBoot is larger than each process of a boot, and smaller than those of the next boot in order.
-func afterBoot(boot string) processID { return processID{bootID: share(boot + "\x00")} }
+func afterBoot(boot string) processID { return processID{bootID: intern(boot + "\x00")} }
 
 // heldInOtherBoots returns the locks of a host's processes of other boots than this one.
-func (x *holdings) heldInOtherBoots(host, boot string) (found []held) {
-	add := func(h held) bool {
+func (x *processIndex) heldInOtherBoots(host, boot string) (found []heldInode) {
+	add := func(h heldInode) bool {
 		other := h.host() == host && h.says.process.bootID.String() != boot
 		if other {
 			found = append(found, h)
@@ -136,22 +136,22 @@ func (x *holdings) heldInOtherBoots(host, boot string) (found []held) {
 	return found
 }
 
-// madeInOtherBoots returns the names with makers on a host in other boots than this one.
-func (x *holdings) madeInOtherBoots(host, boot string) (found []made) {
-	add := func(m made) bool {
+// createdInOtherBoots returns the names with creators on a host in other boots than this one.
+func (x *processIndex) createdInOtherBoots(host, boot string) (found []createdName) {
+	add := func(m createdName) bool {
 		other := m.host == host && m.by.bootID.String() != boot
 		if other {
 			found = append(found, m)
 		}
 		return other
 	}
-	x.byMaker.Ascend(made{host: host}, add)
-	x.byMaker.Ascend(made{host: host, by: afterBoot(boot)}, add)
+	x.byCreator.Ascend(createdName{host: host}, add)
+	x.byCreator.Ascend(createdName{host: host, by: afterBoot(boot)}, add)
 	return found
 }
 
-// processesOn returns, once each, the processes of a host that hold a lock or are makers.
-func (x *holdings) processesOn(host string) []*process {
+// processesOn returns, once each, the processes of a host that hold a lock or are creators.
+func (x *processIndex) processesOn(host string) []*process {
 	var found []*process
 	known := make(map[processID]bool)
 	add := func(p *process) {
@@ -163,7 +163,7 @@ func (x *holdings) processesOn(host string) []*process {
 	for _, h := range x.heldOn(host, nil) {
 		add(h.says.process)
 	}
-	for _, m := range x.madeOn(host, nil) {
+	for _, m := range x.createdOn(host, nil) {
 		add(&process{processID: m.by})
 	}
 	return found

@@ -5,11 +5,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// takenBack is the reason of events about names Cancel removes.
-const takenBack = "its creation was undone: the caller got no answer"
+// undoneReason is the reason of events about names Cancel removes.
+const undoneReason = "its creation was undone: the caller got no answer"
 
 func undoOf(made *entry) *storepb.Undo {
-	return &storepb.Undo{Ino: uint64(made.ino), Parent: uint64(made.parent), Name: []byte(made.name), MadeIndex: uint64(made.made)}
+	return &storepb.Undo{Ino: uint64(made.ino), Parent: uint64(made.parent), Name: []byte(made.name), MadeIndex: uint64(made.createdAt)}
 }
 
 // cancel settles a number with a reply the session will not use.
@@ -27,39 +27,39 @@ func (ns *Namespace) cancel(session ids.Session, seq ids.Sequence) *storepb.Resu
 	case !found && s.replies >= 2*MaxReplies:
 		return fail(storepb.Code_TOO_MANY_REQUESTS)
 	case found && done.undo != nil:
-		ns.takeBack(session, done.undo)
+		ns.undo(session, done.undo)
 	}
 	ns.locks.Cancel(session, seq)
 	ns.sessions.keepReply(&reply{session: session, seq: seq, result: fail(storepb.Code_CANCELLED)})
 	return ok()
 }
 
-// takeBack reverts an exclusive creation with a lost reply. It does nothing if the name has another inode or
+// undo reverts an exclusive creation with a lost reply. It does nothing if the name has another inode or
 // was given again. The same holds if a process has locked the inode, requested a lock, or changed its
 // content, attributes, names or entries. Processes that only opened it can then neither lock nor write to it.
 //
-// If a rename cannot go back because its old name is taken, takeBack removes the new name: its caller assumes
+// If a rename cannot go back because its old name is taken, undo removes the new name: its caller assumes
 // that it never existed.
-func (ns *Namespace) takeBack(session ids.Session, undo *storepb.Undo) {
+func (ns *Namespace) undo(session ids.Session, undo *storepb.Undo) {
 	e, found := ns.tree.entry(ids.Inode(undo.GetParent()), undo.GetName())
-	if !found || e.ino != ids.Inode(undo.GetIno()) || e.made != ids.Index(undo.GetMadeIndex()) {
+	if !found || e.ino != ids.Inode(undo.GetIno()) || e.createdAt != ids.Index(undo.GetMadeIndex()) {
 		return
 	}
 	in, found := ns.tree.inode(e.ino)
 	if !found || in.changed != ids.Index(undo.GetMadeIndex()) || ns.wasLockedAs(e, in) {
 		return
 	}
-	if undo.GetBackParent() != 0 && ns.moveBack(e, in, undo) {
+	if undo.GetBackParent() != 0 && ns.undoRename(e, in, undo) {
 		return
 	}
 	if ns.tree.isFull(in) {
 		return
 	}
-	ns.emitReleased(e, in, nil, takenBack, "")
-	ns.tree.disown(ns.removeEntry(session, e, in))
+	ns.emitReleased(e, in, nil, undoneReason, "")
+	ns.tree.releasePins(ns.removeEntry(session, e, in))
 }
 
-func (ns *Namespace) moveBack(e *entry, in *inode, undo *storepb.Undo) bool {
+func (ns *Namespace) undoRename(e *entry, in *inode, undo *storepb.Undo) bool {
 	if _, code := ns.tree.directory(ids.Inode(undo.GetBackParent())); code != storepb.Code_OK {
 		return false
 	}
@@ -70,11 +70,11 @@ func (ns *Namespace) moveBack(e *entry, in *inode, undo *storepb.Undo) bool {
 		return false
 	}
 	back := &entry{parent: ids.Inode(undo.GetBackParent()), name: string(undo.GetBackName())}
-	if ns.refuseJudging(e, back, in) != nil {
+	if ns.refuseReevaluation(e, back, in) != nil {
 		return false
 	}
-	ns.move(nil, e, back, in, nil, &moving{
-		maker: makerFrom(undo.GetBackMaker()), exclusive: undo.GetBackExclusive(), says: undo.GetBackSays(), reason: takenBack,
+	ns.move(nil, e, back, in, nil, &moveOptions{
+		maker: creatorFrom(undo.GetBackMaker()), exclusive: undo.GetBackExclusive(), says: undo.GetBackSays(), reason: undoneReason,
 		creator: &storepb.Caller{Host: undo.GetBackMadeOn(), Pid: undo.GetBackMadeBy()},
 	})
 	return true

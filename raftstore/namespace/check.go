@@ -11,7 +11,7 @@ import (
 // check refuses a restored state with contradictions on which Apply and Query would fail. Every name is in a
 // directory and has an inode. Directories are a tree below the root. The next numbers are free, and no record
 // is duplicate. It does not count links.
-func (ts *tables) check(records uint64) error {
+func (ts *state) check(records uint64) error {
 	root, found := ts.tree.inode(RootIno)
 	if !found || !root.isDir() {
 		return errors.New("no root directory")
@@ -64,7 +64,7 @@ func (ts *tables) check(records uint64) error {
 	return err
 }
 
-func (ts *tables) checkInode(in *inode) error {
+func (ts *state) checkInode(in *inode) error {
 	if in.ino == 0 || in.ino >= ts.tree.nextIno {
 		return fmt.Errorf("inode %d, the next is %d", in.ino, ts.tree.nextIno)
 	}
@@ -74,7 +74,7 @@ func (ts *tables) checkInode(in *inode) error {
 	return nil
 }
 
-func (ts *tables) checkEntry(e *entry) error {
+func (ts *state) checkEntry(e *entry) error {
 	if code := checkName([]byte(e.name)); code != storepb.Code_OK {
 		return fmt.Errorf("name %q: %v", e.name, code)
 	}
@@ -94,7 +94,7 @@ func (ts *tables) checkEntry(e *entry) error {
 	return nil
 }
 
-func (ts *tables) checkOrphans() error {
+func (ts *state) checkOrphans() error {
 	var err error
 	pinned := 0
 	ts.tree.orphans.byIno.Scan(func(ino ids.Inode, _ *orphan) bool {
@@ -118,7 +118,7 @@ func (ts *tables) checkOrphans() error {
 	return err
 }
 
-func (ts *tables) checkSessions() error {
+func (ts *state) checkSessions() error {
 	ended := 0
 	ts.sessions.byID.Scan(func(_ ids.Session, s *session) bool {
 		if s.endedIndex != 0 {
@@ -133,7 +133,7 @@ func (ts *tables) checkSessions() error {
 }
 
 // checkLocks checks the session counts of hosts, the rules and the events.
-func (ts *tables) checkLocks() error {
+func (ts *state) checkLocks() error {
 	live := make(map[string]int)
 	ts.sessions.byID.Scan(func(_ ids.Session, s *session) bool {
 		if s.endedIndex == 0 {

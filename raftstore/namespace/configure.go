@@ -19,22 +19,22 @@ func (ns *Namespace) setRule(by *storepb.Caller, rule *storepb.Rule) *storepb.Re
 	}
 	ns.rules.byPattern.Set(rule.GetPattern(), rule)
 	if !proto.Equal(before, rule) { // else it is a repetition
-		ns.emitDeed(by, eventRuleSet, "", describeRule(rule))
+		ns.emitAction(by, eventRuleSet, "", describeRule(rule))
 	}
-	ns.judgeWhere(rule.GetPattern())
+	ns.reevaluateMatching(rule.GetPattern())
 	return ok()
 }
 
 func (ns *Namespace) deleteRule(by *storepb.Caller, pattern string) *storepb.Result {
 	if _, found := ns.rules.byPattern.Delete(pattern); found {
-		ns.emitDeed(by, eventRuleDeleted, "", fmt.Sprintf("rule %q", pattern))
-		ns.judgeWhere(pattern)
+		ns.emitAction(by, eventRuleDeleted, "", fmt.Sprintf("rule %q", pattern))
+		ns.reevaluateMatching(pattern)
 	}
 	return ok()
 }
 
 func (ns *Namespace) setLimits(op *storepb.SetLimits) *storepb.Result {
-	ns.tree.ledger.limits.set(op)
+	ns.tree.usage.limits.set(op)
 	ns.budgets.set(op)
 	if op.GetMaxSessions() != 0 {
 		ns.sessions.most = op.GetMaxSessions()
@@ -74,14 +74,14 @@ func (ns *Namespace) setMember(by *storepb.Caller, m *storepb.Member) *storepb.R
 		if m.GetAddress() != "" {
 			what += ", reached at " + m.GetAddress()
 		}
-		ns.emitDeed(by, eventMemberAdded, m.GetName(), what)
+		ns.emitAction(by, eventMemberAdded, m.GetName(), what)
 	}
 	return ok()
 }
 
 func (ns *Namespace) removeMember(by *storepb.Caller, id string) *storepb.Result {
 	if m, found := ns.members.Delete(id); found {
-		ns.emitDeed(by, eventMemberRemoved, m.GetName(), "id "+m.GetId())
+		ns.emitAction(by, eventMemberRemoved, m.GetName(), "id "+m.GetId())
 	}
 	ns.clearAlarmsOf(by, id)
 	return ok()

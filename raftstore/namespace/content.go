@@ -47,7 +47,7 @@ func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *s
 }
 
 func (ns *Namespace) refuseContent(by *storepb.Caller, op *storepb.SetContent, name *entry, in *inode) *storepb.Result {
-	names := ns.tree.judgedNames(in)
+	names := ns.tree.evaluatedNames(in)
 	if in.manyNames && name != nil {
 		names = []*entry{name}
 	}
@@ -79,21 +79,21 @@ func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.S
 			all += ofName(e)
 		}
 	}
-	if code := ns.tree.ledger.room(by, in.payer(), 0, all); code != storepb.Code_OK {
-		return ns.tree.ledger.refuse(code, in.payer())
+	if code := ns.tree.usage.room(by, in.payer(), 0, all); code != storepb.Code_OK {
+		return ns.tree.usage.refuse(code, in.payer())
 	}
 	return refuseBelow(ns.tree.roomToGrow(in, &changed, ofName))
 }
 
 func (ns *Namespace) replaceContent(cmd *storepb.Command, in *inode, content []byte, what *storepb.Facts) *inode {
 	by, changed := cmd.GetCaller(), *in
-	says := asCounted(in, content, ns.factsNow(what))
+	says := factsUnlessCounter(in, content, ns.factsNow(what))
 	changed.evidence = what.GetEvidence()
 	if in.manyNames {
 		says, changed.evidence = nil, nil
 	}
 	changed.shared = bytes.HasPrefix(content, in.content) && (in.shared || len(in.content) > 0 && in.host.String() != by.GetHost())
-	changed.facts, changed.gone, changed.host = says, in.goneStill(says), share(by.GetHost())
+	changed.facts, changed.gone, changed.host = says, in.goneStill(says), intern(by.GetHost())
 	changed.content = content
 	if ns.lockedByItsHolder(ids.Session(cmd.GetSession()), in, says) {
 		changed.kernelLocked = true

@@ -28,7 +28,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	in := &inode{
 		ino: ns.tree.nextIno, mode: op.GetMode(), nlink: 1, uid: caller.GetUid(), gid: caller.GetGid(), budgetUID: caller.GetBudgetUid(),
 		atime: ns.time, mtime: ns.time, ctime: ns.time, btime: ns.time, version: ns.index, changed: ns.index,
-		content: op.GetTarget(), host: share(caller.GetHost()), unlisted: op.GetUnlisted(), evidence: op.GetFacts().GetEvidence(),
+		content: op.GetTarget(), host: intern(caller.GetHost()), unlisted: op.GetUnlisted(), evidence: op.GetFacts().GetEvidence(),
 	}
 	if in.isFile() {
 		in.content = op.GetContent()
@@ -36,7 +36,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	in.facts = ns.factsNow(op.GetFacts())
 	made := &entry{parent: dir.ino, name: string(op.GetName()), ino: in.ino}
 	if !in.unlisted {
-		if made.maker, code = ns.makerOf(caller, made); code != storepb.Code_OK {
+		if made.creator, code = ns.creatorOf(caller, made); code != storepb.Code_OK {
 			return fail(code), nil
 		}
 	}

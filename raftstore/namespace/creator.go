@@ -9,34 +9,34 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// maker is the creator of a name, stored if a rule makes it the holder. It is never modified.
+// creator is the creator of a name, stored if a rule makes it the holder. It is never modified.
 //
-// Some programs create a lock for another one and end at once: touch, mkdir, mktemp, ln. Then the maker is
+// Some programs create a lock for another one and end at once: touch, mkdir, mktemp, ln. Then the creator is
 // the nearest living ancestor in their process group: the script.
-type maker struct {
+type creator struct {
 	process *process
 	heirs   []*process // nearest first
-	host    sharedString
-	machine sharedString
+	host    internedString
+	machine internedString
 	since   int64
 	gone    *staleness // nil: not known to be gone
 }
 
-// atOnceLimit is how long a process may live after the creation of a name for its heir to become the maker.
+// atOnceLimit is how long a process may live after the creation of a name for its heir to become the creator.
 const atOnceLimit = 2 * time.Second
 
-// Limits of makers, which keep snapshots readable.
+// Limits of creators, which keep snapshots readable.
 const (
 	maxHeirs    = 32
 	maxSeenFrom = 33 // pid namespaces, which are nested 32 deep at most (pid_namespaces(7))
 )
 
-// isMaker reports whether a mount may be able to watch the process.
-func isMaker(p *storepb.Process) bool {
+// isCreator reports whether a mount may be able to watch the process.
+func isCreator(p *storepb.Process) bool {
 	return p.GetPid() != 0 && len(p.GetBootId()) <= MaxName && len(p.GetSeenFrom()) <= maxSeenFrom
 }
 
-func (m *maker) without(gone processID, ended int64, why *staleness) *maker {
+func (m *creator) withoutProcess(gone processID, ended int64, why *staleness) *creator {
 	left := *m
 	left.heirs = slices.DeleteFunc(slices.Clone(m.heirs), func(heir *process) bool { return heir.processID == gone })
 	if m.process.processID != gone {
@@ -51,7 +51,7 @@ func (m *maker) without(gone processID, ended int64, why *staleness) *maker {
 	return &left
 }
 
-func (m *maker) each(visit func(*process)) {
+func (m *creator) each(visit func(*process)) {
 	if m == nil || m.gone != nil {
 		return
 	}
@@ -61,7 +61,7 @@ func (m *maker) each(visit func(*process)) {
 	}
 }
 
-func (m *maker) message() *storepb.MakerRecord {
+func (m *creator) message() *storepb.MakerRecord {
 	if m == nil {
 		return nil
 	}
@@ -77,25 +77,25 @@ func (m *maker) message() *storepb.MakerRecord {
 	return record
 }
 
-func makerFrom(record *storepb.MakerRecord) *maker {
+func creatorFrom(record *storepb.MakerRecord) *creator {
 	if record.GetProcess() == nil {
 		return nil
 	}
-	m := &maker{
-		process: processFrom(record.GetProcess()), host: share(record.GetHost()), machine: share(record.GetMachine()),
+	m := &creator{
+		process: processFrom(record.GetProcess()), host: intern(record.GetHost()), machine: intern(record.GetMachine()),
 		since: record.GetSince(),
 	}
 	for _, heir := range record.GetHeirs() {
 		m.heirs = append(m.heirs, processFrom(heir))
 	}
 	if record.GetGone() != "" {
-		m.gone = &staleness{reason: record.GetGone(), since: record.GetGoneSince(), ofMaker: true}
+		m.gone = &staleness{reason: record.GetGone(), since: record.GetGoneSince(), ofCreator: true}
 	}
 	return m
 }
 
-// govern returns the effective facts of a lock its maker holds, whatever its content says.
-func (m *maker) govern(f lockfact.Facts, rule lockfact.Rule) lockfact.Facts {
+// applyRule returns the effective facts of a lock its creator holds, whatever its content says.
+func (m *creator) applyRule(f lockfact.Facts, rule lockfact.Rule) lockfact.Facts {
 	pid := int(m.process.pid)
 	byMaker := lockfact.Facts{
 		Format: f.Format, Holder: fmt.Sprintf("process %d", pid), Host: m.host.String(), PID: pid,

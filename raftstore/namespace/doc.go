@@ -57,7 +57,7 @@
 // Names are of three classes:
 //
 //   - An exclusive name was created exclusively: by O_EXCL, mkdir, link, symlink or rename with NOREPLACE.
-//     It has a token and a maker until an ordinary rename replaces it, whatever its content.
+//     It has a token and a creator until an ordinary rename replaces it, whatever its content.
 //   - A lock is subject to guards, observations and events. A rule makes a name a lock, or its content is
 //     of a format, or the name is exclusive and has two pieces of evidence ([lockfact.Evidence]).
 //   - All other names are data, and behave as on a local disk.
@@ -78,9 +78,9 @@
 //
 // A file that has or had an advisory lock or a request is guarded by that lock alone. Its content is data,
 // and lockfs never removes it, since waiters wait for that inode. On a file with a known holder, only
-// advisory locks of the holder's process family count. Other advisory locks postpone a removal (kernellockholder.go).
-// An observation of a lock still counts if the present file was created exclusively and its content names no
-// holder.
+// advisory locks of the holder's process family count. Other advisory locks postpone a removal
+// (kernellockholder.go). An observation of a lock still counts if the present file was created exclusively
+// and its content names no holder.
 //
 // The proposer reads the facts of a content ([storepb.Facts]) without any rule, and sends them with the
 // command. The state machine adds the rule for the path ([lockfact.Rule.Govern], which never changes), the

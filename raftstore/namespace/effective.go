@@ -9,40 +9,40 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// judge evaluates the tables together: which names are locks, their holders, and their staleness. It changes
-// nothing.
-type judge struct{ tables }
+// evaluator evaluates the tables together: which names are locks, their holders, and their staleness. It
+// changes nothing.
+type evaluator struct{ state }
 
-// governed is the effective state of a name: the facts of its content under the rule for its path.
-type governed struct {
+// effectiveState is the effective state of a name: the facts of its content under the rule for its path.
+type effectiveState struct {
 	lockfact.Facts
 	hostTimeout time.Duration
-	pattern     string       // of the rule; empty: none
-	byCreator   bool         // the maker is the holder, whatever the content says
-	process     *process     // the holder, if the lock lives as long as an identified process
-	machine     sharedString // that has the name Host; empty: unknown
-	gone        *staleness   // reason, if the process is known to be gone; nil: it is not
+	pattern     string         // of the rule; empty: none
+	byCreator   bool           // the creator is the holder, whatever the content says
+	process     *process       // the holder, if the lock lives as long as an identified process
+	machine     internedString // that has the name Host; empty: unknown
+	gone        *staleness     // reason, if the process is known to be gone; nil: it is not
 }
 
 // ByProcess reports whether the lock lives as long as a process.
-func (g governed) ByProcess() bool { return g.byCreator || g.Facts.ByProcess() }
+func (g effectiveState) ByProcess() bool { return g.byCreator || g.Facts.ByProcess() }
 
-// atOnce is the due time of immediate actions.
-const atOnce = math.MinInt64
+// immediately is the due time of immediate actions.
+const immediately = math.MinInt64
 
-func (j *judge) ruleFor(e *entry) *storepb.Rule {
+func (j *evaluator) ruleFor(e *entry) *storepb.Rule {
 	if !j.rules.are() {
 		return nil
 	}
 	return j.rules.forPath(j.tree.path(e))
 }
 
-func (j *judge) govern(e *entry, in *inode) governed {
-	g := governed{Facts: lockfact.NoneFacts(in.host.String())}
+func (j *evaluator) effective(e *entry, in *inode) effectiveState {
+	g := effectiveState{Facts: lockfact.NoneFacts(in.host.String())}
 	if in.kernelLocked || in.manyNames {
 		return g
 	}
-	if j.counts(e, in) {
+	if j.factsApply(e, in) {
 		g.Facts, g.process, g.machine, g.gone = in.facts.Facts, in.facts.process, in.facts.machine, in.gone
 	}
 	if g.Format == lockfact.PID && (!e.exclusive || g.gone != nil && !g.gone.byCrash) {
@@ -58,15 +58,15 @@ func (j *judge) govern(e *entry, in *inode) governed {
 	if g.Format == lockfact.None {
 		g.process, g.gone = nil, nil
 	}
-	if r.Holder == lockfact.HolderCreator && e.maker != nil {
-		g.Facts, g.byCreator = e.maker.govern(g.Facts, r), true
-		g.process, g.machine, g.gone = e.maker.process, e.maker.machine, e.maker.gone
+	if r.Holder == lockfact.HolderCreator && e.creator != nil {
+		g.Facts, g.byCreator = e.creator.applyRule(g.Facts, r), true
+		g.process, g.machine, g.gone = e.creator.process, e.creator.machine, e.creator.gone
 	}
 	return g
 }
 
 // staleNow returns the reason why a lock is stale, marked or not. nil: it is not stale.
-func (j *judge) staleNow(e *entry, g governed) *staleness {
+func (j *evaluator) staleNow(e *entry, g effectiveState) *staleness {
 	switch {
 	case e.stale != nil:
 		return e.stale
@@ -80,7 +80,7 @@ func (j *judge) staleNow(e *entry, g governed) *staleness {
 }
 
 // factsNow is factsOf for a content written now, on the machine that has the host's name.
-func (j *judge) factsNow(m *storepb.Facts) *facts {
+func (j *evaluator) factsNow(m *storepb.Facts) *facts {
 	says := factsOf(m)
 	if says != nil {
 		says.machine = j.hosts.machineOf(says.Host)
@@ -88,9 +88,9 @@ func (j *judge) factsNow(m *storepb.Facts) *facts {
 	return says
 }
 
-// makerOf returns NEED_LINEAGE if the maker of a name would be its holder and the caller has not sent its
-// lineage. A nil maker: no rule needs it, or it cannot be watched.
-func (j *judge) makerOf(by *storepb.Caller, e *entry) (m *maker, code storepb.Code) {
+// creatorOf returns NEED_LINEAGE if the creator of a name would be its holder and the caller has not sent its
+// lineage. A nil creator: no rule needs it, or it cannot be watched.
+func (j *evaluator) creatorOf(by *storepb.Caller, e *entry) (m *creator, code storepb.Code) {
 	rule := j.ruleFor(e)
 	if lockRule(rule).Holder != lockfact.HolderCreator {
 		return nil, storepb.Code_OK
@@ -99,12 +99,12 @@ func (j *judge) makerOf(by *storepb.Caller, e *entry) (m *maker, code storepb.Co
 	if len(line) == 0 {
 		return nil, storepb.Code_NEED_LINEAGE
 	}
-	if !isMaker(line[0]) {
+	if !isCreator(line[0]) {
 		return nil, storepb.Code_OK
 	}
-	m = &maker{process: processFrom(line[0]), host: share(by.GetHost()), machine: j.hosts.machineOf(by.GetHost()), since: j.time}
+	m = &creator{process: processFrom(line[0]), host: intern(by.GetHost()), machine: j.hosts.machineOf(by.GetHost()), since: j.time}
 	for _, heir := range line[1:max(1, min(len(line), int(by.GetFamily()), 1+maxHeirs))] {
-		if !isMaker(heir) {
+		if !isCreator(heir) {
 			break // no mount sees its parent
 		}
 		m.heirs = append(m.heirs, processFrom(heir))
@@ -113,67 +113,67 @@ func (j *judge) makerOf(by *storepb.Caller, e *entry) (m *maker, code storepb.Co
 }
 
 // reachable reports whether the host of a lock has a session and a mount watches the process.
-func (j *judge) reachable(g governed) bool {
+func (j *evaluator) reachable(g effectiveState) bool {
 	h, known := j.hosts.byName.Get(g.Host)
 	return known && h.sessions > 0 && (g.process == nil || j.sessions.isWatched(g.Host, g.process.processID))
 }
 
-func (j *judge) hasAdvisories(in *inode) bool {
+func (j *evaluator) hasAdvisories(in *inode) bool {
 	return (in.kernelLocked || in.otherLocked) && j.locks.Locked(in.ino)
 }
 
 // wasLockedAs reports whether the inode has had a lock or a request since it got the name, its last change.
 // If the inode was created with that name, released locks count too.
-func (j *judge) wasLockedAs(e *entry, in *inode) (locked bool) {
-	return (in.kernelLocked || in.otherLocked) && in.version == e.made || j.locks.LockedSince(in.ino, e.acquired)
+func (j *evaluator) wasLockedAs(e *entry, in *inode) (locked bool) {
+	return (in.kernelLocked || in.otherLocked) && in.version == e.createdAt || j.locks.LockedSince(in.ino, e.acquired)
 }
 
-// judgeEntry computes whether an entry is a lock and when it is due, and clears a staleness that is over. The
+// evaluate computes whether an entry is a lock and when it is due, and clears a staleness that is over. The
 // entry must not be in a tree.
-func (j *judge) judgeEntry(e *entry, in *inode) {
-	g := j.govern(e, in)
-	if s := e.stale; s != nil && (s.byTime && !g.StaleAt(j.time) || !s.byTime && (!g.ByProcess() || s.ofMaker != g.byCreator)) {
+func (j *evaluator) evaluate(e *entry, in *inode) {
+	g := j.effective(e, in)
+	if s := e.stale; s != nil && (s.byTime && !g.StaleAt(j.time) || !s.byTime && (!g.ByProcess() || s.ofCreator != g.byCreator)) {
 		e.stale = nil
 	}
 	e.due = j.dueTime(e, in, g)
-	ground := j.groundOf(e, in)
-	e.lock, e.format, e.ruled = !in.isDir() && ground != isData, g.Format, in.isDir() && ground == byRule
+	ground := j.whyLock(e, in)
+	e.lock, e.format, e.ruled = !in.isDir() && ground != notLock, g.Format, in.isDir() && ground == byRule
 	e.guarded, e.timeout = j.mayRefuse(e, in, g), hostTimeoutOf(g)
 }
 
-func (e *entry) sameJudgement(other *entry) bool {
+func (e *entry) sameEvaluation(other *entry) bool {
 	return e.stale == other.stale && e.due == other.due && e.lock == other.lock && e.format == other.format && e.ruled == other.ruled &&
 		e.guarded == other.guarded && e.timeout.equal(other.timeout)
 }
 
 // mayRefuse reports whether a guard of a name may refuse something, now or while the lock is being written.
-func (j *judge) mayRefuse(e *entry, in *inode, g governed) bool {
+func (j *evaluator) mayRefuse(e *entry, in *inode, g effectiveState) bool {
 	if g.Guard == lockfact.GuardAnyone && in.facts == nil && e.known != nil {
 		before := *in
 		before.facts = e.known
-		g = j.govern(e, &before)
+		g = j.effective(e, &before)
 	}
 	return g.Guard != lockfact.GuardAnyone
 }
 
-func (j *judge) dueTime(e *entry, in *inode, g governed) int64 {
+func (j *evaluator) dueTime(e *entry, in *inode, g effectiveState) int64 {
 	switch {
 	case e.stale != nil && g.OnStale == lockfact.Remove && j.obstacle(in, g, e.stale) == "":
 		if in.isDir() && in.ctime > e.stale.since {
-			return in.ctime + int64(settling) // a program such as rm -r may be removing it
+			return in.ctime + int64(contentGrace) // a program such as rm -r may be removing it
 		}
-		return atOnce
+		return immediately
 	case e.stale != nil:
 		return 0
 	case g.gone != nil && g.ByProcess():
-		return atOnce
+		return immediately
 	}
 	return g.ExpiresAt
 }
 
 // hostTimeoutOf returns nil for a lock that waits for its silent host forever, or does not live as long as a
 // process.
-func hostTimeoutOf(g governed) *hostTimeout {
+func hostTimeoutOf(g effectiveState) *hostTimeout {
 	if g.hostTimeout <= 0 || !g.ByProcess() || g.process == nil || g.gone != nil {
 		return nil
 	}
@@ -182,7 +182,7 @@ func hostTimeoutOf(g governed) *hostTimeout {
 
 // eachTimedOut visits the locks with an expired host timeout, until visit returns false. It skips all locks
 // of a watched pid namespace at once.
-func (j *judge) eachTimedOut(now int64, visit func(*entry, *staleness) bool) {
+func (j *evaluator) eachTimedOut(now int64, visit func(*entry, *staleness) bool) {
 	for going, from := true, (watcher{}); going; {
 		var first *entry
 		j.tree.timeouts.Ascend(&entry{timeout: &hostTimeout{watcher: from}}, func(e *entry) bool {
@@ -197,7 +197,7 @@ func (j *judge) eachTimedOut(now int64, visit func(*entry, *staleness) bool) {
 }
 
 // visitTimedOut visits the locks of one pid namespace, of which first is the first entry.
-func (j *judge) visitTimedOut(first *entry, now int64, visit func(*entry, *staleness) bool) (going bool) {
+func (j *evaluator) visitTimedOut(first *entry, now int64, visit func(*entry, *staleness) bool) (going bool) {
 	of := first.timeout.watcher
 	h, known := j.hosts.byName.Get(of.host)
 	if !known || h.sessions > 0 && j.sessions.isSeen(of) {
@@ -209,9 +209,9 @@ func (j *judge) visitTimedOut(first *entry, now int64, visit func(*entry, *stale
 			return false
 		}
 		if in, found := j.tree.inode(e.ino); found {
-			g := j.govern(e, in)
+			g := j.effective(e, in)
 			reason := fmt.Sprintf("its host %s has been silent for more than %v (rule %s)", of.host, e.timeout.after, g.pattern)
-			going = visit(e, &staleness{reason: reason, since: j.time, ofMaker: g.byCreator})
+			going = visit(e, &staleness{reason: reason, since: j.time, ofCreator: g.byCreator})
 		}
 		return going
 	})

@@ -14,27 +14,27 @@ import (
 // entry is one name in a directory. It is never modified once it is in a tree. contentAt does not change with
 // chmod.
 type entry struct {
-	parent ids.Inode
-	name   string
-	ino    ids.Inode
-	cookie uint64    // place in listings; another inode keeps it
-	made   ids.Index // index of the command that gave the name its present inode
+	parent    ids.Inode
+	name      string
+	ino       ids.Inode
+	cookie    uint64    // place in listings; another inode keeps it
+	createdAt ids.Index // index of the command that gave the name its present inode
 
-	exclusive bool            // created exclusively, and not replaced by an ordinary rename since
-	madeOn    sharedString    // host of the process that created it exclusively
-	madeBy    uint32          // thread id of that process, as its mount saw it; 0: unknown
-	says      says            // evidence in the name and its directory's name at its creation
-	lock      bool            // a lock in a file; see isLock
-	format    lockfact.Format // of the lock; only for lockCounts
-	maker     *maker          // nil unless a rule needs it
-	token     ids.Token       // index of the command that gave the name its present holder
-	acquired  int64           // time of that command
-	contentAt int64           // when it got its content or became empty; 0: the inode's ctime
-	known     *facts          // facts of the holder, kept while the content names none; nil: it never did
-	announced bool            // an event reported its acquisition
-	pending   *pending        // the event is still to come; nil: none will
-	stale     *staleness
-	due       int64 // when it becomes stale or is removed, by its rule too; 0: never
+	exclusive   bool            // created exclusively, and not replaced by an ordinary rename since
+	creatorHost internedString  // host of the process that created it exclusively
+	creatorPID  uint32          // thread id of that process, as its mount saw it; 0: unknown
+	says        nameEvidence    // evidence in the name and its directory's name at its creation
+	lock        bool            // a lock in a file; see isLock
+	format      lockfact.Format // of the lock; only for lockCounts
+	creator     *creator        // nil unless a rule needs it
+	token       ids.Token       // index of the command that gave the name its present holder
+	acquired    int64           // time of that command
+	contentAt   int64           // when it got its content or became empty; 0: the inode's ctime
+	known       *facts          // facts of the holder, kept while the content names none; nil: it never did
+	announced   bool            // an event reported its acquisition
+	pending     *pending        // the event is still to come; nil: none will
+	stale       *staleness
+	due         int64 // when it becomes stale or is removed, by its rule too; 0: never
 
 	// These follow from the inode and the rules, like due, lock and format.
 	guarded bool         // a guard may refuse to move it while it is not stale
@@ -111,8 +111,8 @@ func checkName(name []byte) storepb.Code {
 	return storepb.Code_OK
 }
 
-func (e *entry) makerIs(p *process) made {
-	return made{e.maker.host.String(), p.processID, e.parent, e.name}
+func (e *entry) createdBy(p *process) createdName {
+	return createdName{e.creator.host.String(), p.processID, e.parent, e.name}
 }
 
 // hostTimeout belongs to a name with a host timeout in its rule: the pid namespace of its holder, and how

@@ -398,7 +398,7 @@ func TestWhatMayBeTheBeginningOfALock(t *testing.T) {
 		{lockfact.Tower, "pid=", false},
 		{lockfact.Tower, "\t", false},
 	} {
-		require.Equal(t, row.may, mayBegin(row.format, []byte(row.content)), "%v: %q", row.format, row.content)
+		require.Equal(t, row.may, mayBeIncomplete(row.format, []byte(row.content)), "%v: %q", row.format, row.content)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// announcer writes the events of locks.
-type announcer struct{ judge }
+// eventWriter writes the events of locks.
+type eventWriter struct{ evaluator }
 
 // The events of the audit trail.
 const (
@@ -63,13 +63,13 @@ func withoutLineage(by *storepb.Caller) *storepb.Caller {
 	return &storepb.Caller{Host: by.GetHost(), Uid: by.GetUid(), Gid: by.GetGid(), Pid: by.GetPid()}
 }
 
-func (a *announcer) emit(e *storepb.Event) {
+func (a *eventWriter) emit(e *storepb.Event) {
 	e.Index = uint64(a.index)
 	a.events.add(a.time, e)
 }
 
-// emitAnew emits the first event of a new chain: of a cluster that continues a lost one.
-func (a *announcer) emitAnew(cluster string) {
+// emitRebased emits the first event of a new chain: of a cluster that continues a lost one.
+func (a *eventWriter) emitRebased(cluster string) {
 	reason := "it continues a lost cluster without known events"
 	if _, last, found := a.events.kept.Max(); found {
 		reason = fmt.Sprintf("it continues the lost cluster %s; the last known event of that is %x", cmp.Or(a.trust.Cluster(), "without an id"), last.GetHash())
@@ -77,18 +77,18 @@ func (a *announcer) emitAnew(cluster string) {
 	a.events.beginChain(a.time, &storepb.Event{Event: eventClusterBegun, Index: uint64(a.index), Cluster: cluster, Reason: reason})
 }
 
-// emitDeed emits an event of an act on the cluster itself. host is its subject; empty: none.
-func (a *announcer) emitDeed(by *storepb.Caller, event, host, reason string) {
+// emitAction emits an event of an act on the cluster itself. host is its subject; empty: none.
+func (a *eventWriter) emitAction(by *storepb.Caller, event, host, reason string) {
 	a.emit(&storepb.Event{Event: event, Host: host, Reason: reason, By: withoutLineage(by)})
 }
 
 // lockEvent describes the lock of a name. by is the caller; nil: lockfs itself.
-func (a *announcer) lockEvent(event string, e *entry, in *inode, by *storepb.Caller) *storepb.Event {
+func (a *eventWriter) lockEvent(event string, e *entry, in *inode, by *storepb.Caller) *storepb.Event {
 	m := &storepb.Event{
 		Event: event, Path: []byte(a.tree.path(e)), Token: uint64(e.token), By: withoutLineage(by),
 		Parent: uint64(e.parent), Mode: in.mode, Uid: in.uid, Gid: in.gid,
 	}
-	if g := a.govern(e, in); g.byCreator {
+	if g := a.effective(e, in); g.byCreator {
 		m.Format, m.Holder, m.Host, m.Pid = g.Format.String(), g.Holder, g.Host, uint32(g.PID)
 		return m
 	}
@@ -98,7 +98,7 @@ func (a *announcer) lockEvent(event string, e *entry, in *inode, by *storepb.Cal
 
 // emitFileRemoved reports that a file loses its last name while other programs hold or wait for its flock or
 // fcntl lock. The next program to create the name has another file, so both programs have a lock.
-func (a *announcer) emitFileRemoved(remover ids.Session, e *entry, in *inode, by *storepb.Caller) {
+func (a *eventWriter) emitFileRemoved(remover ids.Session, e *entry, in *inode, by *storepb.Caller) {
 	if !in.kernelLocked || in.nlink != 1 {
 		return
 	}
@@ -112,7 +112,7 @@ func (a *announcer) emitFileRemoved(remover ids.Session, e *entry, in *inode, by
 }
 
 // emitStolen reports the takeover of a lock with another holder.
-func (a *announcer) emitStolen(before, after *entry, old, in *inode, by *storepb.Caller) {
+func (a *eventWriter) emitStolen(before, after *entry, old, in *inode, by *storepb.Caller) {
 	m := a.lockEvent(eventStolen, after, in, by)
 	m.Previous = &storepb.Event{Token: uint64(before.token), Mode: old.mode, Uid: old.uid, Gid: old.gid}
 	describeHolder(m.Previous, before.known, old)

@@ -79,7 +79,7 @@ func TestEventTellsWhoAndWhat(t *testing.T) {
 	tr.file(dir, "unknown")
 	tr.announceAll()
 	requireSame(t, &storepb.Event{
-		Number: 5, Time: tr.now, Event: "lock_acquired", Path: []byte("dir/unknown"), Token: tr.index - 1, Acquired: tr.now - int64(announceDelay),
+		Number: 5, Time: tr.now, Event: "lock_acquired", Path: []byte("dir/unknown"), Token: tr.index - 1, Acquired: tr.now - int64(eventDelay),
 		Format: "none", Host: "here", By: &storepb.Caller{Host: "here", Uid: 7, Gid: 8},
 		Parent: dir, Mode: syscall.S_IFREG | 0o644, Uid: 7, Gid: 8,
 	}, unchained(tr.eventsSince(4)[0]))
@@ -163,7 +163,7 @@ func TestEventsOfWhatIsTakenBack(t *testing.T) {
 	tr.apply(made).ok()
 	tr.cancel(made).ok()
 	events := tr.requireEvents(0, "lock_acquired new", "lock_released new")
-	require.Equal(t, takenBack, events[1].GetReason())
+	require.Equal(t, undoneReason, events[1].GetReason())
 	require.Nil(t, events[1].GetBy())
 
 	tr.take(here, "old", nil)
@@ -173,7 +173,7 @@ func TestEventsOfWhatIsTakenBack(t *testing.T) {
 	tr.apply(moved).ok()
 	tr.cancel(moved).ok()
 	events = tr.requireEvents(event, "lock_released old", "lock_acquired new", "lock_released new", "lock_acquired old")
-	require.Equal(t, takenBack, events[2].GetReason())
+	require.Equal(t, undoneReason, events[2].GetReason())
 	require.Nil(t, events[3].GetBy())
 }
 

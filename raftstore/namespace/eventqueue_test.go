@@ -71,7 +71,7 @@ func TestOneAcquisitionIsOneEvent(t *testing.T) {
 			tr.announceAll()
 			event := tr.requireEvents(0, "lock_acquired lock")[0]
 			require.Equal(t, tr.lock("lock").GetAcquired(), event.GetAcquired())
-			require.LessOrEqual(t, event.GetTime()-event.GetAcquired(), int64(announceDelay)+int64(10*time.Millisecond))
+			require.LessOrEqual(t, event.GetTime()-event.GetAcquired(), int64(eventDelay)+int64(10*time.Millisecond))
 			require.Equal(t, tr.token("lock"), event.GetToken())
 			require.Equal(t, tr.lock("lock").GetFacts().GetHolder(), event.GetHolder())
 			tr.restart()
@@ -166,7 +166,7 @@ func TestTickTellsOfAcquisitions(t *testing.T) {
 		tr.soon().do(here, createOp(RootIno, nameOf(i), true)).ok()
 	}
 	told := tr.ns.events.last
-	until := tr.now + int64(announceDelay)
+	until := tr.now + int64(eventDelay)
 	require.True(t, tr.ns.Due(until))
 	for tr.ns.Due(until) {
 		tr.ns.Apply(tr.ns.index+1, &storepb.Command{Op: opOf(&storepb.Tick{}), Time: until})

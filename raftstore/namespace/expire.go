@@ -17,7 +17,7 @@ func (ns *Namespace) expireLocks() {
 		}
 		if e.stale != nil {
 			ns.removeStale(e, in)
-		} else if why := ns.staleNow(e, ns.govern(e, in)); why != nil {
+		} else if why := ns.staleNow(e, ns.effective(e, in)); why != nil {
 			ns.markStale(e, why)
 		}
 	}
@@ -34,9 +34,9 @@ func (ns *Namespace) markStale(e *entry, why *staleness) {
 	if !found {
 		return
 	}
-	marked := *ns.announceBefore(now, in)
+	marked := *ns.emitPending(now, in)
 	marked.stale = why
-	ns.judgeEntry(&marked, in)
+	ns.evaluate(&marked, in)
 	ns.tree.putEntry(&marked)
 	if !in.unlisted {
 		event := ns.lockEvent(eventStale, &marked, in, nil)
@@ -62,7 +62,7 @@ func (ns *Namespace) removeStale(e *entry, in *inode) {
 
 func (ns *Namespace) removeFor(e *entry, in *inode, reason string) {
 	if !in.unlisted {
-		event := ns.lockEvent(eventRemoved, ns.announceBefore(e, in), in, nil)
+		event := ns.lockEvent(eventRemoved, ns.emitPending(e, in), in, nil)
 		event.Reason = reason
 		ns.emit(event)
 	}

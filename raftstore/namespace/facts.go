@@ -12,23 +12,23 @@ import (
 type facts struct {
 	lockfact.Facts
 	tag     string
-	process *process     // the holder; nil unless the lock lives as long as an identified process
-	machine sharedString // that had the host's name then; empty: unknown
+	process *process       // the holder; nil unless the lock lives as long as an identified process
+	machine internedString // that had the host's name then; empty: unknown
 }
 
-// factsOf returns nil for a content of no format, which is judged by its evidence.
+// factsOf returns nil for a content of no format, which is evaluated by its evidence.
 func factsOf(m *storepb.Facts) *facts {
 	if m == nil || m.GetFormat() == storepb.Format_NO_FORMAT || m.GetFormat() == storepb.Format_NONE {
 		return nil
 	}
 	return &facts{
 		Facts: lockfact.Facts{
-			Format: lockfact.Format(m.GetFormat()), Holder: m.GetHolder(), Host: share(m.GetHost()).String(), PID: int(m.GetPid()),
+			Format: lockfact.Format(m.GetFormat()), Holder: m.GetHolder(), Host: intern(m.GetHost()).String(), PID: int(m.GetPid()),
 			IssuedAt: m.GetIssuedAt(), ExpiresAt: m.GetExpiresAt(),
 			Guard: lockfact.Guard(m.GetGuard()), OnStale: lockfact.OnStale(m.GetOnStale()), Invalid: m.GetInvalid(),
 			Conditional: m.GetConditional(),
 		},
-		tag: m.GetTag(), process: processFrom(m.GetProcess()), machine: share(m.GetMachine()),
+		tag: m.GetTag(), process: processFrom(m.GetProcess()), machine: intern(m.GetMachine()),
 	}
 }
 
@@ -62,7 +62,7 @@ func (f *facts) sameHolder(g *facts) bool {
 // forAnyone returns the facts of a stale lock while a writer takes it over: the next holder is still unknown.
 func (f *facts) forAnyone() *facts {
 	known := *f
-	known.machine = sharedString{}
+	known.machine = internedString{}
 	if f.process != nil {
 		known.process = &process{processID: f.process.processID}
 	}

@@ -201,10 +201,10 @@ func (g *generator) judged() (judged []*storepb.Process) {
 	if g.often(10) {
 		return []*storepb.Process{nil, new(storepb.Process)}
 	}
-	for _, h := range g.ns.tree.holdings.byProcess.Items() {
+	for _, h := range g.ns.tree.byProcess.byProcess.Items() {
 		judged = append(judged, h.says.process.message())
 	}
-	for _, m := range g.ns.tree.holdings.byMaker.Items() {
+	for _, m := range g.ns.tree.byProcess.byCreator.Items() {
 		judged = append(judged, (&process{processID: m.by}).message())
 	}
 	return judged
@@ -224,12 +224,12 @@ func (g *generator) processGone() *storepb.ProcessGone {
 	for range g.below(3) {
 		op.Processes = append(op.Processes, g.process())
 	}
-	for _, h := range g.ns.tree.holdings.byProcess.Items() {
+	for _, h := range g.ns.tree.byProcess.byProcess.Items() {
 		if g.often(40) {
 			op.Processes = append(op.Processes, h.says.process.message())
 		}
 	}
-	for _, m := range g.ns.tree.holdings.byMaker.Items() {
+	for _, m := range g.ns.tree.byProcess.byCreator.Items() {
 		if g.often(40) {
 			op.Processes = append(op.Processes, (&process{processID: m.by}).message())
 		}

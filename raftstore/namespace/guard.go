@@ -10,7 +10,7 @@ import (
 )
 
 // Implements the guards, and emits the events of refusals.
-type warden struct{ announcer }
+type guard struct{ eventWriter }
 
 // change is the intended change of a name's lock.
 type change int
@@ -22,16 +22,16 @@ const (
 
 // refuse returns nil if a caller may change a name: it must be the lock the caller observed, and its guard
 // must allow the change. A refusal is an event.
-func (w *warden) refuse(by *storepb.Caller, seen []*storepb.Observation, e *entry, in *inode, what change) *storepb.Result {
-	if refused := w.refuseByLook(by, seen, e, in, what); refused != nil {
+func (w *guard) refuse(by *storepb.Caller, seen []*storepb.Observation, e *entry, in *inode, what change) *storepb.Result {
+	if refused := w.refuseByObservation(by, seen, e, in, what); refused != nil {
 		return refused
 	}
 	return w.refuseByGuard(by, e, in, what)
 }
 
-// refuseByLook refuses a change if the caller observed another lock.
-func (w *warden) refuseByLook(by *storepb.Caller, seen []*storepb.Observation, e *entry, in *inode, what change) *storepb.Result {
-	if other := w.lookedAtAnother(seen, e); other != 0 {
+// refuseByObservation refuses a change if the caller observed another lock.
+func (w *guard) refuseByObservation(by *storepb.Caller, seen []*storepb.Observation, e *entry, in *inode, what change) *storepb.Result {
+	if other := w.observedOther(seen, e); other != 0 {
 		reason := fmt.Sprintf("the caller looked at token %d, which is gone", other)
 		w.emitRefused(e, in, by, RefusedLook, reason)
 		code := storepb.Code_NOT_FOUND
@@ -40,13 +40,13 @@ func (w *warden) refuseByLook(by *storepb.Caller, seen []*storepb.Observation, e
 		}
 		return &storepb.Result{Code: code, Message: reason}
 	}
-	if lookedAtEmpty(seen, e) && w.isJudged(e, in) && w.isBeingWritten(e, in) {
+	if observedEmpty(seen, e) && w.mayBeLock(e, in) && w.isBeingWritten(e, in) {
 		return w.refuseBusy(by, e, in, RefusedBeginning, "the caller looked at it before its holder wrote to it")
 	}
 	return nil
 }
 
-func (w *warden) refuseByGuard(by *storepb.Caller, e *entry, in *inode, what change) *storepb.Result {
+func (w *guard) refuseByGuard(by *storepb.Caller, e *entry, in *inode, what change) *storepb.Result {
 	g := w.guardOf(e, in)
 	if w.staleNow(e, g) != nil {
 		return nil
@@ -75,19 +75,19 @@ func (w *warden) refuseByGuard(by *storepb.Caller, e *entry, in *inode, what cha
 	return w.refuseBusy(by, e, in, why, reason)
 }
 
-func (w *warden) refuseBusy(by *storepb.Caller, e *entry, in *inode, why Refusal, reason string) *storepb.Result {
+func (w *guard) refuseBusy(by *storepb.Caller, e *entry, in *inode, why Refusal, reason string) *storepb.Result {
 	w.emitRefused(e, in, by, why, reason)
 	return &storepb.Result{Code: storepb.Code_BUSY, Message: reason}
 }
 
-// mostMoved is the most names below a renamed directory the rename has to judge one by one.
-const mostMoved = 1024
+// maxMoved is the most names below a renamed directory the rename has to evaluate one by one.
+const maxMoved = 1024
 
 // refuseBelow checks whether a directory may move with everything in it. It visits only names with a guard.
-func (w *warden) refuseBelow(by *storepb.Caller, dir *inode) *storepb.Result {
-	if guarded := w.tree.below[dir.ino].guarded; guarded > mostMoved {
+func (w *guard) refuseBelow(by *storepb.Caller, dir *inode) *storepb.Result {
+	if guarded := w.tree.below[dir.ino].guarded; guarded > maxMoved {
 		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
-			"%d locks are below the directory, and a directory can be renamed with %d at most: release or rename some of them first", guarded, mostMoved)}
+			"%d locks are below the directory, and a directory can be renamed with %d at most: release or rename some of them first", guarded, maxMoved)}
 	}
 	for _, e := range w.tree.guardedBelow(dir.ino) {
 		in, found := w.tree.inode(e.ino)
@@ -104,10 +104,10 @@ func (w *warden) refuseBelow(by *storepb.Caller, dir *inode) *storepb.Result {
 // The caller's kernel has checked whether the caller may remove a name, by the inode it found there. A call
 // on another host may have replaced the inode since.
 
-// mayTake reports whether the kernel's check is valid for the present inode. It is the checked inode, or the
-// sticky bit (unlink(2)) surely allows it to the caller. judged is nil if unknown, and 0 for a name that was
-// free.
-func (t *tree) mayTake(by *storepb.Caller, judged *uint64, e *entry, in *inode) bool {
+// isExpectedInode reports whether the kernel's check is valid for the present inode. It is the checked inode,
+// or the sticky bit (unlink(2)) surely allows it to the caller. judged is nil if unknown, and 0 for a name
+// that was free.
+func (t *tree) isExpectedInode(by *storepb.Caller, judged *uint64, e *entry, in *inode) bool {
 	if judged == nil || ids.Inode(*judged) == e.ino || by.GetUid() == 0 {
 		return true
 	}
@@ -115,22 +115,22 @@ func (t *tree) mayTake(by *storepb.Caller, judged *uint64, e *entry, in *inode) 
 	return found && (dir.mode&syscall.S_ISVTX == 0 || by.GetUid() == in.uid || by.GetUid() == dir.uid)
 }
 
-// mayLeave reports whether an inode may move to another directory. For a directory, the kernel has checked
-// the caller's write permission on it.
-func mayLeave(by *storepb.Caller, judged *uint64, e *entry, in *inode, to ids.Inode) bool {
+// mayChangeDirectory reports whether an inode may move to another directory. For a directory, the kernel has
+// checked the caller's write permission on it.
+func mayChangeDirectory(by *storepb.Caller, judged *uint64, e *entry, in *inode, to ids.Inode) bool {
 	return !in.isDir() || e.parent == to || judged == nil || ids.Inode(*judged) == e.ino || by.GetUid() == 0
 }
 
-// refuseUnjudged checks both names of a rename. replaced is nil for a free target.
-func (w *warden) refuseUnjudged(
+// refuseUnexpected checks both names of a rename. replaced is nil for a free target.
+func (w *guard) refuseUnexpected(
 	by *storepb.Caller, op *storepb.Rename, source, target *entry, moved, replaced *inode,
 ) *storepb.Result {
-	allowed := w.tree.mayTake(by, op.Judged, source, moved) && mayLeave(by, op.Judged, source, moved, target.parent)
+	allowed := w.tree.isExpectedInode(by, op.Judged, source, moved) && mayChangeDirectory(by, op.Judged, source, moved, target.parent)
 	if replaced != nil {
-		allowed = allowed && w.tree.mayTake(by, op.NewJudged, target, replaced)
+		allowed = allowed && w.tree.isExpectedInode(by, op.NewJudged, target, replaced)
 	}
 	if replaced != nil && op.GetExchange() {
-		allowed = allowed && mayLeave(by, op.NewJudged, target, replaced, source.parent)
+		allowed = allowed && mayChangeDirectory(by, op.NewJudged, target, replaced, source.parent)
 	}
 	if allowed {
 		return nil

@@ -235,7 +235,7 @@ func TestGuardOutlastsTruncation(t *testing.T) {
 			tr.take(here, "lock", factsFor(storepb.Format_TOWER, "x", tr.now+int64(time.Hour)))
 			tr.fill(here, RootIno, "lock", nil).ok()
 			tr.requireRefused(there, way.op(tr, there), storepb.Code_BUSY)
-			tr.wait(settling)
+			tr.wait(contentGrace)
 			tr.do(there, way.op(tr, there)).ok()
 		})
 	}
@@ -255,7 +255,7 @@ func TestEmptiedLockIsALockWhileItIsGuarded(t *testing.T) {
 				tr.requireLock(true, RootIno, "f")
 				require.Equal(t, facts.GetFormat(), tr.lock("f").GetFacts().GetFormat())
 				tr.requireRefused(there, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("f")}), storepb.Code_BUSY)
-				tr.tick(settling + time.Second)
+				tr.tick(contentGrace + time.Second)
 				require.Empty(t, tr.lock("f").GetBecause())
 				require.Empty(t, tr.lock("f").GetRemover())
 				require.Empty(t, tr.ns.Query(listLocks(0, "", 0)).GetLocks())
@@ -284,7 +284,7 @@ func TestGuardOfAnEmptiedLockIsNotRenewed(t *testing.T) {
 			tr := newDriver(t)
 			ino := tr.take(here, "lock", factsFor(storepb.Format_TOWER, "x", tr.now+int64(time.Hour)))
 			tr.fill(here, RootIno, "lock", nil).ok()
-			tr.wait(settling - 3*time.Second) // each command takes a second
+			tr.wait(contentGrace - 3*time.Second) // each command takes a second
 			tr.do(here, op(tr, ino)).ok()
 			tr.requireRefused(there, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock")}), storepb.Code_BUSY)
 			tr.do(there, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock")})).ok()
@@ -453,11 +453,11 @@ func TestLookAtAnEmptyLock(t *testing.T) {
 	tr.take(here, "lock", nil)
 	tr.requireRefused(there, unlink(tr), storepb.Code_BUSY)
 	tr.requireRefused(here, unlink(tr), storepb.Code_BUSY)
-	tr.wait(settling)
+	tr.wait(contentGrace)
 	tr.do(there, unlink(tr)).ok()
 
 	tr.take(here, "lock", factsFor(storepb.Format_SWARM, "x", tr.now+int64(time.Minute)))
-	tr.wait(settling)
+	tr.wait(contentGrace)
 	tr.requireRefused(there, unlink(tr), storepb.Code_BUSY)
 	tr.tick(2 * time.Minute)
 	tr.do(there, unlink(tr)).ok()

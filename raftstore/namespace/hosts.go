@@ -41,16 +41,16 @@ func (h *host) message(name string) *storepb.HostRecord {
 	return &storepb.HostRecord{Name: name, BootId: h.bootID, Sessions: uint32(h.sessions), Since: h.since, Left: h.left, Machine: h.machine}
 }
 
-func (hs *hosts) machineOf(name string) sharedString {
+func (hs *hosts) machineOf(name string) internedString {
 	if h, known := hs.byName.Get(name); known {
-		return share(h.machine)
+		return intern(h.machine)
 	}
-	return sharedString{}
+	return internedString{}
 }
 
-// mayCome refuses a session of a mounted host with another boot. It may be another machine of the same name,
-// and the processes of the two are different.
-func (hs *hosts) mayCome(name, bootID string) *storepb.Result {
+// checkSameBoot refuses a session of a mounted host with another boot. It may be another machine of the same
+// name, and the processes of the two are different.
+func (hs *hosts) checkSameBoot(name, bootID string) *storepb.Result {
 	h, known := hs.byName.Get(name)
 	if !known || h.sessions == 0 || h.bootID == bootID {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// hostCame counts an opened session. Another boot is possible only while the host has no session and has been
-// silent (maySucceed). Then no process of an earlier boot of the same machine lives. It says nothing about
+// hostUp counts an opened session. Another boot is possible only while the host has no session and has been
+// silent (checkNewBoot). Then no process of an earlier boot of the same machine lives. It says nothing about
 // another machine that had the name.
-func (ns *Namespace) hostCame(name, bootID, machine string) {
+func (ns *Namespace) hostUp(name, bootID, machine string) {
 	h, known := ns.hosts.byName.Get(name)
 	if !known {
 		ns.dropOldHosts()
@@ -30,32 +30,32 @@ func (ns *Namespace) hostCame(name, bootID, machine string) {
 	}
 	ns.hosts.byName.Set(name, &came)
 	reason := fmt.Sprintf("its host %s has booted since", name)
-	var lost []held
-	for _, held := range ns.tree.holdings.heldInOtherBoots(name, bootID) {
+	var lost []heldInode
+	for _, held := range ns.tree.byProcess.heldInOtherBoots(name, bootID) {
 		if held.says.machine.String() == machine {
 			lost = append(lost, held)
 		}
 	}
-	ns.loseProcesses(lost, reason, true)
-	var made []made
-	for _, m := range ns.tree.holdings.madeInOtherBoots(name, bootID) {
-		if e, found := ns.tree.entry(m.parent, []byte(m.name)); found && e.maker.machine.String() == machine {
+	ns.processesGone(lost, reason, true)
+	var made []createdName
+	for _, m := range ns.tree.byProcess.createdInOtherBoots(name, bootID) {
+		if e, found := ns.tree.entry(m.parent, []byte(m.name)); found && e.creator.machine.String() == machine {
 			made = append(made, m)
 		}
 	}
-	ns.bereave(made, math.MaxInt64, reason)
+	ns.creatorGone(made, math.MaxInt64, reason)
 }
 
-// maySucceed refuses a session of another boot of a machine whose mount has just ended its last session.
+// checkNewBoot refuses a session of another boot of a machine whose mount has just ended its last session.
 // Processes of the earlier boot may live on without a mount, if this is a clone of the machine and not a
 // boot. After an expired session, the machine has been silent for long enough.
-func (ns *Namespace) maySucceed(op *storepb.OpenSession) *storepb.Result {
+func (ns *Namespace) checkNewBoot(op *storepb.OpenSession) *storepb.Result {
 	h, known := ns.hosts.byName.Get(op.GetHost())
 	if !known || h.sessions > 0 || !h.left || h.bootID == op.GetBootId() || h.machine != op.GetMachine() {
 		return nil
 	}
 	wait := h.since + op.GetSilence() - ns.time
-	if wait <= 0 || !ns.tree.holdings.holdsAny(op.GetHost()) {
+	if wait <= 0 || !ns.tree.byProcess.holdsAny(op.GetHost()) {
 		return nil
 	}
 	return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
@@ -64,8 +64,8 @@ func (ns *Namespace) maySucceed(op *storepb.OpenSession) *storepb.Result {
 		op.GetHost(), time.Duration(wait).Round(time.Second))}
 }
 
-// hostWent counts an ended session. A host that left and holds nothing is deleted.
-func (ns *Namespace) hostWent(name string, left bool) {
+// hostDown counts an ended session. A host that left and holds nothing is deleted.
+func (ns *Namespace) hostDown(name string, left bool) {
 	h, known := ns.hosts.byName.Get(name)
 	if !known {
 		return
@@ -80,7 +80,7 @@ func (ns *Namespace) hostWent(name string, left bool) {
 	case went.sessions > 0:
 	case !left:
 		ns.emit(&storepb.Event{Event: eventHostUnreachable, Host: name, Reason: "no keepalive for the term of its session"})
-	case !ns.tree.holdings.holdsAny(name):
+	case !ns.tree.byProcess.holdsAny(name):
 		ns.hosts.byName.Delete(name)
 	}
 }
@@ -92,7 +92,7 @@ func (ns *Namespace) dropOldHosts() {
 	}
 	oldest, since, found := "", int64(0), false
 	ns.hosts.byName.Scan(func(name string, h *host) bool {
-		if h.sessions == 0 && (!found || h.since < since) && !ns.tree.holdings.holdsAny(name) {
+		if h.sessions == 0 && (!found || h.since < since) && !ns.tree.byProcess.holdsAny(name) {
 			oldest, since, found = name, h.since, true
 		}
 		return true
@@ -113,8 +113,8 @@ func (ns *Namespace) forgetHost(by *storepb.Caller, name string) *storepb.Result
 	}
 	ns.emit(&storepb.Event{Event: eventHostForgotten, Host: name, By: withoutLineage(by)})
 	reason := fmt.Sprintf("its host %s was declared gone for good", name)
-	ns.loseProcesses(ns.tree.holdings.heldOn(name, nil), reason, true)
-	ns.bereave(ns.tree.holdings.madeOn(name, nil), math.MaxInt64, reason)
+	ns.processesGone(ns.tree.byProcess.heldOn(name, nil), reason, true)
+	ns.creatorGone(ns.tree.byProcess.createdOn(name, nil), math.MaxInt64, reason)
 	ns.hosts.byName.Delete(name)
 	return ok()
 }

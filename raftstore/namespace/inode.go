@@ -24,16 +24,16 @@ type inode struct {
 	changed ids.Index // index of the command that set ctime
 	content []byte    // of a file; target of a symbolic link
 	xattrs  []*storepb.Xattr
-	facts   *facts       // of the content or the target; nil: it is of no format
-	gone    *staleness   // reason, if the process of the facts is known to be gone; nil: it is not
-	host    sharedString // that created it or last wrote to it; facts have the same string
+	facts   *facts         // of the content or the target; nil: it is of no format
+	gone    *staleness     // reason, if the process of the facts is known to be gone; nil: it is not
+	host    internedString // that created it or last wrote to it; facts have the same string
 
 	budgetUID uint32 // user that pays for it, if the owner's uid is subordinate to that user's; 0: the owner
 
-	reserve sharedString // host with the part of the common reserve it uses; empty: none
+	reserve internedString // host with the part of the common reserve it uses; empty: none
 
 	unlisted     bool     // a file of lockfs itself, and no lock
-	kernelLocked bool     // has or had an advisory lock or request that counts: see countsAsLock
+	kernelLocked bool     // has or had an advisory lock or request that counts: see isLockOfHolder
 	otherLocked  bool     // has or had one that does not count
 	evidence     []string // evidence in a content of no format, or in a target
 	shared       bool     // several hosts append to it, as to a log
@@ -76,9 +76,9 @@ func (in *inode) goneStill(says *facts) *staleness {
 
 // heldBy returns the inode's place in the index of locks by process. ok is false if it has none: the process
 // is known to be gone, or the file cannot be a lock any more.
-func (in *inode) heldBy() (h held, ok bool) {
+func (in *inode) heldBy() (h heldInode, ok bool) {
 	if in.nlink == 0 || in.facts == nil || in.facts.process == nil || in.gone != nil || in.kernelLocked {
-		return held{}, false
+		return heldInode{}, false
 	}
-	return held{in.facts, in.ino}, true
+	return heldInode{in.facts, in.ino}, true
 }

@@ -91,10 +91,10 @@ func (ns *Namespace) HasAdvisoryLocks(session ids.Session) bool { return ns.lock
 func (ns *Namespace) AwaitLock(q *storepb.AwaitLock) *storepb.Result { return fail(ns.locks.Await(q)) }
 
 // Usage returns the use and the limits for all users together.
-func (ns *Namespace) Usage() *storepb.FsStats { return ns.tree.ledger.fsStats(0) }
+func (ns *Namespace) Usage() *storepb.FsStats { return ns.tree.usage.fsStats(0) }
 
 // BytesLimited reports whether SetLimits has set the limit of bytes. Otherwise DefaultMaxBytes counts.
-func (ns *Namespace) BytesLimited() bool { return ns.tree.ledger.limits.maxBytes != 0 }
+func (ns *Namespace) BytesLimited() bool { return ns.tree.usage.limits.maxBytes != 0 }
 
 // LastEvent returns the number of the last event; 0: none.
 func (ns *Namespace) LastEvent() uint64 { return ns.events.last }
@@ -155,7 +155,7 @@ func (ns *Namespace) Member(id string) *storepb.Member {
 
 // Counts returns the sizes of the tables, by names for people.
 func (ns *Namespace) Counts() map[string]int {
-	ts, locks := &ns.tables, 0
+	ts, locks := &ns.state, 0
 	ts.tree.byName.Scan(func(e *entry) bool {
 		if e.lock {
 			locks++

@@ -2,18 +2,18 @@ package namespace
 
 import "unique"
 
-// sharedString is an interned string. The zero value is empty.
-type sharedString struct{ handle unique.Handle[string] }
+// internedString is an interned string. The zero value is empty.
+type internedString struct{ handle unique.Handle[string] }
 
-func share(s string) sharedString {
+func intern(s string) internedString {
 	if s == "" {
-		return sharedString{}
+		return internedString{}
 	}
-	return sharedString{unique.Make(s)}
+	return internedString{unique.Make(s)}
 }
 
-func (s sharedString) String() string {
-	if s == (sharedString{}) {
+func (s internedString) String() string {
+	if s == (internedString{}) {
 		return ""
 	}
 	return s.handle.Value()

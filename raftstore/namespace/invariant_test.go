@@ -133,7 +133,7 @@ func requireSubtreesCounted(t require.TestingT, ns *Namespace) {
 	})
 	ns.tree.byName.Scan(func(e *entry) bool {
 		in, _ := ns.tree.inode(e.ino)
-		if in.nlink > mostLockNames {
+		if in.nlink > maxLockNames {
 			require.True(t, in.manyNames || in.isDir())
 		}
 		if e.isGuarded() {
@@ -148,7 +148,7 @@ func requireSubtreesCounted(t require.TestingT, ns *Namespace) {
 			at, found := ns.tree.listed.Get(e)
 			require.True(t, found && at == e, "%q may be listed", e.name)
 		}
-		isListed := (reader{&ns.judge}).isListed(e, in) && (!ns.tree.isFull(in) || (reader{&ns.judge}).isHeldByCreator(e, in))
+		isListed := (queryEngine{&ns.evaluator}).isListed(e, in) && (!ns.tree.isFull(in) || (queryEngine{&ns.evaluator}).isHeldByCreator(e, in))
 		if isListed && (!in.manyNames || ns.tree.nameOf(e.ino) == e) {
 			require.True(t, ns.tree.mayBeListed(e), "%q is in the list of locks", e.name)
 		}
@@ -196,7 +196,7 @@ func requireRepliesConsistent(t require.TestingT, ns *Namespace) {
 // requireIndexed compares the indexes with the entries and inodes that they are of.
 func requireIndexed(t require.TestingT, ns *Namespace) {
 	due, held, pending := 0, 0, 0
-	makers, lockFiles, perHost := map[made]bool{}, map[ids.Inode]int{}, map[string]int{}
+	makers, lockFiles, perHost := map[createdName]bool{}, map[ids.Inode]int{}, map[string]int{}
 	ns.tree.byName.Scan(func(e *entry) bool {
 		same, found := ns.tree.byIno.Get(e)
 		require.True(t, found && same == e, "entry %q is found by its inode", e.name)
@@ -210,9 +210,9 @@ func requireIndexed(t require.TestingT, ns *Namespace) {
 			same, found := ns.tree.byPending.Get(e)
 			require.True(t, found && same == e, "entry %q is found by when an event tells of it", e.name)
 		}
-		e.maker.each(func(p *process) {
-			makers[e.makerIs(p)] = true
-			_, found := ns.tree.holdings.byMaker.Get(e.makerIs(p))
+		e.creator.each(func(p *process) {
+			makers[e.createdBy(p)] = true
+			_, found := ns.tree.byProcess.byCreator.Get(e.createdBy(p))
 			require.True(t, found, "entry %q is found by who made it", e.name)
 		})
 		if e.lock {
@@ -223,7 +223,7 @@ func requireIndexed(t require.TestingT, ns *Namespace) {
 	require.Equal(t, ns.tree.byName.Len(), ns.tree.byIno.Len())
 	require.Equal(t, due, ns.tree.byDue.Len())
 	require.Equal(t, pending, ns.tree.byPending.Len())
-	require.Equal(t, len(makers), ns.tree.holdings.byMaker.Len())
+	require.Equal(t, len(makers), ns.tree.byProcess.byCreator.Len())
 	require.Equal(t, lockFiles, ns.tree.lockFiles)
 	requireLocksCounted(t, ns)
 	ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
@@ -233,12 +233,12 @@ func requireIndexed(t require.TestingT, ns *Namespace) {
 		}
 		held++
 		perHost[h.host()]++
-		same, found := ns.tree.holdings.byProcess.Get(h)
+		same, found := ns.tree.byProcess.byProcess.Get(h)
 		require.True(t, found && same.ino == ino && same.says == in.facts, "inode %d is found by its process", ino)
 		return true
 	})
-	require.Equal(t, held, ns.tree.holdings.byProcess.Len())
-	require.Equal(t, perHost, ns.tree.holdings.perHost)
+	require.Equal(t, held, ns.tree.byProcess.byProcess.Len())
+	require.Equal(t, perHost, ns.tree.byProcess.perHost)
 }
 
 // requireJudged compares what is kept of each lock with what its content and the rules say.
@@ -247,29 +247,29 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 		in, _ := ns.tree.inode(e.ino)
 		require.True(t, in.facts == nil || in.facts == e.known, "what is known of %q is what its content says", e.name)
 		require.True(t, e.pending == nil || !e.announced, "%q is told of once", e.name)
-		require.True(t, e.pending == nil || e.pending.until <= ns.time+int64(announceDelay), "%q is told of soon", e.name)
+		require.True(t, e.pending == nil || e.pending.until <= ns.time+int64(eventDelay), "%q is told of soon", e.name)
 		require.Equal(t, isLockNowByTheBook(ns, e, in), ns.isLock(e, in), "is %q a lock", e.name)
-		require.Equal(t, ns.isLock(e, in), ns.because(e, in) != "", "%q", e.name)
+		require.Equal(t, ns.isLock(e, in), ns.describeReason(e, in) != "", "%q", e.name)
 		if in.kernelLocked {
 			require.True(t, e.stale == nil && e.due == 0, "lockfs never removes %q", e.name)
 		}
-		require.True(t, 0 < e.token && e.token <= ids.Token(ns.index) && e.made <= ns.index, "token %d of %q", e.token, e.name)
+		require.True(t, 0 < e.token && e.token <= ids.Token(ns.index) && e.createdAt <= ns.index, "token %d of %q", e.token, e.name)
 		require.LessOrEqual(t, e.acquired, ns.time)
 		require.LessOrEqual(t, e.contentAt, ns.time)
 		require.True(t, in.gone == nil || in.facts.process != nil, "%q has no process that could be gone", e.name)
 		again := *e
-		ns.judgeEntry(&again, in)
+		ns.evaluate(&again, in)
 		if again.format = e.format; e.lock {
-			again.format = ns.govern(e, in).Format
+			again.format = ns.effective(e, in).Format
 		}
-		require.True(t, again.sameJudgement(e), "%q judged again is %+v, not %+v", e.name, again, *e)
+		require.True(t, again.sameEvaluation(e), "%q judged again is %+v, not %+v", e.name, again, *e)
 
-		g := ns.govern(e, in)
+		g := ns.effective(e, in)
 		isRemoved := g.OnStale == lockfact.Remove && !ns.locks.Locked(in.ino) && (!ns.tree.isFull(in) || holdsOnlyItsCreatorsLocks(ns, e, in))
 		gone := g.gone != nil && g.ByProcess()
 		switch {
 		case e.stale != nil && isRemoved && in.isDir() && in.ctime > e.stale.since:
-			require.Equal(t, in.ctime+int64(settling), e.due, "%q", e.name)
+			require.Equal(t, in.ctime+int64(contentGrace), e.due, "%q", e.name)
 		case e.stale != nil && isRemoved, e.stale == nil && gone:
 			require.EqualValues(t, math.MinInt64, e.due, "%q", e.name)
 		case e.stale != nil:
@@ -284,12 +284,12 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 				state = "unreachable"
 			}
 		}
-		if by := ns.govern(e, in); in.gone != nil && by.Format == lockfact.PID && !by.byCreator && ns.ruleFor(e).GetOnStale() == "" {
+		if by := ns.effective(e, in); in.gone != nil && by.Format == lockfact.PID && !by.byCreator && ns.ruleFor(e).GetOnStale() == "" {
 			crashed := strings.Contains(in.gone.reason, "was ended by signal") || strings.HasPrefix(in.gone.reason, "its host")
 			mayGo := crashed && e.exclusive && in.facts.OnStale == lockfact.Remove && !ns.locks.Locked(in.ino)
 			require.Equal(t, mayGo, isRemoved, "%q goes only if its process crashed: %s", e.name, in.gone.reason)
 		}
-		require.Equal(t, state, reader{&ns.judge}.describe(e, in).GetState(), "%q", e.name)
+		require.Equal(t, state, queryEngine{&ns.evaluator}.describe(e, in).GetState(), "%q", e.name)
 		return true
 	})
 }
@@ -298,7 +298,7 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 // files that are locks of the same process.
 func holdsOnlyItsCreatorsLocks(ns *Namespace, dir *entry, in *inode) bool {
 	entries := ns.tree.entriesOf(in.ino)
-	if ns.ruleFor(dir).GetHolder() != "creator" || dir.maker == nil || dir.stale == nil || !dir.stale.ofMaker || len(entries) > 16 {
+	if ns.ruleFor(dir).GetHolder() != "creator" || dir.creator == nil || dir.stale == nil || !dir.stale.ofCreator || len(entries) > 16 {
 		return false
 	}
 	for _, e := range entries {
@@ -306,12 +306,12 @@ func holdsOnlyItsCreatorsLocks(ns *Namespace, dir *entry, in *inode) bool {
 		var holder *process
 		switch rule := ns.ruleFor(e); {
 		case file.kernelLocked:
-		case rule.GetHolder() == "creator" && e.maker != nil:
-			holder = e.maker.process
+		case rule.GetHolder() == "creator" && e.creator != nil:
+			holder = e.creator.process
 		case file.facts != nil && (rule.GetFormat() == "" || rule.GetFormat() == file.facts.Format.String()):
 			holder = file.facts.process
 		}
-		if file.isDir() || holder == nil || holder.processID != dir.maker.process.processID || !isLockByTheBook(ns, e, file) || ns.locks.Locked(file.ino) {
+		if file.isDir() || holder == nil || holder.processID != dir.creator.process.processID || !isLockByTheBook(ns, e, file) || ns.locks.Locked(file.ino) {
 			return false
 		}
 	}
@@ -324,7 +324,7 @@ func isLockNowByTheBook(ns *Namespace, e *entry, in *inode) bool {
 	if since == 0 || in.isDir() {
 		since = in.ctime
 	}
-	if in.facts == nil && e.known != nil && ns.time < since+int64(settling) {
+	if in.facts == nil && e.known != nil && ns.time < since+int64(contentGrace) {
 		before := *in
 		before.facts = e.known
 		return isLockByTheBook(ns, e, in) || isLockByTheBook(ns, e, &before)
@@ -362,7 +362,7 @@ func isLockWithoutRules(ns *Namespace, e *entry, in *inode) bool {
 // mayRemoveByTheBook says on what a rule that removes is let loose.
 func mayRemoveByTheBook(ns *Namespace, e *entry, in *inode) bool {
 	pieces := 0
-	if len(in.content) == 0 && (in.isDir() || in.version <= e.made) {
+	if len(in.content) == 0 && (in.isDir() || in.version <= e.createdAt) {
 		pieces++
 	}
 	if isNamedByTheBook(e) {

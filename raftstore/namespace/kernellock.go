@@ -19,7 +19,7 @@ func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *store
 		return fail(storepb.Code_INVALID)
 	case op.GetSession() != cmd.GetSession():
 		return fail(storepb.Code_SESSION_LOST)
-	case (!found || ns.tree.isTakenBack(in.ino)) && op.GetType() != storepb.LockType_UNLOCK:
+	case (!found || ns.tree.isUndone(in.ino)) && op.GetType() != storepb.LockType_UNLOCK:
 		return fail(storepb.Code_STALE)
 	case found && in.isDir():
 		return fail(storepb.Code_IS_DIRECTORY)
@@ -27,8 +27,8 @@ func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *store
 	counts := false
 	if op.GetType() != storepb.LockType_UNLOCK {
 		var asked []*process
-		if counts, asked = ns.countsAsLock(cmd.GetCaller(), op, in); asked != nil {
-			return needKin(asked)
+		if counts, asked = ns.isLockOfHolder(cmd.GetCaller(), op, in); asked != nil {
+			return needLineage(asked)
 		}
 	}
 	if op.GetType() != storepb.LockType_UNLOCK || ns.locks.Splits(want) {
@@ -56,7 +56,7 @@ func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *store
 	return result
 }
 
-func needKin(asked []*process) *storepb.Result {
+func needLineage(asked []*process) *storepb.Result {
 	result := fail(storepb.Code_NEED_LINEAGE)
 	for _, p := range asked {
 		result.Processes = append(result.Processes, p.message())

@@ -13,15 +13,15 @@ import (
 // So on a file with a known holder, only kernel locks of the holder's process family count. Other kernel
 // locks leave the guards in place, and postpone a removal by lockfs.
 
-// countsAsLock reports whether a requested kernel lock will guard the file. asked are processes: the caller's
-// mount has to say whether the caller is of their family. nil: it has said so, or need not.
-func (j *judge) countsAsLock(by *storepb.Caller, op *storepb.TakeLock, in *inode) (counts bool, asked []*process) {
+// isLockOfHolder reports whether a requested kernel lock will guard the file. asked are processes: the
+// caller's mount has to say whether the caller is of their family. nil: it has said so, or need not.
+func (j *evaluator) isLockOfHolder(by *storepb.Caller, op *storepb.TakeLock, in *inode) (counts bool, asked []*process) {
 	if in.kernelLocked || in.unlisted || in.manyNames {
 		return true, nil
 	}
 	known, holders := j.holdersOf(in)
 	if !known {
-		return j.mayMark(by, in), nil
+		return j.mayMarkLocked(by, in), nil
 	}
 	for _, p := range holders {
 		isIt := func(m *storepb.Process) bool { return m != nil && processFrom(m).processID == p.processID }
@@ -32,9 +32,9 @@ func (j *judge) countsAsLock(by *storepb.Caller, op *storepb.TakeLock, in *inode
 	return len(holders) > 0 && op.GetKin(), nil
 }
 
-// holdersOf reports whether the content or the maker tells that a file is held, and returns the identified
+// holdersOf reports whether the content or the creator tells that a file is held, and returns the identified
 // processes. While a content is being replaced, the previous holder counts.
-func (j *judge) holdersOf(in *inode) (known bool, holders []*process) {
+func (j *evaluator) holdersOf(in *inode) (known bool, holders []*process) {
 	add := func(says *facts) {
 		known = known || says != nil
 		if says != nil && says.process != nil && !slices.ContainsFunc(holders, func(p *process) bool { return p.processID == says.process.processID }) {
@@ -44,17 +44,17 @@ func (j *judge) holdersOf(in *inode) (known bool, holders []*process) {
 	add(in.facts)
 	for _, e := range j.tree.namesOf(in.ino) {
 		add(e.known)
-		if g := j.govern(e, in); g.byCreator {
+		if g := j.effective(e, in); g.byCreator {
 			add(&facts{process: g.process})
 		}
 	}
 	return known, holders
 }
 
-// mayMark reports whether a caller's kernel lock guards a file without a known holder. An exclusively created
-// file is often empty until its maker writes the holder. Until then, only its owner or a user with write
-// permission may mark it.
-func (j *judge) mayMark(by *storepb.Caller, in *inode) bool {
+// mayMarkLocked reports whether a caller's kernel lock guards a file without a known holder. An exclusively
+// created file is often empty until its creator writes the holder. Until then, only its owner or a user with
+// write permission may mark it.
+func (j *evaluator) mayMarkLocked(by *storepb.Caller, in *inode) bool {
 	isLock := slices.ContainsFunc(j.tree.namesOf(in.ino), func(e *entry) bool { return e.exclusive && j.isLock(e, in) })
 	return !isLock || by.GetUid() == 0 || by.GetUid() == in.uid || in.mode&syscall.S_IWOTH != 0 ||
 		in.mode&syscall.S_IWGRP != 0 && by.GetGid() == in.gid
@@ -68,10 +68,10 @@ func (ns *Namespace) noteKernelLock(in *inode) {
 	locked := *in
 	locked.kernelLocked = true
 	ns.tree.putInode(&locked)
-	for _, e := range ns.tree.judgedNames(in) {
+	for _, e := range ns.tree.evaluatedNames(in) {
 		data := *e
 		data.stale = nil
-		ns.putJudged(&data, &locked)
+		ns.putEntryEvaluated(&data, &locked)
 	}
 }
 
@@ -85,19 +85,19 @@ func (ns *Namespace) noteOtherLock(in *inode) {
 	ns.tree.putInode(&locked)
 }
 
-// judgeUnlocked judges stale locks again after changes of the kernel locks of their files. lockfs removes
-// them once the file has none.
-func (ns *Namespace) judgeUnlocked() {
+// reevaluateUnlocked evaluates stale locks again after changes of the kernel locks of their files. lockfs
+// removes them once the file has none.
+func (ns *Namespace) reevaluateUnlocked() {
 	for _, ino := range ns.locks.Changed() {
 		in, found := ns.tree.inode(ino)
 		if !found || !in.otherLocked {
 			continue
 		}
-		for _, e := range ns.tree.judgedNames(in) {
+		for _, e := range ns.tree.evaluatedNames(in) {
 			if e.stale != nil {
-				ns.judgeAgain(e)
+				ns.reevaluate(e)
 			} else {
-				ns.judgeDirectoryOf(e, false)
+				ns.reevaluateDirectory(e, false)
 			}
 		}
 	}

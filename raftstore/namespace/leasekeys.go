@@ -82,7 +82,7 @@ func (ns *Namespace) Settled(ino ids.Inode, since int64) (settled bool, until in
 	if in.isDir() {
 		return true, 0
 	}
-	for _, e := range ns.tree.judgedNames(in) {
+	for _, e := range ns.tree.evaluatedNames(in) {
 		if e.due != 0 && (until == 0 || e.due < until) {
 			until = e.due
 		}

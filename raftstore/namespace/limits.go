@@ -9,8 +9,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// ledger counts inodes and bytes by user, and has the limits.
-type ledger struct {
+// usageTable counts inodes and bytes by user, and has the limits.
+type usageTable struct {
 	limits    limits
 	used      usage             // by inodes and names, without orphans without a pin
 	usedBy    map[uint32]*usage // the same, by uid of the owner
@@ -26,7 +26,7 @@ const (
 	leastInode    = 1 << 10 // of an inode, with these
 	nameOverhead  = 512     // of each name, with the name itself
 	freeKnown     = 128     // bytes of facts a name may have without counting more
-	heirBytes     = 64      // of each heir of a maker
+	heirBytes     = 64      // of each heir of a creator
 )
 
 // Default limits of bytes, which SetLimits changes.
@@ -78,7 +78,7 @@ func (l *limits) share() usage {
 	return usage{inodes: cmp.Or(l.maxInodesPerUser, inodes), bytes: cmp.Or(l.maxBytesPerUser, bytes)}
 }
 
-func (l *ledger) shareOf(uid uint32) usage {
+func (l *usageTable) shareOf(uid uint32) usage {
 	share := l.limits.share()
 	if q, found := l.quotas.Get(uid); found {
 		share.inodes, share.bytes = cmp.Or(q.GetMaxInodes(), share.inodes), cmp.Or(q.GetMaxBytes(), share.bytes)
@@ -139,8 +139,8 @@ func (e *entry) bytes() int64 {
 	if e.known != nil {
 		size += knownBytes(len(e.known.Holder) + len(e.known.Invalid) + len(e.known.tag))
 	}
-	if e.maker != nil {
-		size += int64(heirBytes * (1 + len(e.maker.heirs)))
+	if e.creator != nil {
+		size += int64(heirBytes * (1 + len(e.creator.heirs)))
 	}
 	return size
 }
@@ -153,14 +153,14 @@ func saidBytes(says *storepb.Facts) int64 {
 	return knownBytes(len(says.GetHolder()) + len(says.GetInvalid()) + len(says.GetTag()))
 }
 
-func (l *ledger) usageOf(uid uint32) *usage {
+func (l *usageTable) usageOf(uid uint32) *usage {
 	if user, found := l.usedBy[uid]; found {
 		return user
 	}
 	return new(usage)
 }
 
-func (l *ledger) count(uid uint32, inodes, bytes int64) {
+func (l *usageTable) count(uid uint32, inodes, bytes int64) {
 	l.used.add(inodes, bytes)
 	user, found := l.usedBy[uid]
 	if !found {
@@ -173,7 +173,7 @@ func (l *ledger) count(uid uint32, inodes, bytes int64) {
 }
 
 // roomForName checks the room for a new name, and for an inode with its first name.
-func (l *ledger) roomForName(by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
+func (l *usageTable) roomForName(by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
 	if bytes > smallBytes {
 		return l.room(by, owner, inodes, bytes)
 	}
@@ -182,11 +182,11 @@ func (l *ledger) roomForName(by *storepb.Caller, owner uint32, inodes, bytes int
 
 // room checks the room for an addition: NO_SPACE, or QUOTA if the owner's share is used up. Adding nothing is
 // always possible. Only the limits for all users together bind root.
-func (l *ledger) room(by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
+func (l *usageTable) room(by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
 	return l.roomIn(l.shareOf(owner).forContent(), l.limits.unreserved().forContent(), by, owner, inodes, bytes)
 }
 
-func (l *ledger) roomIn(share, unreserved usage, by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
+func (l *usageTable) roomIn(share, unreserved usage, by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
 	if by.GetUid() == 0 {
 		if l.used.exceeds(l.limits.whole(), inodes, bytes) {
 			return storepb.Code_NO_SPACE
@@ -203,7 +203,7 @@ func (l *ledger) roomIn(share, unreserved usage, by *storepb.Caller, owner uint3
 }
 
 // refuse returns the result for a refused addition. It names the budget and the settings that change it.
-func (l *ledger) refuse(code storepb.Code, owner uint32) *storepb.Result {
+func (l *usageTable) refuse(code storepb.Code, owner uint32) *storepb.Result {
 	result := &storepb.Result{Code: code}
 	switch code {
 	case storepb.Code_QUOTA:
@@ -224,7 +224,7 @@ func (u *usage) exceeds(limit usage, inodes, bytes int64) bool {
 	return inodes > 0 && u.inodes+uint64(inodes) > limit.inodes || bytes > 0 && u.bytes+uint64(bytes) > limit.bytes
 }
 
-func (l *ledger) freeBytes(uid uint32) uint64 {
+func (l *usageTable) freeBytes(uid uint32) uint64 {
 	if uid == 0 {
 		return l.used.bytesLeftOf(l.limits.whole())
 	}
@@ -234,7 +234,7 @@ func (l *ledger) freeBytes(uid uint32) uint64 {
 
 func (u *usage) bytesLeftOf(limit usage) uint64 { return limit.bytes - min(limit.bytes, u.bytes) }
 
-func (l *ledger) fsStats(uid uint32) *storepb.FsStats {
+func (l *usageTable) fsStats(uid uint32) *storepb.FsStats {
 	whole := l.limits.whole()
 	return &storepb.FsStats{
 		Inodes: l.used.inodes, MaxInodes: whole.inodes, Bytes: l.used.bytes, MaxBytes: whole.bytes,
@@ -251,19 +251,19 @@ func xattrBytes(xattrs []*storepb.Xattr) int {
 }
 
 // bytesByName is the size of an inode in a directory's quota, for each name. The names of a file that had
-// many share its content, so all together count at least the content. Beyond mostLockNames each counts the
+// many share its content, so all together count at least the content. Beyond maxLockNames each counts the
 // same whatever the content, so a write need not visit them.
 func (in *inode) bytesByName() int64 {
 	switch {
 	case !in.manyNames || in.nlink == 0:
 		return in.bytes()
-	case in.nlink > mostLockNames:
+	case in.nlink > maxLockNames:
 		return leastInode
 	}
 	sharers := bits.Len32(in.nlink) - 1 // a power of two, so few changes of the number visit the names
 	return max(leastInode, in.bytes()>>sharers)
 }
 
-// mostLockNames is the most names of a file with a lock under any of them. Locking by link(2) needs two. It
+// maxLockNames is the most names of a file with a lock under any of them. Locking by link(2) needs two. It
 // is at least MaxContent/leastInode, see bytesByName.
-const mostLockNames = 256
+const maxLockNames = 256

@@ -203,9 +203,9 @@ func requireCounted(t require.TestingT, ns *Namespace) {
 		count(in.payer(), 0, uint64(e.bytes()))
 		return true
 	})
-	require.Equal(t, all, ns.tree.ledger.used)
-	require.Equal(t, users, ns.tree.ledger.usedBy)
-	require.Equal(t, reserved.used, ns.tree.ledger.reserve.used)
-	require.True(t, reserved.byHost.Equal(&ns.tree.ledger.reserve.byHost))
-	require.Equal(t, forgotten, ns.tree.ledger.forgotten)
+	require.Equal(t, all, ns.tree.usage.used)
+	require.Equal(t, users, ns.tree.usage.usedBy)
+	require.Equal(t, reserved.used, ns.tree.usage.reserve.used)
+	require.True(t, reserved.byHost.Equal(&ns.tree.usage.reserve.byHost))
+	require.Equal(t, forgotten, ns.tree.usage.forgotten)
 }

@@ -97,7 +97,7 @@ func TestRootWorksWhereItIsFull(t *testing.T) {
 	require.LessOrEqual(t, tr.ns.Usage().GetFreeBytes(), uint64(1<<20/rootReserve+1<<20/commonReserve+nameOverhead+leastInode))
 	tr.createBy(0, "of root").ok()
 	require.Equal(t, storepb.Code_NO_SPACE, tr.fillBy(0, 3000))
-	require.LessOrEqual(t, tr.ns.tree.ledger.used.bytes, uint64(1<<20))
+	require.LessOrEqual(t, tr.ns.tree.usage.used.bytes, uint64(1<<20))
 	requireConsistent(t, tr.ns)
 }
 
@@ -140,7 +140,7 @@ func TestOtherUsersFillItAndLocksAreStillMade(t *testing.T) {
 	for makeBy("greedy", 5000+uint32(made), fmt.Sprint("greedy", made)).GetCode() == storepb.Code_OK {
 		made++
 	}
-	require.Equal(t, tr.ns.tree.ledger.limits.reserved()/hostReserve, tr.ns.tree.ledger.reserve.byHost.Used("greedy"))
+	require.Equal(t, tr.ns.tree.usage.limits.reserved()/hostReserve, tr.ns.tree.usage.reserve.byHost.Used("greedy"))
 	refused := makeBy("greedy", 9000, "more").is(storepb.Code_NO_SPACE)
 	require.Contains(t, refused.GetMessage(), "--max-bytes")
 	makeBy("modest", 9000, "of another host").ok()
@@ -154,16 +154,16 @@ func TestWhoOwnsItIsCharged(t *testing.T) {
 	tr.limit(&storepb.SetLimits{MaxBytesPerUser: 10 << 10})
 	ino := tr.createBy(uidAnne, "f").ok().GetAttr().GetIno()
 	tr.link(ino, RootIno, "g").ok()
-	empty := tr.ns.tree.ledger.usageOf(uidAnne).bytes
+	empty := tr.ns.tree.usage.usageOf(uidAnne).bytes
 	require.EqualValues(t, leastInode+2*nameOverhead, empty)
 	tr.writeBy(uidBert, ino, 5<<10).ok()
-	require.Zero(t, tr.ns.tree.ledger.usageOf(uidBert).bytes)
-	before := *tr.ns.tree.ledger.usageOf(uidAnne)
+	require.Zero(t, tr.ns.tree.usage.usageOf(uidBert).bytes)
+	before := *tr.ns.tree.usage.usageOf(uidAnne)
 	tr.writeBy(uidBert, ino, 10<<10).is(storepb.Code_QUOTA)
 	tr.writeBy(0, ino, 10<<10).ok()
 	tr.chown(ino, uidBert)
-	require.Equal(t, usage{1, before.bytes + 5<<10}, *tr.ns.tree.ledger.usageOf(uidBert))
-	require.Zero(t, *tr.ns.tree.ledger.usageOf(uidAnne))
+	require.Equal(t, usage{1, before.bytes + 5<<10}, *tr.ns.tree.usage.usageOf(uidBert))
+	require.Zero(t, *tr.ns.tree.usage.usageOf(uidAnne))
 	tr.byUser(uidAnne, opOf(&storepb.SetXattr{Ino: ino, Name: []byte("user.a"), Value: []byte("v")})).is(storepb.Code_QUOTA)
 	tr.byUser(uidAnne, opOf(&storepb.Link{Ino: ino, Parent: RootIno, Name: []byte("h")})).is(storepb.Code_QUOTA)
 	requireConsistent(t, tr.ns)
@@ -285,7 +285,7 @@ func TestRemovedFileCountsWhileItIsKept(t *testing.T) {
 	tr.restart()
 	requireConsistent(t, tr.ns)
 	tr.unlink(here, RootIno, "g").ok()
-	require.Zero(t, *tr.ns.tree.ledger.usageOf(uidAnne))
+	require.Zero(t, *tr.ns.tree.usage.usageOf(uidAnne))
 	requireConsistent(t, tr.ns)
 }
 
@@ -298,9 +298,9 @@ func TestRemovedFilesTakeLittleMemory(t *testing.T) {
 		tr.wait(-2 * time.Second) // no time passes
 		tr.unlink(here, RootIno, "f").ok()
 		tr.wait(-time.Second)
-		require.LessOrEqual(t, tr.ns.tree.ledger.forgotten, uint64(orphanBytes+MaxContent+inodeOverhead))
+		require.LessOrEqual(t, tr.ns.tree.usage.forgotten, uint64(orphanBytes+MaxContent+inodeOverhead))
 	}
-	require.Greater(t, tr.ns.tree.ledger.forgotten, uint64(orphanBytes-MaxContent))
+	require.Greater(t, tr.ns.tree.usage.forgotten, uint64(orphanBytes-MaxContent))
 	requireConsistent(t, tr.ns)
 }
 
@@ -318,12 +318,12 @@ func TestWhatIsKnownOfAHolderCounts(t *testing.T) {
 	write(60 << 10).is(storepb.Code_QUOTA)
 	write(40 << 10).ok()
 	tr.writeBy(uidAnne, ino, 0).ok()
-	require.Greater(t, tr.ns.tree.ledger.usageOf(uidAnne).bytes, uint64(40<<10))
+	require.Greater(t, tr.ns.tree.usage.usageOf(uidAnne).bytes, uint64(40<<10))
 	requireConsistent(t, tr.ns)
 	tr.restart()
 	requireConsistent(t, tr.ns)
 	tr.unlink(here, RootIno, "f").ok()
-	require.Zero(t, *tr.ns.tree.ledger.usageOf(uidAnne))
+	require.Zero(t, *tr.ns.tree.usage.usageOf(uidAnne))
 }
 
 // TestStatFs tells each user what he may still use.

@@ -32,7 +32,7 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 	}
 	made := &entry{parent: ids.Inode(op.GetParent()), name: string(op.GetName()), ino: in.ino}
 	var code storepb.Code
-	if made.maker, code = ns.makerOf(caller, made); code != storepb.Code_OK {
+	if made.creator, code = ns.creatorOf(caller, made); code != storepb.Code_OK {
 		return fail(code), nil
 	}
 	made.known = in.facts
@@ -69,14 +69,14 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 	switch {
 	case !found, op.GetIfToken() != 0 && ids.Token(op.GetIfToken()) != e.token:
 		return fail(storepb.Code_NOT_FOUND)
-	case !ns.tree.mayTake(cmd.GetCaller(), op.Judged, e, in):
+	case !ns.tree.isExpectedInode(cmd.GetCaller(), op.Judged, e, in):
 		return fail(storepb.Code_NOT_JUDGED)
 	case op.GetDirectory() && !in.isDir():
 		return fail(storepb.Code_NOT_DIRECTORY)
 	case !op.GetDirectory() && in.isDir():
 		return fail(storepb.Code_IS_DIRECTORY)
 	case ns.tree.isFull(in):
-		if refused := ns.refuseByLook(cmd.GetCaller(), op.GetObservations(), e, in, takeAway); refused != nil {
+		if refused := ns.refuseByObservation(cmd.GetCaller(), op.GetObservations(), e, in, takeAway); refused != nil {
 			return refused // it is full because it is another directory
 		}
 		return fail(storepb.Code_NOT_EMPTY)
@@ -96,13 +96,13 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 // refuseUnlink checks whether a name may be removed, and emits the event if so.
 func (ns *Namespace) refuseUnlink(by *storepb.Caller, op *storepb.Unlink, e *entry, in *inode) *storepb.Result {
 	if op.GetForce() {
-		e = ns.announceBefore(e, in)
+		e = ns.emitPending(e, in)
 		event := ns.lockEvent(eventRemoved, e, in, by)
 		event.Reason, event.Request = "by force", op.GetRequest()
 		ns.emit(event)
 		return nil
 	}
-	refused := ns.refuseByLook(by, op.GetObservations(), e, in, takeAway)
+	refused := ns.refuseByObservation(by, op.GetObservations(), e, in, takeAway)
 	if refused == nil && !ns.heldByOwner(e, in, op.GetOwner()) {
 		refused = ns.refuseByGuard(by, e, in, takeAway)
 	}

@@ -164,7 +164,7 @@ func (tr *driver) requireEvents(number uint64, kinds ...string) []*storepb.Event
 func (tr *driver) announceAll() {
 	tr.tb.Helper()
 	if tr.ns.tree.byPending.Len() > 0 {
-		tr.tick(announceDelay)
+		tr.tick(eventDelay)
 	}
 	require.Zero(tr.tb, tr.ns.tree.byPending.Len())
 }

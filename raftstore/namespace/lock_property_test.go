@@ -33,7 +33,7 @@ func TestLocksStayConsistent(t *testing.T) {
 		before := ns.Snapshot()
 		ns.Apply(ids.Index(steps+1), &storepb.Command{Op: opOf(&storepb.Tick{}), Time: ns.time + 1})
 		if !due {
-			requireSameLocks(t, &before.state, &ns.tables)
+			requireSameLocks(t, &before.state, &ns.state)
 		}
 		for depth := uint64(0); ns.Due(ns.time); depth++ { // a directory goes after what is in it
 			require.Less(t, depth, uint64(10), "all is done that was due")
@@ -52,7 +52,7 @@ func requireMakesSense(t require.TestingT, ns *Namespace) {
 }
 
 // requireSameLocks compares what is known of all names.
-func requireSameLocks(t require.TestingT, a, b *tables) {
+func requireSameLocks(t require.TestingT, a, b *state) {
 	require.Equal(t, a.tree.byName.Len(), b.tree.byName.Len())
 	b.tree.byName.Scan(func(e *entry) bool {
 		same, found := a.tree.byName.Get(e)

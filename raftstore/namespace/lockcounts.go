@@ -91,7 +91,7 @@ func (ns *Namespace) HostCounts() (counts HostCounts) {
 		default:
 			counts.Silent++
 		}
-		counts.Unreachable += ns.tree.holdings.perHost[name]
+		counts.Unreachable += ns.tree.byProcess.perHost[name]
 		return true
 	})
 	return counts

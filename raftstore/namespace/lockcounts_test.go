@@ -19,8 +19,8 @@ func requireLocksCounted(t require.TestingT, ns *Namespace) {
 		switch {
 		case in.isDir() && e.exclusive && isNamedByTheBook(e) && !ns.tree.hasEntries(e.ino):
 			dirs++
-		case !in.isDir() && ns.groundOf(e, in) != isData && !lockfact.IsTemporary(e.name):
-			files[lockKind{ns.govern(e, in).Format, e.stale != nil}]++
+		case !in.isDir() && ns.whyLock(e, in) != notLock && !lockfact.IsTemporary(e.name):
+			files[lockKind{ns.effective(e, in).Format, e.stale != nil}]++
 		}
 		return true
 	})

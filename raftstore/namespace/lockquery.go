@@ -13,12 +13,12 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// listLocks leaves out directories with entries, which are listed themselves, unless the maker of the
+// listLocks leaves out directories with entries, which are listed themselves, unless the creator of the
 // directory holds it. It leaves out data without advisory locks. It also leaves out temporary names: a
 // program killed before it renamed such a name holds nothing by it.
-func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
+func (r queryEngine) listLocks(q *storepb.ListLocks) *storepb.Result {
 	if q.GetViewer() == nil {
-		return nobody()
+		return missingViewer()
 	}
 	limit, view := page(q.GetLimit()), r.viewOf(q.GetViewer())
 	if len(q.GetOnly()) > 0 {
@@ -43,7 +43,7 @@ func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 }
 
 // onlyLock returns the name with this path, if it is a lock or exclusive.
-func (r reader) onlyLock(path string, view *view) *storepb.Result {
+func (r queryEngine) onlyLock(path string, view *view) *storepb.Result {
 	dir, e := ids.Inode(RootIno), (*entry)(nil)
 	for name := range strings.SplitSeq(path, "/") {
 		if e, _ = r.tree.entry(dir, []byte(name)); e == nil {
@@ -61,13 +61,13 @@ func (r reader) onlyLock(path string, view *view) *storepb.Result {
 	return ok()
 }
 
-func (r reader) isListed(e *entry, in *inode) bool {
+func (r queryEngine) isListed(e *entry, in *inode) bool {
 	return r.hasAdvisories(in) || r.isLock(e, in) && !lockfact.IsTemporary(e.name)
 }
 
-func (r reader) isHeldByCreator(e *entry, in *inode) bool { return r.govern(e, in).byCreator }
+func (r queryEngine) isHeldByCreator(e *entry, in *inode) bool { return r.effective(e, in).byCreator }
 
-func (r reader) getLock(q *storepb.GetLock) *storepb.Result {
+func (r queryEngine) getLock(q *storepb.GetLock) *storepb.Result {
 	var e *entry
 	if q.GetIno() != 0 {
 		e = r.tree.nameOf(ids.Inode(q.GetIno()))
@@ -91,7 +91,7 @@ func (r reader) getLock(q *storepb.GetLock) *storepb.Result {
 
 // testChange reports whether any of these names is no longer the observed lock. With or_stale, a lock marked
 // as stale counts as changed. The answer changes only with a name of ChangedNames.
-func (r reader) testChange(q *storepb.TestChange) *storepb.Result {
+func (r queryEngine) testChange(q *storepb.TestChange) *storepb.Result {
 	for _, o := range q.GetSeen() {
 		token := ids.Token(0)
 		e, found := r.tree.entry(ids.Inode(o.GetParent()), o.GetName())
@@ -105,17 +105,17 @@ func (r reader) testChange(q *storepb.TestChange) *storepb.Result {
 	return fail(storepb.Code_WAITING)
 }
 
-func (r reader) listProcesses(host string) *storepb.Result {
+func (r queryEngine) listProcesses(host string) *storepb.Result {
 	result := ok()
-	for _, p := range r.tree.holdings.processesOn(host) {
+	for _, p := range r.tree.byProcess.processesOn(host) {
 		result.Processes = append(result.Processes, p.message())
 	}
 	return result
 }
 
-func (r reader) listEvents(q *storepb.ListEvents) *storepb.Result {
+func (r queryEngine) listEvents(q *storepb.ListEvents) *storepb.Result {
 	if q.GetViewer() == nil {
-		return nobody()
+		return missingViewer()
 	}
 	limit, view := page(q.GetLimit()), r.viewOf(q.GetViewer())
 	result := &storepb.Result{LastEvent: r.events.last}
@@ -153,12 +153,12 @@ func concernsHost(seen *storepb.Event, host string) bool {
 }
 
 // describe returns everything known of a name, as a removal would see it now.
-func (r reader) describe(e *entry, in *inode) *storepb.Lock {
+func (r queryEngine) describe(e *entry, in *inode) *storepb.Lock {
 	g := r.guardOf(e, in)
 	lock := &storepb.Lock{
 		Parent: uint64(e.parent), Name: []byte(e.name), Path: []byte(r.tree.path(e)), Token: uint64(e.token), Acquired: e.acquired,
 		State: string(lockfact.Held), Facts: FactsMessage(g.Facts), Attr: in.attr(), Rule: g.pattern, ByCreator: g.byCreator,
-		Because: r.because(e, in), Exclusive: e.exclusive, MadeOn: e.madeOn.String(), MadeBy: e.madeBy,
+		Because: r.describeReason(e, in), Exclusive: e.exclusive, MadeOn: e.creatorHost.String(), MadeBy: e.creatorPID,
 	}
 	if e.exclusive {
 		lock.Evidence = r.evidence(e, in).String()

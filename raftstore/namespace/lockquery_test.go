@@ -177,7 +177,7 @@ func TestListEventsSelects(t *testing.T) {
 		if q.GetViewer() == nil {
 			q.Viewer = root
 		}
-		for _, e := range (reader{&tr.ns.judge}).listEvents(q).GetEvents() {
+		for _, e := range (queryEngine{&tr.ns.evaluator}).listEvents(q).GetEvents() {
 			found = append(found, e.GetEvent()+" "+string(e.GetPath()))
 		}
 		return found
@@ -187,7 +187,7 @@ func TestListEventsSelects(t *testing.T) {
 	require.Equal(t, []string{taken + "a", taken + "a/one", taken + "a/two", taken + "ab", given + "a/one"}, all)
 	newest := slices.Clone(all)
 	slices.Reverse(newest)
-	last := (reader{&tr.ns.judge}).listEvents(&storepb.ListEvents{Viewer: root}).GetLastEvent()
+	last := (queryEngine{&tr.ns.evaluator}).listEvents(&storepb.ListEvents{Viewer: root}).GetLastEvent()
 	everything := &storepb.ListEvents{Before: math.MaxUint64, Kinds: []string{eventAcquired, eventReleased}}
 	require.Equal(t, newest, list(everything))
 	everything.Limit = 1
@@ -200,7 +200,7 @@ func TestListEventsSelects(t *testing.T) {
 	for _, viewer := range []*storepb.Viewer{root, stranger} {
 		for _, host := range []string{"here", "there", "elsewhere"} {
 			var want []string
-			for _, e := range (reader{&tr.ns.judge}).listEvents(&storepb.ListEvents{Viewer: viewer}).GetEvents() {
+			for _, e := range (queryEngine{&tr.ns.evaluator}).listEvents(&storepb.ListEvents{Viewer: viewer}).GetEvents() {
 				if e.GetHost() == host || e.GetBy().GetHost() == host {
 					want = append(want, e.GetEvent()+" "+string(e.GetPath()))
 				}

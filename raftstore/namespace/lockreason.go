@@ -12,23 +12,23 @@ import (
 
 // Names are of three classes, see the package's documentation.
 
-// ground is the reason that makes a name a lock.
-type ground int
+// lockReason is the reason that makes a name a lock.
+type lockReason int
 
 const (
-	isData ground = iota
+	notLock lockReason = iota
 	byRule
 	byFormat
 	byEvidence
-	byLockInIt
+	byContainedLock
 )
 
-// says is the evidence in a name, and in its directory's name when the name was created. Renaming the
+// nameEvidence is the evidence in a name, and in its directory's name when the name was created. Renaming the
 // directory later changes nothing.
-type says struct{ name, directory storepb.NameSays }
+type nameEvidence struct{ name, directory storepb.NameSays }
 
-func (t *tree) saysOf(name storepb.NameSays, directory ids.Inode) says {
-	s := says{name: name}
+func (t *tree) nameEvidenceOf(name storepb.NameSays, directory ids.Inode) nameEvidence {
+	s := nameEvidence{name: name}
 	if e := t.nameOf(directory); e != nil {
 		s.directory = e.says.name
 	}
@@ -37,7 +37,7 @@ func (t *tree) saysOf(name storepb.NameSays, directory ids.Inode) says {
 
 // evidence returns the evidence of an exclusive name, besides format and rules. The content of a file to
 // which several hosts append is none.
-func (j *judge) evidence(e *entry, in *inode) lockfact.Evidence {
+func (j *evaluator) evidence(e *entry, in *inode) lockfact.Evidence {
 	evidence := lockfact.Evidence{
 		Name: lockfact.NameSays(e.says.name), Directory: lockfact.NameSays(e.says.directory), Size: len(in.content), Content: in.evidence,
 	}
@@ -50,47 +50,47 @@ func (j *judge) evidence(e *entry, in *inode) lockfact.Evidence {
 	return evidence
 }
 
-// counts reports whether the facts of an inode count for one of its names.
-func (j *judge) counts(e *entry, in *inode) bool {
+// factsApply reports whether the facts of an inode count for one of its names.
+func (j *evaluator) factsApply(e *entry, in *inode) bool {
 	return in.facts != nil && j.evidence(e, in).Supports(in.facts.Facts, e.exclusive)
 }
 
-// groundOf judges by the given inode, which may not be in the tree yet.
-func (j *judge) groundOf(e *entry, in *inode) ground {
+// whyLock evaluates by the given inode, which may not be in the tree yet.
+func (j *evaluator) whyLock(e *entry, in *inode) lockReason {
 	if in.unlisted || in.kernelLocked || in.manyNames {
-		return isData
+		return notLock
 	}
 	if rule := j.ruleOn(e, in); rule != nil {
 		switch r := lockRule(rule); {
 		case r.Format == lockfact.Data:
-			return isData
+			return notLock
 		case r.Claims():
 			return byRule
 		}
 	}
-	return j.ownGround(e, in)
+	return j.whyLockWithoutRules(e, in)
 }
 
-// ownGround is groundOf without rules.
-func (j *judge) ownGround(e *entry, in *inode) ground {
+// whyLockWithoutRules is whyLock without rules.
+func (j *evaluator) whyLockWithoutRules(e *entry, in *inode) lockReason {
 	switch {
-	case j.counts(e, in):
+	case j.factsApply(e, in):
 		return byFormat
 	case !e.exclusive:
-		return isData
+		return notLock
 	case in.isDir() && j.tree.lockFiles[in.ino] > 0:
-		return byLockInIt
+		return byContainedLock
 	case in.isDir() && j.tree.hasEntries(in.ino):
-		return isData
+		return notLock
 	case j.evidence(e, in).IsEnough():
 		return byEvidence
 	}
-	return isData
+	return notLock
 }
 
 // ruleOn returns the rule that applies to a name, or nil. A rule that removes does not apply to names that
 // are data without it.
-func (j *judge) ruleOn(e *entry, in *inode) *storepb.Rule {
+func (j *evaluator) ruleOn(e *entry, in *inode) *storepb.Rule {
 	rule := j.ruleFor(e)
 	if r := lockRule(rule); !r.Removes() || r.AnyFile || j.mayRemove(e, in) {
 		return rule
@@ -100,8 +100,8 @@ func (j *judge) ruleOn(e *entry, in *inode) *storepb.Rule {
 
 // mayRemove reports whether the evidence of a lock is enough for a rule to remove it. A file that was emptied
 // later does not count as empty: its writer is about to fill it again.
-func (j *judge) mayRemove(e *entry, in *inode) bool {
-	if j.counts(e, in) {
+func (j *evaluator) mayRemove(e *entry, in *inode) bool {
+	if j.factsApply(e, in) {
 		return in.facts.Format != lockfact.PID || e.exclusive
 	}
 	if !e.exclusive || in.isDir() && j.tree.hasEntries(in.ino) {
@@ -110,33 +110,33 @@ func (j *judge) mayRemove(e *entry, in *inode) bool {
 		return e.exclusive && (j.tree.lockFiles[in.ino] > 0 || e.says.name == storepb.NameSays_SAYS_LOCK)
 	}
 	evidence := j.evidence(e, in)
-	if in.version > e.made {
+	if in.version > e.createdAt {
 		evidence.Size = max(1, evidence.Size)
 	}
 	return evidence.MayRemove()
 }
 
 // isLock reports whether a name is a lock. An emptied lock stays one as long as its guard works.
-func (j *judge) isLock(e *entry, in *inode) bool {
-	return e.lock || in.isDir() && j.groundOf(e, in) != isData || j.isEmptiedLock(e, in)
+func (j *evaluator) isLock(e *entry, in *inode) bool {
+	return e.lock || in.isDir() && j.whyLock(e, in) != notLock || j.isEmptiedLock(e, in)
 }
 
 // isEmptiedLock depends on the time, so no stored field may depend on it.
-func (j *judge) isEmptiedLock(e *entry, in *inode) bool {
-	before := j.emptied(e, in)
-	return before != nil && j.groundOf(e, before) != isData
+func (j *evaluator) isEmptiedLock(e *entry, in *inode) bool {
+	before := j.beforeTruncation(e, in)
+	return before != nil && j.whyLock(e, before) != notLock
 }
 
-// because describes the reason that makes a name a lock; empty: it is none.
-func (j *judge) because(e *entry, in *inode) string {
-	switch j.groundOf(e, in) {
+// describeReason describes the reason that makes a name a lock; empty: it is none.
+func (j *evaluator) describeReason(e *entry, in *inode) string {
+	switch j.whyLock(e, in) {
 	case byRule:
 		return fmt.Sprintf("the rule %s says so", j.ruleOn(e, in).GetPattern())
 	case byFormat:
 		return fmt.Sprintf("its content is of format %s", in.facts.Format)
 	case byEvidence:
 		return fmt.Sprintf("it was created exclusively, %v", j.evidence(e, in))
-	case byLockInIt:
+	case byContainedLock:
 		return "it was created exclusively and has a lock in it"
 	}
 	if j.isEmptiedLock(e, in) {
@@ -145,8 +145,8 @@ func (j *judge) because(e *entry, in *inode) string {
 	return ""
 }
 
-// mayBegin reports whether a content of no format may be an incomplete content of a format.
-func mayBegin(format lockfact.Format, content []byte) bool {
+// mayBeIncomplete reports whether a content of no format may be an incomplete content of a format.
+func mayBeIncomplete(format lockfact.Format, content []byte) bool {
 	if len(content) == 0 {
 		return true
 	}
@@ -183,25 +183,25 @@ func isNumber(content []byte) bool {
 // maxDigits is the most digits of a 64-bit counter.
 const maxDigits = 20
 
-// asCounted returns the facts of a content that replaces another one.
-func asCounted(old *inode, content []byte, says *facts) *facts {
+// factsUnlessCounter returns the facts of a content that replaces another one.
+func factsUnlessCounter(old *inode, content []byte, says *facts) *facts {
 	if says != nil && says.Format == lockfact.PID && isCounter(old, content) {
 		return nil
 	}
 	return says
 }
 
-// goesOn reports whether the content of a lock was extended, such as a pid by the name of its host.
-func (j *judge) goesOn(e *entry, old, in *inode) bool {
-	return isAppended(old, in) && j.groundOf(e, in) != isData
+// isExtended reports whether the content of a lock was extended, such as a pid by the name of its host.
+func (j *evaluator) isExtended(e *entry, old, in *inode) bool {
+	return isAppended(old, in) && j.whyLock(e, in) != notLock
 }
 
 func isAppended(old, in *inode) bool {
 	return old.ino == in.ino && len(old.content) > 0 && bytes.HasPrefix(in.content, old.content)
 }
 
-// staysOne reports whether a holder has turned its pid into a lock of another format by appending: pid= and
-// then timestamp=.
-func staysOne(old, in *inode, before, now *facts) bool {
+// isSameHolder reports whether a holder has turned its pid into a lock of another format by appending: pid=
+// and then timestamp=.
+func isSameHolder(old, in *inode, before, now *facts) bool {
 	return isAppended(old, in) && before.Format == lockfact.PID && now.Format != lockfact.PID && before.PID == now.PID && before.Host == now.Host
 }

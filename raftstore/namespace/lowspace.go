@@ -14,7 +14,7 @@ const sizeClass = 1 << 10
 // it may grow. Removals, releases, moves and locks never come here: they make room or leave nothing behind.
 // Root is bound too, since all data is on the same disks.
 func (ns *Namespace) refuseGrowth(before, after int64) *storepb.Result {
-	short := ns.shortage()
+	short := ns.lowSpaceAlarm()
 	if short == nil || (after+sizeClass-1)/sizeClass <= (before+sizeClass-1)/sizeClass {
 		return nil
 	}
@@ -24,8 +24,8 @@ func (ns *Namespace) refuseGrowth(before, after int64) *storepb.Result {
 	)}
 }
 
-// shortage returns the alarm of a voter short of disk space, or nil.
-func (ts *tables) shortage() (short *storepb.Alarm) {
+// lowSpaceAlarm returns the alarm of a voter short of disk space, or nil.
+func (ts *state) lowSpaceAlarm() (short *storepb.Alarm) {
 	ts.alarms.byNumber.Scan(func(_ uint64, a *storepb.Alarm) bool {
 		if a.GetKind() == AlarmNoSpace {
 			short = a

@@ -29,7 +29,7 @@ func TestLockHasFewNames(t *testing.T) {
 	tr := newDriver(t)
 	ino := tr.file(RootIno, "lock")
 	tr.requireLock(true, RootIno, "lock")
-	for i := range mostLockNames - 1 {
+	for i := range maxLockNames - 1 {
 		tr.link(ino, RootIno, fmt.Sprint("lock-", i)).ok()
 	}
 	before := tr.attr(ino)
@@ -50,7 +50,7 @@ func TestOthersLeaveNamesOfALockToItsOwner(t *testing.T) {
 	link := func(uid uint32, name string) storepb.Code {
 		return tr.byUser(uid, opOf(&storepb.Link{Ino: ino, Parent: RootIno, Name: []byte(name), Says: storepb.NameSays_SAYS_LOCK})).GetCode()
 	}
-	for i := range mostLockNames/2 - 1 {
+	for i := range maxLockNames/2 - 1 {
 		require.Equal(t, storepb.Code_OK, link(2000, fmt.Sprint("lock-", i)))
 	}
 	require.Equal(t, storepb.Code_TOO_MANY_LINKS, link(2000, "theirs"))
@@ -71,9 +71,9 @@ func TestOthersMakeNoFileDataForGood(t *testing.T) {
 	}
 	added := 0
 	for ; link(2000, fmt.Sprint("link-", added)).GetCode() == storepb.Code_OK; added++ {
-		require.Less(t, added, mostLockNames)
+		require.Less(t, added, maxLockNames)
 	}
-	require.Equal(t, mostLockNames/2-1, added)
+	require.Equal(t, maxLockNames/2-1, added)
 	require.Contains(t, link(2000, "theirs").GetMessage(), "128 names")
 	tr.fill(here, RootIno, "data", pidFacts(storepb.Format_PID, processOf(1))).ok()
 	tr.requireLock(true, RootIno, "data")
@@ -89,15 +89,15 @@ func TestContentOfAFileThatHadManyNamesCountsForQuotas(t *testing.T) {
 	dir := tr.mkdir(RootIno, "dir")
 	tr.do(0, opOf(&storepb.SetQuota{Path: []byte("dir"), Quota: &storepb.Quota{MaxBytes: 1 << 20}})).ok()
 	ino := tr.create(dir, "link", someFile).ok().GetAttr().GetIno()
-	for i := range mostLockNames + 1 {
+	for i := range maxLockNames + 1 {
 		tr.link(ino, dir, fmt.Sprint("link-", i)).ok()
 	}
 	used := func() uint64 { return tr.ns.tree.below[ids.Inode(dir)].used.bytes }
 	write := func(bytes int) step { return tr.write(here, ino, strings.Repeat("x", bytes)) }
 	write(MaxContent).ok()
 	tr.rename(RootIno, "dir", RootIno, "moved").ok()
-	for i := range mostLockNames + 1 {
-		names, before := uint64(mostLockNames+1-i), used()
+	for i := range maxLockNames + 1 {
+		names, before := uint64(maxLockNames+1-i), used()
 		tr.unlink(here, dir, fmt.Sprint("link-", i)).ok()
 		require.GreaterOrEqual(t, used(), uint64(MaxContent), "with %d names", names)
 		require.LessOrEqual(t, used(), max(before, 2*MaxContent+2*leastInode*names), "with %d names", names)
@@ -121,7 +121,7 @@ func TestContentOfAFileThatHadManyNamesCountsForQuotas(t *testing.T) {
 // TestFileWithManyNamesIsDataForGood, whatever it holds and however few names are left.
 func TestFileWithManyNamesIsDataForGood(t *testing.T) {
 	tr := newDriver(t)
-	ino := tr.manyNamed(mostLockNames + 1)
+	ino := tr.manyNamed(maxLockNames + 1)
 	tr.open(3, "elsewhere", "boot").ok()
 	check := func() {
 		tr.fill(here, RootIno, "link-1", pidFacts(storepb.Format_PID, processOf(1))).ok()
@@ -139,7 +139,7 @@ func TestFileWithManyNamesIsDataForGood(t *testing.T) {
 	check()
 	tr.restart()
 	check()
-	for i := 3; i < mostLockNames; i++ {
+	for i := 3; i < maxLockNames; i++ {
 		tr.unlink(here, RootIno, fmt.Sprint("link-", i)).ok()
 	}
 	check()
@@ -150,7 +150,7 @@ func TestFileWithManyNamesIsDataForGood(t *testing.T) {
 // TestFileWithManyNamesTakesTheNameOfALock: the holder is told that it lost the lock.
 func TestFileWithManyNamesTakesTheNameOfALock(t *testing.T) {
 	tr := newDriver(t)
-	tr.manyNamed(mostLockNames + 1)
+	tr.manyNamed(maxLockNames + 1)
 	tr.says = storepb.NameSays_SAYS_LOCK
 	tr.take(here, "lock", towerFacts("me"))
 	event := tr.lastEvent()
@@ -163,7 +163,7 @@ func TestFileWithManyNamesTakesTheNameOfALock(t *testing.T) {
 // TestKernelLockOfAFileWithManyNamesIsListed under one of them.
 func TestKernelLockOfAFileWithManyNamesIsListed(t *testing.T) {
 	tr := newDriver(t)
-	ino := tr.manyNamed(mostLockNames + 1)
+	ino := tr.manyNamed(maxLockNames + 1)
 	list := func() (names []string) {
 		for _, lock := range tr.ns.Query(listLocks(0, "", 0)).GetLocks() {
 			names = append(names, string(lock.GetName()))
@@ -198,7 +198,7 @@ func TestManyNamesUnderRandomCommands(t *testing.T) {
 			return ns.Apply(index, cmd)
 		}
 		made := do(&storepb.Command{Time: g.now, Op: opOf(&storepb.Create{Parent: RootIno, Name: []byte("data"), Mode: syscall.S_IFREG | 0o644})}).GetAttr()
-		for i := range mostLockNames - 2 {
+		for i := range maxLockNames - 2 {
 			do(&storepb.Command{Time: g.now, Op: opOf(&storepb.Link{Ino: made.GetIno(), Parent: RootIno, Name: fmt.Append(nil, "link-", i)})})
 		}
 		for range 1 + g.below(pick(g, 10, 20, 40)) {

@@ -60,7 +60,7 @@ func (m *model) rename(cmd *storepb.Command, op *storepb.Rename, done *modelRepl
 	return nil
 }
 
-// moveBack undoes a rename to a name that was free; where it cannot go back the new name just goes.
+// undoRename undoes a rename to a name that was free; where it cannot go back the new name just goes.
 func (m *model) moveBack(session uint64, newDir *node, newName string, made place, oldDir *node, oldName string) {
 	if newDir.removed != nil || newDir.names[newName] != made {
 		return

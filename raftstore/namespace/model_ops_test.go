@@ -167,7 +167,7 @@ func (m *model) pinRemoved(session uint64, n *node, pin uint64) {
 	}
 }
 
-// takeBack removes a name that a cancelled command made, if it is that one still and its inode as it was then.
+// undo removes a name that a cancelled command made, if it is that one still and its inode as it was then.
 func (m *model) takeBack(session uint64, dir *node, name string, made place) {
 	if dir.removed != nil || dir.names[name] != made {
 		return

@@ -120,8 +120,9 @@ func (t *tree) isUnlisted(ino ids.Inode) bool {
 	return found && in.unlisted
 }
 
-// judgedNames returns the names to judge again after a change of the inode: none of a file with many names.
-func (t *tree) judgedNames(in *inode) []*entry {
+// evaluatedNames returns the names to evaluate again after a change of the inode: none of a file with many
+// names.
+func (t *tree) evaluatedNames(in *inode) []*entry {
 	if in.manyNames {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 
 // Namespace is the replicated state machine. It is not safe for concurrent use.
 type Namespace struct {
-	warden
+	guard
 	removed    []Removal // by the last command; not part of the state
 	touchedOwn bool      // see Touched
 }
@@ -32,7 +32,7 @@ func New() *Namespace {
 
 func empty(d *digest.Digest) *Namespace {
 	ns := new(Namespace)
-	ns.tables = emptyTables(d)
+	ns.state = emptyState(d)
 	return ns
 }
 

@@ -8,7 +8,7 @@ import (
 
 // observation describes a name as a caller sees it. An emptied lock counts as a lock here until its next
 // content. Mounts cache the answer under a lease, and the passing of time revokes no lease.
-func (j *judge) observation(e *entry) *storepb.Observation {
+func (j *evaluator) observation(e *entry) *storepb.Observation {
 	in, found := j.tree.inode(e.ino)
 	isLock := found && (j.isLock(e, in) || in.facts == nil && e.known != nil)
 	return &storepb.Observation{Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(e.token), Data: !isLock}
@@ -16,7 +16,7 @@ func (j *judge) observation(e *entry) *storepb.Observation {
 
 // observations returns the observation of a name for a caller that read or created it, and that of its
 // directory, which may be a lock.
-func (j *judge) observations(e *entry) []*storepb.Observation {
+func (j *evaluator) observations(e *entry) []*storepb.Observation {
 	seen := []*storepb.Observation{j.observation(e)}
 	if dir := j.tree.nameOf(e.parent); dir != nil {
 		seen = append(seen, j.observation(dir))
@@ -24,9 +24,9 @@ func (j *judge) observations(e *entry) []*storepb.Observation {
 	return seen
 }
 
-// lookedAtAnother returns the observed token if the caller observed another lock of the name, or of a
+// observedOther returns the observed token if the caller observed another lock of the name, or of a
 // directory above it. 0: it did not.
-func (j *judge) lookedAtAnother(seen []*storepb.Observation, e *entry) ids.Token {
+func (j *evaluator) observedOther(seen []*storepb.Observation, e *entry) ids.Token {
 	if len(seen) == 0 {
 		return 0
 	}
@@ -35,7 +35,7 @@ func (j *judge) lookedAtAnother(seen []*storepb.Observation, e *entry) ids.Token
 			if ids.Inode(o.GetParent()) != e.parent || string(o.GetName()) != e.name || ids.Token(o.GetToken()) == e.token {
 				continue
 			}
-			if in, found := j.tree.inode(e.ino); found && j.isJudged(e, in) {
+			if in, found := j.tree.inode(e.ino); found && j.mayBeLock(e, in) {
 				return ids.Token(o.GetToken())
 			}
 		}
@@ -44,7 +44,7 @@ func (j *judge) lookedAtAnother(seen []*storepb.Observation, e *entry) ids.Token
 	return 0
 }
 
-func lookedAtEmpty(seen []*storepb.Observation, e *entry) bool {
+func observedEmpty(seen []*storepb.Observation, e *entry) bool {
 	for _, o := range seen {
 		if ids.Inode(o.GetParent()) == e.parent && string(o.GetName()) == e.name {
 			return o.GetEmpty()
@@ -53,9 +53,9 @@ func lookedAtEmpty(seen []*storepb.Observation, e *entry) bool {
 	return false
 }
 
-// isJudged reports whether an observation of a lock of this name counts: the present file may be a lock too.
+// mayBeLock reports whether an observation of a lock of this name counts: the present file may be a lock too.
 // Some locks have no telling content.
-func (j *judge) isJudged(e *entry, in *inode) bool {
+func (j *evaluator) mayBeLock(e *entry, in *inode) bool {
 	if j.isLock(e, in) {
 		return true
 	}

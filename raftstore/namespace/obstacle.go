@@ -10,14 +10,14 @@ import (
 const maxLockEntries = 16
 
 // obstacle returns the reason why lockfs does not remove a stale lock due for removal; empty: none.
-func (j *judge) obstacle(in *inode, g governed, stale *staleness) string {
+func (j *evaluator) obstacle(in *inode, g effectiveState, stale *staleness) string {
 	if j.hasAdvisories(in) {
 		return "a program has or wants a flock or fcntl lock of it"
 	}
 	if !j.tree.isFull(in) {
 		return ""
 	}
-	if !g.byCreator || !stale.ofMaker {
+	if !g.byCreator || !stale.ofCreator {
 		return "it is a directory that has entries"
 	}
 	entries := j.tree.entriesUpTo(in.ino, maxLockEntries+1)
@@ -37,17 +37,17 @@ func (j *judge) obstacle(in *inode, g governed, stale *staleness) string {
 }
 
 // isLockOf reports whether a file is a lock of a process.
-func (j *judge) isLockOf(e *entry, in *inode, p *process) bool {
-	if in.isDir() || j.groundOf(e, in) == isData || p == nil {
+func (j *evaluator) isLockOf(e *entry, in *inode, p *process) bool {
+	if in.isDir() || j.whyLock(e, in) == notLock || p == nil {
 		return false
 	}
-	g := j.govern(e, in)
+	g := j.effective(e, in)
 	return g.ByProcess() && g.process != nil && g.process.processID == p.processID
 }
 
 // staysBecause returns the reason why a stale lock stays although its format or a rule removes stale locks.
 // It is empty if lockfs is about to remove the lock, or never removes such a lock.
-func (j *judge) staysBecause(e *entry, in *inode, g governed) string {
+func (j *evaluator) staysBecause(e *entry, in *inode, g effectiveState) string {
 	switch {
 	case e.stale == nil:
 		return ""

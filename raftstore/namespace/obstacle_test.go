@@ -97,7 +97,7 @@ func TestALockDirectoryStaysForWhatElseIsInIt(t *testing.T) {
 				session = there
 			}
 			tr.do(session, away).ok()
-			tr.tick(settling + 1)
+			tr.tick(contentGrace + 1)
 			tr.requireNone("lock")
 			requireConsistent(t, tr.ns)
 		})
@@ -173,7 +173,7 @@ func TestAChangeOfAStaleDirectoryDelaysItsRemoval(t *testing.T) {
 			tr.do(here, opOf(&storepb.Create{Parent: dir, Name: []byte("package"), Mode: someDir})).ok()
 			tr.gone(here, processOf(1)).ok()
 			tr.rmdir(dir, "package").ok()
-			tr.tick(settling - time.Second)
+			tr.tick(contentGrace - time.Second)
 			switch op := op.GetOp().(type) {
 			case *storepb.Op_SetAttr:
 				op.SetAttr.Ino = dir
@@ -185,7 +185,7 @@ func TestAChangeOfAStaleDirectoryDelaysItsRemoval(t *testing.T) {
 			tr.do(here, op).ok()
 			requireConsistent(t, tr.ns)
 			tr.restart()
-			tr.tick(settling - time.Second)
+			tr.tick(contentGrace - time.Second)
 			tr.requireState("stale", "lock")
 			tr.tick(2 * time.Second)
 			tr.requireNone("lock")

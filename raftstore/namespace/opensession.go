@@ -23,17 +23,17 @@ func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *store
 		if exceeded := ns.roomForSession(op.GetHost()); exceeded != nil {
 			return &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS, Message: exceeded.Error()}
 		}
-		if refused := ns.hosts.mayCome(op.GetHost(), op.GetBootId()); refused != nil {
+		if refused := ns.hosts.checkSameBoot(op.GetHost(), op.GetBootId()); refused != nil {
 			return refused
 		}
-		if refused := ns.maySucceed(op); refused != nil {
+		if refused := ns.checkNewBoot(op); refused != nil {
 			return refused
 		}
 		ns.sessions.put(&session{
 			id: id, host: op.GetHost(), bootID: op.GetBootId(), opened: ns.time, active: ns.index, started: op.GetStarted(),
 			noDelay: op.GetNoLockDelay(), machine: op.GetMachine(), namespace: op.GetPidNamespace(), versions: versionsOf(op),
 		})
-		ns.hostCame(op.GetHost(), op.GetBootId(), op.GetMachine())
+		ns.hostUp(op.GetHost(), op.GetBootId(), op.GetMachine())
 	case s.endedIndex != 0 || s.bootID != op.GetBootId() || op.GetStarted() < s.started:
 		return fail(storepb.Code_SESSION_UNKNOWN)
 	case op.GetStarted() > s.started && !op.GetGoesOn():
@@ -70,7 +70,7 @@ func (ns *Namespace) closeSession(id ids.Session, op *storepb.CloseSession) *sto
 	ns.locks.DropAll(id, delay)
 	ns.sessions.dropSession(id)
 	if s.endedIndex == 0 {
-		ns.hostWent(s.host, true)
+		ns.hostDown(s.host, true)
 	}
 	return ok()
 }
@@ -94,6 +94,6 @@ func (ns *Namespace) endSession(op *storepb.EndSession) *storepb.Result {
 	ns.emit(&storepb.Event{
 		Event: eventSessionEnded, Host: s.host, Reason: fmt.Sprintf("session %016x: no keepalive for its term", s.id),
 	})
-	ns.hostWent(s.host, false)
+	ns.hostDown(s.host, false)
 	return ok()
 }

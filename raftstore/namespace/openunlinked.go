@@ -54,7 +54,7 @@ func (t *tree) deleteOrphan(o *orphan) {
 func (t *tree) dropExpiredOrphans(now int64) {
 	for {
 		o, found := t.orphans.expiring.Min()
-		if !found || t.orphans.expiring.Len() <= orphanLimit && t.ledger.forgotten <= orphanBytes && now-o.removedAt <= int64(orphanAge) {
+		if !found || t.orphans.expiring.Len() <= orphanLimit && t.usage.forgotten <= orphanBytes && now-o.removedAt <= int64(orphanAge) {
 			return
 		}
 		t.deleteOrphan(o)
@@ -89,9 +89,9 @@ func (t *tree) pinRemoved(session ids.Session, removed, pin ids.Inode) {
 	}
 }
 
-// Marks an orphan as taken back by Cancel. No session, not even the one that created it, can then lock it,
-// write to it or pin it.
-func (t *tree) disown(ino ids.Inode) {
+// releasePins marks an orphan as undone by Cancel. No session, not even the one that created it, can then
+// lock it, write to it or pin it.
+func (t *tree) releasePins(ino ids.Inode) {
 	if o, found := t.orphans.byIno.Get(ino); found {
 		disowned := *o
 		disowned.removedBy, disowned.takenBack = 0, true
@@ -99,7 +99,7 @@ func (t *tree) disown(ino ids.Inode) {
 	}
 }
 
-func (t *tree) isTakenBack(ino ids.Inode) bool {
+func (t *tree) isUndone(ino ids.Inode) bool {
 	o, found := t.orphans.byIno.Get(ino)
 	return found && o.takenBack
 }

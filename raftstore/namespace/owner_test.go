@@ -163,7 +163,7 @@ func TestUnlisted(t *testing.T) {
 		require.Len(t, listed, 1)
 		require.Equal(t, "lock", string(listed[0].GetName()))
 		all := &storepb.ListAdvisoryLocks{Viewer: root}
-		require.Empty(t, reader{&tr.ns.judge}.listAdvisories(all).GetAdvisoryLocks())
+		require.Empty(t, queryEngine{&tr.ns.evaluator}.listAdvisories(all).GetAdvisoryLocks())
 		require.Len(t, tr.lock("reply").GetAdvisoryLocks(), 2, "who asks for it by name sees it")
 		tr.restart()
 	}
@@ -199,7 +199,7 @@ func TestStalenessIsAChangeForThoseWhoAskForIt(t *testing.T) {
 	tr.take(here, "lock", nil)
 	tr.rule(&storepb.Rule{Pattern: "lock", StaleAfter: int64(time.Minute)}).ok()
 	change := &storepb.TestChange{Seen: []*storepb.Observation{{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")}}}
-	ask := func() step { return step{reader{&tr.ns.judge}.testChange(change), t} }
+	ask := func() step { return step{queryEngine{&tr.ns.evaluator}.testChange(change), t} }
 	ask().is(storepb.Code_WAITING)
 	change.OrStale = true
 	ask().is(storepb.Code_WAITING)
@@ -217,7 +217,7 @@ func TestEventsOfOnePath(t *testing.T) {
 	}
 	list := func(after uint64, limit uint32) (numbers []uint64) {
 		query := &storepb.ListEvents{Path: []byte("a"), After: after, Limit: limit, Viewer: root}
-		for _, e := range (reader{&tr.ns.judge}).listEvents(query).GetEvents() {
+		for _, e := range (queryEngine{&tr.ns.evaluator}).listEvents(query).GetEvents() {
 			require.Equal(t, "a", string(e.GetPath()))
 			numbers = append(numbers, e.GetNumber())
 		}

@@ -12,16 +12,16 @@ import (
 )
 
 // previewRule returns the matching names of a rule, with the rule's effect on each.
-func (r reader) previewRule(q *storepb.PreviewRule) *storepb.Result {
+func (r queryEngine) previewRule(q *storepb.PreviewRule) *storepb.Result {
 	if q.GetViewer() == nil {
-		return nobody()
+		return missingViewer()
 	}
 	if message := CheckRule(q.GetRule()); message != "" {
 		return &storepb.Result{Code: storepb.Code_INVALID, Message: message}
 	}
-	under := &judge{r.tables}
+	under := &evaluator{r.state}
 	under.rules.preview = q.GetRule()
-	limit, view := page(q.GetLimit()), reader{under}.viewOf(q.GetViewer())
+	limit, view := page(q.GetLimit()), queryEngine{under}.viewOf(q.GetViewer())
 	var locks []*storepb.Lock
 	bytes := 0
 	from := &entry{parent: ids.Inode(q.GetAfterParent()), name: string(q.GetAfterName())}
@@ -49,13 +49,13 @@ type outcome struct {
 	removed bool   // lockfs removes it, now or later
 }
 
-func (j *judge) outcome(e *entry, in *inode) outcome {
+func (j *evaluator) outcome(e *entry, in *inode) outcome {
 	again := *e
-	j.judgeEntry(&again, in)
-	g := j.govern(&again, in)
+	j.evaluate(&again, in)
+	g := j.effective(&again, in)
 	stale := j.staleNow(&again, g)
 	switch removes := g.OnStale == lockfact.Remove; {
-	case j.groundOf(&again, in) == isData:
+	case j.whyLock(&again, in) == notLock:
 		return outcome{text: "stays: it is data"}
 	case stale != nil && removes && (!j.tree.isFull(in) || j.obstacle(in, g, stale) == ""):
 		return outcome{"is removed at once: " + stale.reason, true}

@@ -10,7 +10,7 @@ import (
 
 // processID identifies a process of a host. No two processes share one.
 type processID struct {
-	bootID       sharedString
+	bootID       internedString
 	pidNamespace uint64
 	pid          uint32
 	start        uint64
@@ -19,7 +19,7 @@ type processID struct {
 // process is the information about a process. It is never modified.
 type process struct {
 	processID
-	seenFrom sharedString // the pid namespaces in which it has a pid (seenFromOf); empty: unknown
+	seenFrom internedString // the pid namespaces in which it has a pid (seenFromOf); empty: unknown
 }
 
 func compareProcesses(p, q processID) int {
@@ -33,7 +33,7 @@ func processFrom(m *storepb.Process) *process {
 	if m == nil {
 		return nil
 	}
-	id := processID{share(m.GetBootId()), m.GetPidNamespace(), m.GetPid(), m.GetStart()}
+	id := processID{intern(m.GetBootId()), m.GetPidNamespace(), m.GetPid(), m.GetStart()}
 	return &process{id, seenFromOf(m.GetSeenFrom())}
 }
 
@@ -46,12 +46,12 @@ func (p *process) message() *storepb.Process {
 	}
 }
 
-func seenFromOf(namespaces []uint64) sharedString {
+func seenFromOf(namespaces []uint64) internedString {
 	var packed []byte
 	for _, namespace := range namespaces {
 		packed = binary.BigEndian.AppendUint64(packed, namespace)
 	}
-	return share(string(packed))
+	return intern(string(packed))
 }
 
 func (p *process) namespaces() (namespaces []uint64) {
@@ -64,7 +64,7 @@ func (p *process) namespaces() (namespaces []uint64) {
 // isSeenFrom reports whether a pid namespace is the process's own or contains it: only there a program can
 // judge the process. If these are unknown, every namespace counts.
 func (p *process) isSeenFrom(namespace uint64) bool {
-	return p == nil || p.seenFrom == (sharedString{}) || slices.Contains(p.namespaces(), namespace)
+	return p == nil || p.seenFrom == (internedString{}) || slices.Contains(p.namespaces(), namespace)
 }
 
 func descends(by *storepb.Caller, from *process) bool {

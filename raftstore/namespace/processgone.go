@@ -5,9 +5,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// loseProcesses records the end of processes and marks their locks. Other names may become locks of these
+// processesGone records the end of processes and marks their locks. Other names may become locks of these
 // processes later, by another rule. The first recorded end of a process counts.
-func (ns *Namespace) loseProcesses(lost []held, reason string, byCrash bool) {
+func (ns *Namespace) processesGone(lost []heldInode, reason string, byCrash bool) {
 	why := &staleness{reason: reason, since: ns.time, byCrash: byCrash}
 	for _, h := range lost {
 		in, found := ns.tree.inode(h.ino)
@@ -18,20 +18,20 @@ func (ns *Namespace) loseProcesses(lost []held, reason string, byCrash bool) {
 		bereft.gone = why
 		ns.tree.putInode(&bereft)
 		for _, e := range ns.tree.namesOf(h.ino) {
-			if g := ns.govern(e, &bereft); e.stale == nil && g.gone != nil && g.ByProcess() {
+			if g := ns.effective(e, &bereft); e.stale == nil && g.gone != nil && g.ByProcess() {
 				ns.markStale(e, g.gone)
 			} else {
-				ns.judgeAgain(e) // it may stay now, or wait for its silent host no more
+				ns.reevaluate(e) // it may stay now, or wait for its silent host no more
 			}
 		}
 	}
 }
 
-func (ns *Namespace) bereave(lost []made, ended int64, reason string) {
-	why := &staleness{reason: reason, since: ns.time, ofMaker: true}
+func (ns *Namespace) creatorGone(lost []createdName, ended int64, reason string) {
+	why := &staleness{reason: reason, since: ns.time, ofCreator: true}
 	for _, m := range lost {
 		e, found := ns.tree.entry(m.parent, []byte(m.name))
-		if !found || e.maker == nil {
+		if !found || e.creator == nil {
 			continue
 		}
 		in, found := ns.tree.inode(e.ino)
@@ -39,12 +39,12 @@ func (ns *Namespace) bereave(lost []made, ended int64, reason string) {
 			continue
 		}
 		changed := *e
-		changed.maker = e.maker.without(m.by, ended, why)
-		if changed.maker.gone != nil && !in.isDir() && ns.ruleOn(e, in) == nil {
-			changed.maker = nil // it created data: a later lock of this name belongs to another program
+		changed.creator = e.creator.withoutProcess(m.by, ended, why)
+		if changed.creator.gone != nil && !in.isDir() && ns.ruleOn(e, in) == nil {
+			changed.creator = nil // it created data: a later lock of this name belongs to another program
 		}
-		e = ns.putJudged(&changed, in)
-		if g := ns.govern(e, in); g.byCreator && g.gone != nil {
+		e = ns.putEntryEvaluated(&changed, in)
+		if g := ns.effective(e, in); g.byCreator && g.gone != nil {
 			ns.markStale(e, g.gone)
 		}
 	}
@@ -68,8 +68,8 @@ func (ns *Namespace) processGone(session ids.Session, op *storepb.ProcessGone) *
 			how = endFrom(op.GetEnds()[i])
 		}
 		p, reason := processFrom(m), how.reason(m.GetPid(), s.host)
-		ns.loseProcesses(ns.tree.holdings.heldOn(s.host, p), reason, how.byCrash())
-		ns.bereave(ns.tree.holdings.madeOn(s.host, &p.processID), ended, reason)
+		ns.processesGone(ns.tree.byProcess.heldOn(s.host, p), reason, how.byCrash())
+		ns.creatorGone(ns.tree.byProcess.createdOn(s.host, &p.processID), ended, reason)
 	}
 	return ok()
 }

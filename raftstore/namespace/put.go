@@ -12,7 +12,7 @@ func (t *tree) putInode(in *inode) {
 		t.countInode(in, +1)
 	}
 	if h, ok := in.heldBy(); ok {
-		t.holdings.set(h)
+		t.byProcess.set(h)
 	}
 	if in.isDir() {
 		t.placeDir(in)
@@ -21,7 +21,7 @@ func (t *tree) putInode(in *inode) {
 
 func (t *tree) forgetInode(in *inode) {
 	if h, ok := in.heldBy(); ok {
-		t.holdings.delete(h)
+		t.byProcess.delete(h)
 	}
 }
 
@@ -62,7 +62,7 @@ func (t *tree) putEntry(e *entry) {
 		t.timeouts.Set(e)
 	}
 	t.list(e)
-	e.maker.each(func(p *process) { t.holdings.byMaker.Set(e.makerIs(p)) })
+	e.creator.each(func(p *process) { t.byProcess.byCreator.Set(e.createdBy(p)) })
 	t.countLockFile(e, +1)
 	t.countLock(e, +1)
 	t.countName(e, +1)
@@ -96,7 +96,7 @@ func (t *tree) forgetEntry(e *entry) {
 		t.timeouts.Delete(e)
 	}
 	t.listed.Delete(e)
-	e.maker.each(func(p *process) { t.holdings.byMaker.Delete(e.makerIs(p)) })
+	e.creator.each(func(p *process) { t.byProcess.byCreator.Delete(e.createdBy(p)) })
 	t.countLockFile(e, -1)
 	t.countLock(e, -1)
 	t.countName(e, -1)
@@ -106,10 +106,10 @@ func (t *tree) forgetEntry(e *entry) {
 // makes room at once.
 func (t *tree) countInode(in *inode, sign int64) {
 	if t.isForgotten(in) {
-		t.ledger.forgotten += uint64(sign * in.bytes())
+		t.usage.forgotten += uint64(sign * in.bytes())
 	} else {
-		t.ledger.count(in.payer(), sign, sign*in.bytes())
-		t.ledger.reserve.count(in.reserve, sign)
+		t.usage.count(in.payer(), sign, sign*in.bytes())
+		t.usage.reserve.count(in.reserve, sign)
 	}
 }
 
@@ -123,8 +123,8 @@ func (t *tree) recountInode(old, in *inode) {
 	t.recountBelow(in.ino, in.bytesByName()-old.bytesByName())
 	if old.payer() != in.payer() {
 		names := t.nameBytes(in)
-		t.ledger.count(old.payer(), 0, -names)
-		t.ledger.count(in.payer(), 0, +names)
+		t.usage.count(old.payer(), 0, -names)
+		t.usage.count(in.payer(), 0, +names)
 	}
 }
 
@@ -143,7 +143,7 @@ func (t *tree) nameBytes(in *inode) (all int64) {
 // countName adds a name for the owner of its inode and in the directories above; sign -1 subtracts it.
 func (t *tree) countName(e *entry, sign int64) {
 	if in, found := t.inode(e.ino); found {
-		t.ledger.count(in.payer(), 0, sign*e.bytes())
+		t.usage.count(in.payer(), 0, sign*e.bytes())
 		t.countBelow(e, in, sign)
 	}
 }

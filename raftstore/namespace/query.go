@@ -9,13 +9,13 @@ import (
 
 // Query answers from the present state. The result belongs to the state: callers do not change it.
 func (ns *Namespace) Query(query *storepb.Query) *storepb.Result {
-	return reader{&ns.judge}.query(query)
+	return queryEngine{&ns.evaluator}.query(query)
 }
 
 // DirPage is the largest number of entries in one answer to ReadDir.
 const DirPage = 1024
 
-func (r reader) query(query *storepb.Query) *storepb.Result {
+func (r queryEngine) query(query *storepb.Query) *storepb.Result {
 	switch q := query.GetQuery().(type) {
 	case *storepb.Query_Lookup:
 		return r.lookup(q.Lookup)
@@ -33,7 +33,7 @@ func (r reader) query(query *storepb.Query) *storepb.Result {
 		return &storepb.Result{Xattrs: in.xattrs}
 	case *storepb.Query_StatFs:
 		stats := r.tree.fsStats(q.StatFs.GetUid(), ids.Inode(q.StatFs.GetIno()))
-		if r.shortage() != nil {
+		if r.lowSpaceAlarm() != nil {
 			stats.FreeBytes = 0
 		}
 		return &storepb.Result{FsStats: stats}
@@ -86,7 +86,7 @@ func (r reader) query(query *storepb.Query) *storepb.Result {
 	}
 }
 
-func (r reader) lookup(q *storepb.Lookup) *storepb.Result {
+func (r queryEngine) lookup(q *storepb.Lookup) *storepb.Result {
 	dir, code := r.tree.directory(ids.Inode(q.GetParent()))
 	if code != storepb.Code_OK {
 		return fail(code)
@@ -113,7 +113,7 @@ func (r reader) lookup(q *storepb.Lookup) *storepb.Result {
 }
 
 // read returns the attributes, and for a Read also the content unless the caller knows it.
-func (r reader) read(ino ids.Inode, q *storepb.Read) *storepb.Result {
+func (r queryEngine) read(ino ids.Inode, q *storepb.Read) *storepb.Result {
 	in, found := r.tree.inode(ino)
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
@@ -126,7 +126,7 @@ func (r reader) read(ino ids.Inode, q *storepb.Read) *storepb.Result {
 }
 
 // readContent also returns the token of the name by which the caller knows the inode.
-func (r reader) readContent(q *storepb.Read) *storepb.Result {
+func (r queryEngine) readContent(q *storepb.Read) *storepb.Result {
 	result := r.read(ids.Inode(q.GetIno()), q)
 	if e, isNamed := r.tree.named(q.GetName(), ids.Inode(q.GetIno())); isNamed {
 		result.Observations = r.observations(e)
@@ -135,7 +135,7 @@ func (r reader) readContent(q *storepb.Read) *storepb.Result {
 	return result
 }
 
-func (r reader) readDir(q *storepb.ReadDir) *storepb.Result {
+func (r queryEngine) readDir(q *storepb.ReadDir) *storepb.Result {
 	dir, found := r.tree.inode(ids.Inode(q.GetIno()))
 	switch {
 	case !found:

@@ -7,8 +7,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// reader answers queries.
-type reader struct{ *judge }
+// queryEngine answers queries.
+type queryEngine struct{ *evaluator }
 
 // Limits of one answer. They must be clearly less than a frame (rpc.MaxAnswer), whatever users write into
 // their locks.
@@ -27,19 +27,19 @@ func page(limit uint32) int {
 }
 
 // Refuses a query without a viewer.
-func nobody() *storepb.Result {
+func missingViewer() *storepb.Result {
 	return &storepb.Result{Code: storepb.Code_INVALID, Message: "the query has no viewer"}
 }
 
 // advisoriesOf returns at most this many wanted locks and requests of a file, or of all files (0).
-func (r reader) advisoriesOf(ino ids.Inode, most int, wanted func(ids.Inode) bool) []*storepb.AdvisoryLock {
+func (r queryEngine) advisoriesOf(ino ids.Inode, most int, wanted func(ids.Inode) bool) []*storepb.AdvisoryLock {
 	return r.sessions.withHosts(r.locks.List(ino, most, wanted)...)
 }
 
 func anyFile(ids.Inode) bool { return true }
 
 // testLock answers F_GETLK.
-func (r reader) testLock(q *storepb.TestLock) *storepb.Result {
+func (r queryEngine) testLock(q *storepb.TestLock) *storepb.Result {
 	want, valid := advisory.Want(ids.Session(q.GetSession()), 0, budget.User{}, q.GetLock())
 	if !valid {
 		return fail(storepb.Code_INVALID)
@@ -51,9 +51,9 @@ func (r reader) testLock(q *storepb.TestLock) *storepb.Result {
 	return result
 }
 
-func (r reader) listAdvisories(q *storepb.ListAdvisoryLocks) *storepb.Result {
+func (r queryEngine) listAdvisories(q *storepb.ListAdvisoryLocks) *storepb.Result {
 	if q.GetViewer() == nil {
-		return nobody()
+		return missingViewer()
 	}
 	view := r.viewOf(q.GetViewer())
 	return &storepb.Result{AdvisoryLocks: r.advisoriesOf(ids.Inode(q.GetIno()), advisoryPage, func(of ids.Inode) bool {

@@ -270,7 +270,7 @@ func TestQuotasAreTold(t *testing.T) {
 	tr.do(0, opOf(&storepb.DeleteQuota{Path: []byte("closed")})).ok()
 	tr.do(0, opOf(&storepb.DeleteQuota{Uid: 9})).ok()
 	told := func(viewer *storepb.Viewer) (told []string) {
-		for _, e := range (reader{&tr.ns.judge}).listEvents(&storepb.ListEvents{Viewer: viewer}).GetEvents() {
+		for _, e := range (queryEngine{&tr.ns.evaluator}).listEvents(&storepb.ListEvents{Viewer: viewer}).GetEvents() {
 			if strings.HasPrefix(e.GetEvent(), "quota_") {
 				told = append(told, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.GetEvent(), e.GetPath(), e.GetReason())))
 			}

@@ -9,8 +9,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Anew describes a cluster that continues from the state of a lost one.
-type Anew struct {
+// RebaseOptions describes a cluster that continues from the state of a lost one.
+type RebaseOptions struct {
 	// Cluster is a new random id. Servers of the lost cluster learn from it that they do not belong to this
 	// one.
 	Cluster string
@@ -29,9 +29,9 @@ type Anew struct {
 var ErrClockBehind = errors.New("the clock is behind the numbers of the state")
 
 const (
-	// mostNumber is the largest integer every JSON reader reads exactly (RFC 8259, section 6). Numbers stay
+	// maxNumber is the largest integer every JSON reader reads exactly (RFC 8259, section 6). Numbers stay
 	// below.
-	mostNumber = 1<<53 - 1
+	maxNumber = 1<<53 - 1
 	// clockEpoch is the jump of the numbers for a clock behind them: nine years of microseconds.
 	clockEpoch = 1 << 48
 )
@@ -41,7 +41,7 @@ const (
 // the next, in any order of restored states, although a state does not know of later restores.
 //
 // A microsecond is enough for each number: commands and events come at some ten thousand a second. Numbers
-// stay below [mostNumber] until the year 2255.
+// stay below [maxNumber] until the year 2255.
 func firstNumber(now time.Time, last uint64, pastClock bool) (uint64, error) {
 	micros := now.UnixMicro()
 	if micros < 0 {
@@ -55,13 +55,13 @@ func firstNumber(now time.Time, last uint64, pastClock bool) (uint64, error) {
 		}
 		first += ((last-first)/clockEpoch + 1) * clockEpoch
 	}
-	if last > mostNumber || first > mostNumber-clockEpoch {
+	if last > maxNumber || first > maxNumber-clockEpoch {
 		return 0, fmt.Errorf("numbers up to %d leave no room for others at %s", last, now.UTC().Format(time.RFC3339))
 	}
 	return first, nil
 }
 
-// BeginAnew turns a state into the first state of a cluster that continues a lost one. The state may lack the
+// Rebase turns a state into the first state of a cluster that continues a lost one. The state may lack the
 // last commands of that cluster, and their numbers must not be used again. So indexes, inode and event
 // numbers continue from the wall clock ([firstNumber]). Session ids are random and need no jump.
 //
@@ -76,7 +76,7 @@ func firstNumber(now time.Time, last uint64, pastClock bool) (uint64, error) {
 //
 // The error is [ErrClockBehind], or reports an impossible clock or impossible numbers. The state is then
 // unchanged.
-func (ns *Namespace) BeginAnew(now time.Time, anew Anew) error {
+func (ns *Namespace) Rebase(now time.Time, anew RebaseOptions) error {
 	last := max(uint64(ns.index), uint64(ns.tree.nextIno), ns.events.last)
 	index, err := firstNumber(now, last, anew.PastClock)
 	if err != nil {
@@ -89,7 +89,7 @@ func (ns *Namespace) BeginAnew(now time.Time, anew Anew) error {
 	}
 	index++
 	ns.index, ns.time = ids.Index(index), max(ns.time, now.UnixNano())
-	ns.emitAnew(anew.Cluster)
+	ns.emitRebased(anew.Cluster)
 	for _, s := range ns.sessions.liveSessions() {
 		do(&storepb.Op{Op: &storepb.Op_EndSession{EndSession: &storepb.EndSession{Id: s.GetId(), IfActive: s.GetActive()}}})
 	}
@@ -106,7 +106,7 @@ func (ns *Namespace) BeginAnew(now time.Time, anew Anew) error {
 			do(&storepb.Op{Op: &storepb.Op_RevokeHost{RevokeHost: &storepb.RevokeHost{Name: host}}})
 		}
 	}
-	ns.trust.BeginAnew(anew.Cluster, anew.ForgetHosts)
+	ns.trust.Rebase(anew.Cluster, anew.ForgetHosts)
 	do(&storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}) // at least one command
 	return nil
 }

@@ -30,7 +30,7 @@ func TestAStateThatBeginsAnewGivesOutNothingTwice(t *testing.T) {
 	tr.ns = old
 	tr.do(0, opOf(&storepb.SetCluster{Id: "lost"})).ok()
 	lastHash := tr.eventsSince(tr.lastEvent() - 1)[0].GetHash()
-	require.NoError(t, tr.ns.BeginAnew(time.Unix(0, tr.now), Anew{Cluster: "another"}))
+	require.NoError(t, tr.ns.Rebase(time.Unix(0, tr.now), RebaseOptions{Cluster: "another"}))
 	requireConsistent(t, tr.ns)
 	begun := tr.eventsSince(lostEvent)[0]
 	require.Equal(t, eventClusterBegun, begun.GetEvent(), "before anything else is told")
@@ -59,7 +59,7 @@ func TestAStateThatBeginsAnewGivesOutNothingTwice(t *testing.T) {
 
 	first := tr.ns.Index()
 	again := restored(t, snapshotBytes(t, old.Snapshot()))
-	require.NoError(t, again.BeginAnew(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Anew{Cluster: "another"}))
+	require.NoError(t, again.Rebase(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), RebaseOptions{Cluster: "another"}))
 	require.Greater(t, again.Index(), first, "the same state is taken once more, later")
 }
 
@@ -69,7 +69,7 @@ func TestLocksOfAStateThatBeginsAnewWaitForTheLockDelay(t *testing.T) {
 	tr.flock(anna, exclusive).ok()
 	tr.flockWait(bert, exclusive).is(storepb.Code_WAITING)
 	tr.wait(time.Hour)
-	require.NoError(t, tr.ns.BeginAnew(time.Unix(0, tr.now), Anew{Cluster: "another"}))
+	require.NoError(t, tr.ns.Rebase(time.Unix(0, tr.now), RebaseOptions{Cluster: "another"}))
 	requireConsistent(t, tr.ns)
 	tr.index = uint64(tr.ns.Index())
 	const mine = 17
@@ -91,7 +91,7 @@ func TestAnyStateCanBeginAnew(t *testing.T) {
 		for index := range steps {
 			ns.Apply(ids.Index(index+1), g.next())
 		}
-		require.NoError(t, ns.BeginAnew(time.Unix(0, g.now).Add(time.Hour), Anew{Cluster: "another"}))
+		require.NoError(t, ns.Rebase(time.Unix(0, g.now).Add(time.Hour), RebaseOptions{Cluster: "another"}))
 		requireConsistent(t, ns)
 		require.Equal(t, ns.Snapshot().Hash(), restored(t, snapshotBytes(t, ns.Snapshot())).Snapshot().Hash())
 	})
@@ -119,7 +119,7 @@ func TestNumbersRiseThroughEveryRestore(t *testing.T) {
 			case g.often(20) && len(saved) > 0:
 				ns = restored(t, saved[g.below(len(saved))])
 				clock = clock.Add(time.Microsecond)
-				require.NoError(t, ns.BeginAnew(clock, Anew{Cluster: "another"}))
+				require.NoError(t, ns.Rebase(clock, RebaseOptions{Cluster: "another"}))
 				first := uint64(clock.UnixMicro())
 				require.Greater(t, first, uint64(given.index))
 				require.Greater(t, first, uint64(given.ino))
@@ -153,7 +153,7 @@ func TestFirstNumbersDependOnTheClockAlone(t *testing.T) {
 		after, err := firstNumber(time.UnixMicro(later), uint64(one), false)
 		require.NoError(t, err)
 		require.Less(t, before+uint64(commands), after)
-		require.Less(t, after, uint64(mostNumber), "every JSON reader is exact")
+		require.Less(t, after, uint64(maxNumber), "every JSON reader is exact")
 	})
 }
 
@@ -161,21 +161,21 @@ func TestFirstNumbersDependOnTheClockAlone(t *testing.T) {
 func TestAClockBehindTheNumbersIsRefused(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	ns := New()
-	require.NoError(t, ns.BeginAnew(now.AddDate(70, 0, 0), Anew{Cluster: "another"}))
+	require.NoError(t, ns.Rebase(now.AddDate(70, 0, 0), RebaseOptions{Cluster: "another"}))
 	last, hash := ns.Index(), ns.Snapshot().Hash()
-	require.ErrorIs(t, ns.BeginAnew(now, Anew{Cluster: "third"}), ErrClockBehind)
+	require.ErrorIs(t, ns.Rebase(now, RebaseOptions{Cluster: "third"}), ErrClockBehind)
 	require.Equal(t, hash, ns.Snapshot().Hash())
 	state := snapshotBytes(t, ns.Snapshot())
 	for hours := range 100 {
 		ns := restored(t, state)
-		require.NoError(t, ns.BeginAnew(now.Add(time.Duration(hours)*time.Hour), Anew{Cluster: "third", PastClock: true}))
+		require.NoError(t, ns.Rebase(now.Add(time.Duration(hours)*time.Hour), RebaseOptions{Cluster: "third", PastClock: true}))
 		require.Greater(t, ns.Index(), last)
-		require.Less(t, uint64(ns.Index()), uint64(mostNumber))
+		require.Less(t, uint64(ns.Index()), uint64(maxNumber))
 		last = ns.Index()
 	}
 	ns = New()
-	require.ErrorContains(t, ns.BeginAnew(time.Unix(-1, 0), Anew{Cluster: "another"}), "before 1970")
-	require.ErrorContains(t, ns.BeginAnew(now.AddDate(300, 0, 0), Anew{Cluster: "another"}), "leave no room")
+	require.ErrorContains(t, ns.Rebase(time.Unix(-1, 0), RebaseOptions{Cluster: "another"}), "before 1970")
+	require.ErrorContains(t, ns.Rebase(now.AddDate(300, 0, 0), RebaseOptions{Cluster: "another"}), "leave no room")
 }
 
 func TestNumbersThatNoStateEverHadAreRefused(t *testing.T) {
@@ -186,8 +186,8 @@ func TestNumbersThatNoStateEverHadAreRefused(t *testing.T) {
 	} {
 		ns := New()
 		set(ns)
-		require.ErrorIs(t, ns.BeginAnew(time.Now(), Anew{Cluster: "another"}), ErrClockBehind)
-		require.ErrorContains(t, ns.BeginAnew(time.Now(), Anew{Cluster: "another", PastClock: true}), "leave no room")
+		require.ErrorIs(t, ns.Rebase(time.Now(), RebaseOptions{Cluster: "another"}), ErrClockBehind)
+		require.ErrorContains(t, ns.Rebase(time.Now(), RebaseOptions{Cluster: "another", PastClock: true}), "leave no room")
 	}
 }
 
@@ -198,7 +198,7 @@ func TestWhoWasOutOfServiceCanGoOnAnew(t *testing.T) {
 		tr.do(0, opOf(&storepb.RaiseAlarm{Alarm: &storepb.Alarm{Kind: kind, Node: "survivor"}})).ok()
 	}
 	require.NotNil(t, tr.ns.Distrusted("survivor"))
-	require.NoError(t, tr.ns.BeginAnew(time.Unix(0, tr.now), Anew{Cluster: "another"}))
+	require.NoError(t, tr.ns.Rebase(time.Unix(0, tr.now), RebaseOptions{Cluster: "another"}))
 	require.Nil(t, tr.ns.Distrusted("survivor"))
 	require.Len(t, tr.ns.Alarms(), 1)
 	requireConsistent(t, tr.ns)
@@ -206,7 +206,7 @@ func TestWhoWasOutOfServiceCanGoOnAnew(t *testing.T) {
 
 // TestServersOfALostClusterAreRevoked, so that none comes back with what it has on its disk. Who goes on is let in, and so are clients.
 func TestServersOfALostClusterAreRevoked(t *testing.T) {
-	begun := func(t *testing.T, anew Anew) (tr *driver, revoked []string) {
+	begun := func(t *testing.T, anew RebaseOptions) (tr *driver, revoked []string) {
 		tr = newDriver(t)
 		tr.trust()
 		tr.admin(opOf(tokenFor("servers", storepb.Role_SERVER, math.MaxInt64))).ok()
@@ -215,7 +215,7 @@ func TestServersOfALostClusterAreRevoked(t *testing.T) {
 		}
 		last := tr.lastEvent()
 		anew.Cluster = "another"
-		require.NoError(t, tr.ns.BeginAnew(time.Unix(0, tr.now), anew))
+		require.NoError(t, tr.ns.Rebase(time.Unix(0, tr.now), anew))
 		for _, e := range tr.eventsSince(last) {
 			if e.GetEvent() == "host_revoked" {
 				revoked = append(revoked, e.GetHost())
@@ -224,14 +224,14 @@ func TestServersOfALostClusterAreRevoked(t *testing.T) {
 		return tr, revoked
 	}
 	t.Run("with its hosts", func(t *testing.T) {
-		tr, revoked := begun(t, Anew{Survivor: "survivor"})
+		tr, revoked := begun(t, RebaseOptions{Survivor: "survivor"})
 		require.Equal(t, []string{"lost"}, revoked)
 		require.ErrorIs(t, tr.ns.Admitted("lost", storepb.Role_SERVER, sumOf("key of lost")), trust.ErrRevoked)
 		require.NoError(t, tr.ns.Admitted("survivor", storepb.Role_SERVER, sumOf("key of survivor")))
 		require.NoError(t, tr.ns.Admitted("in", storepb.Role_CLIENT, sumOf("key")))
 	})
 	t.Run("without them", func(t *testing.T) {
-		_, revoked := begun(t, Anew{ForgetHosts: true})
+		_, revoked := begun(t, RebaseOptions{ForgetHosts: true})
 		require.Empty(t, revoked)
 	})
 }

@@ -23,14 +23,14 @@ func (in *inode) Record() *storepb.Record {
 // Record implements digest.Value. It leaves out fields derived from the rules.
 func (e *entry) Record() *storepb.Record {
 	record := &storepb.EntryRecord{
-		Parent: uint64(e.parent), Name: []byte(e.name), Ino: uint64(e.ino), Cookie: e.cookie, MadeIndex: uint64(e.made),
+		Parent: uint64(e.parent), Name: []byte(e.name), Ino: uint64(e.ino), Cookie: e.cookie, MadeIndex: uint64(e.createdAt),
 		Token: uint64(e.token), Acquired: e.acquired, ContentAt: e.contentAt, Announced: e.announced,
-		Exclusive: e.exclusive, Pending: e.pending.record(), Maker: e.maker.message(),
-		Says: e.says.name, DirectorySays: e.says.directory, MadeOn: e.madeOn.String(), MadeBy: e.madeBy,
+		Exclusive: e.exclusive, Pending: e.pending.record(), Maker: e.creator.message(),
+		Says: e.says.name, DirectorySays: e.says.directory, MadeOn: e.creatorHost.String(), MadeBy: e.creatorPID,
 	}
 	record.Known = e.known.message()
 	if s := e.stale; s != nil {
-		record.Stale, record.StaleSince, record.StaleByTime, record.StaleOfMaker = s.reason, s.since, s.byTime, s.ofMaker
+		record.Stale, record.StaleSince, record.StaleByTime, record.StaleOfMaker = s.reason, s.since, s.byTime, s.ofCreator
 	}
 	return &storepb.Record{Record: &storepb.Record_Entry{Entry: record}}
 }
@@ -43,7 +43,7 @@ func sameRecord(a, b *entry) bool {
 }
 
 // entryRecord also leaves out the facts of the inode.
-func (ts *tables) entryRecord(e *entry) *storepb.Record {
+func (ts *state) entryRecord(e *entry) *storepb.Record {
 	record := e.Record()
 	if in, found := ts.tree.inode(e.ino); found && in.facts != nil {
 		record.GetEntry().Known = nil
@@ -89,8 +89,8 @@ func inodeOf(r *storepb.InodeRecord) *inode {
 		ino: ids.Inode(a.GetIno()), mode: a.GetMode(), nlink: a.GetNlink(), uid: a.GetUid(), gid: a.GetGid(),
 		parent: ids.Inode(r.GetParent()), atime: a.GetAtime(), mtime: a.GetMtime(), ctime: a.GetCtime(), btime: a.GetBtime(),
 		version: ids.Index(a.GetVersion()), content: r.GetContent(), xattrs: r.GetXattrs(),
-		facts: factsOf(r.GetFacts()), host: share(r.GetHost()), unlisted: r.GetUnlisted(),
-		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(), otherLocked: r.GetOtherLocked(), changed: ids.Index(r.GetChangedIndex()), shared: r.GetShared(), manyNames: r.GetManyNames(), reserve: share(r.GetReserveHost()), budgetUID: r.GetBudgetUid(),
+		facts: factsOf(r.GetFacts()), host: intern(r.GetHost()), unlisted: r.GetUnlisted(),
+		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(), otherLocked: r.GetOtherLocked(), changed: ids.Index(r.GetChangedIndex()), shared: r.GetShared(), manyNames: r.GetManyNames(), reserve: intern(r.GetReserveHost()), budgetUID: r.GetBudgetUid(),
 	}
 	if r.GetGone() != "" && in.facts != nil && in.facts.process != nil {
 		in.gone = &staleness{reason: r.GetGone(), since: r.GetGoneSince(), byCrash: r.GetGoneByCrash()}
@@ -99,18 +99,18 @@ func inodeOf(r *storepb.InodeRecord) *inode {
 }
 
 // entryOf needs the inode, which comes earlier in a snapshot.
-func (ts *tables) entryOf(r *storepb.EntryRecord) *entry {
+func (ts *state) entryOf(r *storepb.EntryRecord) *entry {
 	e := &entry{
-		parent: ids.Inode(r.GetParent()), name: string(r.GetName()), ino: ids.Inode(r.GetIno()), cookie: r.GetCookie(), made: ids.Index(r.GetMadeIndex()),
+		parent: ids.Inode(r.GetParent()), name: string(r.GetName()), ino: ids.Inode(r.GetIno()), cookie: r.GetCookie(), createdAt: ids.Index(r.GetMadeIndex()),
 		token: ids.Token(r.GetToken()), acquired: r.GetAcquired(), contentAt: r.GetContentAt(), announced: r.GetAnnounced(), known: factsOf(r.GetKnown()),
-		exclusive: r.GetExclusive(), pending: pendingOf(r.GetPending()), maker: makerFrom(r.GetMaker()),
-		says: says{r.GetSays(), r.GetDirectorySays()}, madeOn: share(r.GetMadeOn()), madeBy: r.GetMadeBy(),
+		exclusive: r.GetExclusive(), pending: pendingOf(r.GetPending()), creator: creatorFrom(r.GetMaker()),
+		says: nameEvidence{r.GetSays(), r.GetDirectorySays()}, creatorHost: intern(r.GetMadeOn()), creatorPID: r.GetMadeBy(),
 	}
 	if in, found := ts.tree.inode(e.ino); found && in.facts != nil {
 		e.known = in.facts
 	}
 	if r.GetStale() != "" {
-		e.stale = &staleness{reason: r.GetStale(), since: r.GetStaleSince(), byTime: r.GetStaleByTime(), ofMaker: r.GetStaleOfMaker()}
+		e.stale = &staleness{reason: r.GetStale(), since: r.GetStaleSince(), byTime: r.GetStaleByTime(), ofCreator: r.GetStaleOfMaker()}
 	}
 	return e
 }

@@ -23,7 +23,7 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 	if code := ns.tree.mayMove(moved, target.parent); code != storepb.Code_OK {
 		return fail(code), nil
 	}
-	if refused := ns.refuseJudging(source, target, moved); refused != nil {
+	if refused := ns.refuseReevaluation(source, target, moved); refused != nil {
 		return refused, nil
 	}
 	var replaced *inode
@@ -38,7 +38,7 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 	if refused := ns.refuseRename(cmd.GetCaller(), op, source, target, moved, replaced); refused != nil {
 		return refused, nil
 	}
-	by, code := ns.makerOf(cmd.GetCaller(), target)
+	by, code := ns.creatorOf(cmd.GetCaller(), target)
 	if code != storepb.Code_OK {
 		return fail(code), nil
 	}
@@ -51,14 +51,14 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 		removed = ns.removeEntry(ids.Session(cmd.GetSession()), target, replaced)
 		ns.tree.pinRemoved(ids.Session(cmd.GetSession()), removed, ids.Inode(op.GetPin()))
 	}
-	made := ns.move(cmd.GetCaller(), source, target, moved, replaced, &moving{maker: by, exclusive: op.GetNoReplace(), says: op.GetSays(), reason: "it was renamed"})
+	made := ns.move(cmd.GetCaller(), source, target, moved, replaced, &moveOptions{maker: by, exclusive: op.GetNoReplace(), says: op.GetSays(), reason: "it was renamed"})
 
 	var undo *storepb.Undo
 	if op.GetNoReplace() {
 		undo = undoOf(made)
 		undo.BackParent, undo.BackName = uint64(source.parent), op.GetName()
-		undo.BackExclusive, undo.BackMaker = source.exclusive, source.maker.message()
-		undo.BackSays, undo.BackMadeOn, undo.BackMadeBy = source.says.name, source.madeOn.String(), source.madeBy
+		undo.BackExclusive, undo.BackMaker = source.exclusive, source.creator.message()
+		undo.BackSays, undo.BackMadeOn, undo.BackMadeBy = source.says.name, source.creatorHost.String(), source.creatorPID
 	}
 	return &storepb.Result{RemovedIno: uint64(removed), Observations: ns.observations(made)}, undo
 }
@@ -67,7 +67,7 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 func (ns *Namespace) refuseRename(
 	by *storepb.Caller, op *storepb.Rename, source, target *entry, moved, replaced *inode,
 ) *storepb.Result {
-	if refused := ns.refuseUnjudged(by, op, source, target, moved, replaced); refused != nil {
+	if refused := ns.refuseUnexpected(by, op, source, target, moved, replaced); refused != nil {
 		return refused
 	}
 	if refused := ns.refuse(by, op.GetObservations(), source, moved, takeAway); refused != nil {
@@ -137,14 +137,14 @@ func (ns *Namespace) exchange(by *storepb.Caller, op *storepb.Rename, a, b *entr
 			return refused
 		}
 	}
-	for _, refused := range []*storepb.Result{ns.refuseJudging(a, b, inA), ns.refuseJudging(b, a, inB)} {
+	for _, refused := range []*storepb.Result{ns.refuseReevaluation(a, b, inA), ns.refuseReevaluation(b, a, inB)} {
 		if refused != nil {
 			return refused
 		}
 	}
-	fromA, fromB := ns.placeFor(a, inA), ns.placeFor(b, inB)
-	makerA, codeA := ns.makerOf(by, a)
-	makerB, codeB := ns.makerOf(by, b)
+	fromA, fromB := ns.pathForRules(a, inA), ns.pathForRules(b, inB)
+	makerA, codeA := ns.creatorOf(by, a)
+	makerB, codeB := ns.creatorOf(by, b)
 	if codeA != storepb.Code_OK || codeB != storepb.Code_OK {
 		return fail(storepb.Code_NEED_LINEAGE)
 	}
@@ -154,12 +154,12 @@ func (ns *Namespace) exchange(by *storepb.Caller, op *storepb.Rename, a, b *entr
 		}
 	}
 	inA, inB = ns.reparent(inA, b.parent), ns.reparent(inB, a.parent)
-	atA, atB := ns.succeed(by, a, b, inA, inB, makerA), ns.succeed(by, b, a, inB, inA, makerB)
+	atA, atB := ns.transferHolder(by, a, b, inA, inB, makerA), ns.transferHolder(by, b, a, inB, inA, makerB)
 	if inA.isDir() {
-		ns.judgeMoved(inA, fromA, ns.placeFor(b, inA))
+		ns.reevaluateMoved(inA, fromA, ns.pathForRules(b, inA))
 	}
 	if inB.isDir() {
-		ns.judgeMoved(inB, fromB, ns.placeFor(a, inB))
+		ns.reevaluateMoved(inB, fromB, ns.pathForRules(a, inB))
 	}
 	subdirs := 0 // directories that enter a's parent, less those that leave it
 	if inB.isDir() {
@@ -173,31 +173,31 @@ func (ns *Namespace) exchange(by *storepb.Caller, op *storepb.Rename, a, b *entr
 	return &storepb.Result{Observations: append(ns.observations(atB), ns.observations(atA)...)}
 }
 
-type moving struct {
-	maker     *maker // of the new name
-	exclusive bool   // the new name was certainly free
+type moveOptions struct {
+	maker     *creator // of the new name
+	exclusive bool     // the new name was certainly free
 	says      storepb.NameSays
 	creator   *storepb.Caller // of the new name; nil: the caller
 	reason    string
 }
 
 // move gives source's inode the target's name. A replaced name keeps its place in listings.
-func (ns *Namespace) move(by *storepb.Caller, source, target *entry, moved, replaced *inode, how *moving) (made *entry) {
-	from, to := ns.placeFor(source, moved), ns.placeFor(target, moved)
+func (ns *Namespace) move(by *storepb.Caller, source, target *entry, moved, replaced *inode, how *moveOptions) (made *entry) {
+	from, to := ns.pathForRules(source, moved), ns.pathForRules(target, moved)
 	if source.announced {
 		ns.emitReleased(source, moved, by, how.reason, "")
 	}
 	ns.tree.deleteEntry(source)
 	moved = ns.reparent(moved, target.parent)
 	if replaced != nil {
-		made = ns.succeed(by, target, source, replaced, moved, how.maker)
+		made = ns.transferHolder(by, target, source, replaced, moved, how.maker)
 	} else {
-		free := &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: ns.tree.newCookie(), maker: how.maker}
-		free.stale = source.stale.withoutMaker()
+		free := &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: ns.tree.newCookie(), creator: how.maker}
+		free.stale = source.stale.withoutCreator()
 		made = ns.acquire(by, free, moved, acquisition{exclusive: how.exclusive, says: how.says, creator: how.creator, done: true})
 	}
 	if moved.isDir() {
-		ns.judgeMoved(moved, from, to)
+		ns.reevaluateMoved(moved, from, to)
 	}
 	subdirs := 0
 	if moved.isDir() {

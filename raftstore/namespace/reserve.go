@@ -23,8 +23,8 @@ type reserve struct {
 	byHost budget.Counts[string]
 }
 
-func (r *reserve) count(host sharedString, by int64) {
-	if host != (sharedString{}) {
+func (r *reserve) count(host internedString, by int64) {
+	if host != (internedString{}) {
 		r.used += uint64(by)
 		r.byHost.Add(host.String(), by)
 	}
@@ -38,26 +38,26 @@ func (l *limits) reserved() uint64 {
 func (l *limits) reservedPerHost() uint64 { return max(1, l.reserved()/hostReserve) }
 
 // ordinary returns the use without inodes of the common reserve.
-func (l *ledger) ordinary() usage {
+func (l *usageTable) ordinary() usage {
 	return usage{inodes: l.used.inodes - l.reserve.used, bytes: l.used.bytes - min(l.used.bytes, l.reserve.used*smallBytes)}
 }
 
 // roomForName returns nil if there is room for a new name, and for its inode if the name is the first. If the
 // room is in the common reserve, the inode counts there from then on.
 func (t *tree) roomForName(by *storepb.Caller, in *inode, inodes, bytes int64) *storepb.Result {
-	code := t.ledger.roomForName(by, in.payer(), inodes, bytes)
+	code := t.usage.roomForName(by, in.payer(), inodes, bytes)
 	switch {
 	case code == storepb.Code_OK:
 		return nil
 	case code != storepb.Code_NO_SPACE || !t.mayReserve(by, in, inodes, bytes):
-		return t.ledger.refuse(code, in.payer())
+		return t.usage.refuse(code, in.payer())
 	}
-	in.reserve = share(by.GetHost())
+	in.reserve = intern(by.GetHost())
 	return nil
 }
 
 func (t *tree) mayReserve(by *storepb.Caller, in *inode, inodes, bytes int64) bool {
-	l := &t.ledger
+	l := &t.usage
 	isSmall := bytes <= smallBytes
 	if inodes == 0 {
 		isSmall = in.bytes()+int64(in.nlink)*nameOverhead+bytes <= smallBytes
@@ -66,7 +66,7 @@ func (t *tree) mayReserve(by *storepb.Caller, in *inode, inodes, bytes int64) bo
 		l.usageOf(in.payer()).exceeds(usage{inodes: smallLocks, bytes: smallLocks * smallBytes}, inodes, bytes) {
 		return false
 	}
-	if in.reserve != (sharedString{}) {
+	if in.reserve != (internedString{}) {
 		return true // it counts there with two names
 	}
 	return l.reserve.used < l.limits.reserved() && l.reserve.byHost.Used(by.GetHost()) < l.limits.reservedPerHost()

@@ -105,7 +105,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	ns.budgets = budgets{
 		locksPerUser: header.GetMaxLocksPerUser(), locksPerFile: header.GetMaxLocksPerFile(), sessionsPerHost: header.GetMaxSessionsPerHost(),
 	}
-	ns.tree.ledger.limits = limits{
+	ns.tree.usage.limits = limits{
 		maxInodes: header.GetMaxInodes(), maxBytes: header.GetMaxBytes(),
 		maxInodesPerUser: header.GetMaxInodesPerUser(), maxBytesPerUser: header.GetMaxBytesPerUser(),
 	}
@@ -274,7 +274,7 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 		if r.Quota.GetDir() != 0 {
 			ns.tree.quotas.byDir.Set(ids.Inode(r.Quota.GetDir()), r.Quota)
 		} else {
-			ns.tree.ledger.quotas.Set(r.Quota.GetUid(), r.Quota)
+			ns.tree.usage.quotas.Set(r.Quota.GetUid(), r.Quota)
 		}
 	case *storepb.Record_Alarm:
 		ns.alarms.byNumber.Set(r.Alarm.GetNumber(), r.Alarm)
@@ -314,9 +314,9 @@ func (ns *Namespace) restoreDue(dirs bool) {
 		if in, found := ns.tree.inode(e.ino); found && in.isDir() == dirs {
 			again := *e
 			stale := again.stale
-			ns.judgeEntry(&again, in)
+			ns.evaluate(&again, in)
 			again.stale = stale
-			if !again.sameJudgement(e) {
+			if !again.sameEvaluation(e) {
 				judged = append(judged, &again)
 			}
 		}

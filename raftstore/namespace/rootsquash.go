@@ -16,15 +16,15 @@ const Nobody = 65534
 // programs see the errors of a local disk. The mode of an open file is unknown here: its owner may write to
 // it, since the owner could change the permissions.
 
-// squashed checks the permissions of a squashed caller.
-type squashed struct{ *view }
+// squashedRoot checks the permissions of a squashed caller.
+type squashedRoot struct{ *view }
 
-// mayNobody checks an operation of a squashed caller.
-func (ns *Namespace) mayNobody(by *storepb.Caller, op *storepb.Op) storepb.Code {
-	s := squashed{reader{&ns.judge}.viewOf(&storepb.Viewer{Uid: by.GetUid(), Gid: by.GetGid()})}
+// checkRootSquashed checks an operation of a squashed caller.
+func (ns *Namespace) checkRootSquashed(by *storepb.Caller, op *storepb.Op) storepb.Code {
+	s := squashedRoot{queryEngine{&ns.evaluator}.viewOf(&storepb.Viewer{Uid: by.GetUid(), Gid: by.GetGid()})}
 	switch op := op.GetOp().(type) {
 	case *storepb.Op_Create:
-		return s.mayMake(ids.Inode(op.Create.GetParent()), op.Create.GetName())
+		return s.mayCreate(ids.Inode(op.Create.GetParent()), op.Create.GetName())
 	case *storepb.Op_Link:
 		return s.mayLink(op.Link)
 	case *storepb.Op_Unlink:
@@ -47,33 +47,33 @@ func (ns *Namespace) mayNobody(by *storepb.Caller, op *storepb.Op) storepb.Code 
 	return storepb.Code_OK
 }
 
-func (s squashed) owns(in *inode) bool { return in.uid == s.viewer.GetUid() }
+func (s squashedRoot) owns(in *inode) bool { return in.uid == s.viewer.GetUid() }
 
 // finds reports whether the caller could reach an inode by one of its names. An inode without a name may be
 // open.
-func (s squashed) finds(in *inode) bool {
+func (s squashedRoot) finds(in *inode) bool {
 	switch {
 	case in.nlink == 0 || in.ino == RootIno:
 		return true
 	case in.isDir():
-		return s.reaches(in.parent)
+		return s.canSee(in.parent)
 	}
 	found := false
 	s.tree.eachParent(in.ino, func(dir ids.Inode) bool {
-		found = s.reaches(dir)
+		found = s.canSee(dir)
 		return !found
 	})
 	return found
 }
 
 // walks reports whether the caller could reach a directory, or another error comes first.
-func (s squashed) walks(dir uint64) bool {
+func (s squashedRoot) walks(dir uint64) bool {
 	_, code := s.tree.directory(ids.Inode(dir))
-	return code != storepb.Code_OK || s.reaches(ids.Inode(dir))
+	return code != storepb.Code_OK || s.canSee(ids.Inode(dir))
 }
 
-// mayMake checks the creation of a name. The operation itself reports a taken name.
-func (s squashed) mayMake(parent ids.Inode, name []byte) storepb.Code {
+// mayCreate checks the creation of a name. The operation itself reports a taken name.
+func (s squashedRoot) mayCreate(parent ids.Inode, name []byte) storepb.Code {
 	if !s.walks(uint64(parent)) {
 		return storepb.Code_NO_ACCESS
 	}
@@ -84,7 +84,7 @@ func (s squashed) mayMake(parent ids.Inode, name []byte) storepb.Code {
 }
 
 // mayChange checks whether names may be added to a directory and removed.
-func (s squashed) mayChange(parent ids.Inode) storepb.Code {
+func (s squashedRoot) mayChange(parent ids.Inode) storepb.Code {
 	dir, code := s.tree.directory(parent)
 	if code == storepb.Code_OK && !s.permits(dir, MayWrite|MaySearch) {
 		return storepb.Code_NO_ACCESS
@@ -92,8 +92,8 @@ func (s squashed) mayChange(parent ids.Inode) storepb.Code {
 	return storepb.Code_OK
 }
 
-// mayTakeAway checks the removal of a name in a directory the caller can reach.
-func (s squashed) mayTakeAway(e *entry) storepb.Code {
+// mayRemove checks the removal of a name in a directory the caller can reach.
+func (s squashedRoot) mayRemove(e *entry) storepb.Code {
 	if code := s.mayChange(e.parent); code != storepb.Code_OK {
 		return code
 	}
@@ -105,7 +105,7 @@ func (s squashed) mayTakeAway(e *entry) storepb.Code {
 	return storepb.Code_OK
 }
 
-func (s squashed) mayUnlink(op *storepb.Unlink) storepb.Code {
+func (s squashedRoot) mayUnlink(op *storepb.Unlink) storepb.Code {
 	if !s.walks(op.GetParent()) {
 		return storepb.Code_NO_ACCESS
 	}
@@ -113,12 +113,12 @@ func (s squashed) mayUnlink(op *storepb.Unlink) storepb.Code {
 	if !found {
 		return storepb.Code_OK
 	}
-	return s.mayTakeAway(e)
+	return s.mayRemove(e)
 }
 
 // mayLink also has the rule of fs.protected_hardlinks (proc_sys_fs(5)): a link needs write permission on the
 // file.
-func (s squashed) mayLink(op *storepb.Link) storepb.Code {
+func (s squashedRoot) mayLink(op *storepb.Link) storepb.Code {
 	in, found := s.tree.inode(ids.Inode(op.GetIno()))
 	if !found {
 		return storepb.Code_OK
@@ -136,7 +136,7 @@ func (s squashed) mayLink(op *storepb.Link) storepb.Code {
 	return s.mayChange(ids.Inode(op.GetParent()))
 }
 
-func (s squashed) mayRename(op *storepb.Rename) storepb.Code {
+func (s squashedRoot) mayRename(op *storepb.Rename) storepb.Code {
 	if !s.walks(op.GetParent()) || !s.walks(op.GetNewParent()) {
 		return storepb.Code_NO_ACCESS
 	}
@@ -145,9 +145,9 @@ func (s squashed) mayRename(op *storepb.Rename) storepb.Code {
 	if !found || taken && (op.GetNoReplace() || target.ino == source.ino) || !taken && op.GetExchange() {
 		return storepb.Code_OK // it does nothing
 	}
-	code := s.mayTakeAway(source)
+	code := s.mayRemove(source)
 	if code == storepb.Code_OK && taken {
-		code = s.mayTakeAway(target)
+		code = s.mayRemove(target)
 	} else if code == storepb.Code_OK {
 		code = s.mayChange(ids.Inode(op.GetNewParent()))
 	}
@@ -163,19 +163,19 @@ func (s squashed) mayRename(op *storepb.Rename) storepb.Code {
 	return storepb.Code_OK
 }
 
-func (s squashed) isDir(e *entry) bool {
+func (s squashedRoot) isDir(e *entry) bool {
 	in, found := s.tree.inode(e.ino)
 	return found && in.isDir()
 }
 
-// mayLeave reports whether an inode may get another parent, which changes a directory itself.
-func (s squashed) mayLeave(e *entry) bool {
+// mayChangeDirectory reports whether an inode may get another parent, which changes a directory itself.
+func (s squashedRoot) mayLeave(e *entry) bool {
 	in, found := s.tree.inode(e.ino)
 	return !found || !in.isDir() || s.permits(in, MayWrite)
 }
 
 // maySetAttr checks chmod(2), chown(2) and utimensat(2).
-func (s squashed) maySetAttr(op *storepb.SetAttr) storepb.Code {
+func (s squashedRoot) maySetAttr(op *storepb.SetAttr) storepb.Code {
 	in, found := s.tree.inode(ids.Inode(op.GetIno()))
 	if !found {
 		return storepb.Code_OK
@@ -200,7 +200,7 @@ func (s squashed) maySetAttr(op *storepb.SetAttr) storepb.Code {
 }
 
 // mayUse checks for one of some permissions on a file, or ownership.
-func (s squashed) mayUse(ino ids.Inode, oneOf ...uint32) storepb.Code {
+func (s squashedRoot) mayUse(ino ids.Inode, oneOf ...uint32) storepb.Code {
 	in, found := s.tree.inode(ino)
 	if !found {
 		return storepb.Code_OK
@@ -213,7 +213,7 @@ func (s squashed) mayUse(ino ids.Inode, oneOf ...uint32) storepb.Code {
 }
 
 // maySetXattr checks attributes of users (xattr(7)).
-func (s squashed) maySetXattr(ino ids.Inode) storepb.Code {
+func (s squashedRoot) maySetXattr(ino ids.Inode) storepb.Code {
 	in, found := s.tree.inode(ino)
 	switch {
 	case !found:

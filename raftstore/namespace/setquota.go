@@ -40,13 +40,13 @@ func (ns *Namespace) setUserQuota(by *storepb.Caller, q *storepb.Quota) *storepb
 	if q.GetUid() == 0 {
 		return &storepb.Result{Code: storepb.Code_INVALID, Message: "root has no share, so it can have no quota"}
 	}
-	before, known := ns.tree.ledger.quotas.Get(q.GetUid())
-	if !known && ns.tree.ledger.quotas.Len() >= MaxQuotas {
+	before, known := ns.tree.usage.quotas.Get(q.GetUid())
+	if !known && ns.tree.usage.quotas.Len() >= MaxQuotas {
 		return tooManyQuotas()
 	}
-	ns.tree.ledger.quotas.Set(q.GetUid(), q)
+	ns.tree.usage.quotas.Set(q.GetUid(), q)
 	if !proto.Equal(before, q) {
-		ns.emitDeed(by, eventQuotaSet, "", fmt.Sprintf("of user %d: %s", q.GetUid(), describeQuota(q)))
+		ns.emitAction(by, eventQuotaSet, "", fmt.Sprintf("of user %d: %s", q.GetUid(), describeQuota(q)))
 	}
 	return ok()
 }
@@ -58,10 +58,10 @@ func tooManyQuotas() *storepb.Result {
 func (ns *Namespace) deleteQuota(by *storepb.Caller, op *storepb.DeleteQuota) *storepb.Result {
 	none := &storepb.Result{Code: storepb.Code_NOT_FOUND, Message: "there is no such quota; see `lockfs quota list`"}
 	if len(op.GetPath()) == 0 {
-		if _, found := ns.tree.ledger.quotas.Delete(op.GetUid()); !found {
+		if _, found := ns.tree.usage.quotas.Delete(op.GetUid()); !found {
 			return none
 		}
-		ns.emitDeed(by, eventQuotaDeleted, "", fmt.Sprintf("of user %d", op.GetUid()))
+		ns.emitAction(by, eventQuotaDeleted, "", fmt.Sprintf("of user %d", op.GetUid()))
 		return ok()
 	}
 	dir, refused := ns.quotaDir(op.GetPath())
@@ -131,8 +131,8 @@ func (t *tree) listQuotas() (quotas []*storepb.QuotaUsage) {
 		quotas = append(quotas, &storepb.QuotaUsage{Quota: q, Path: []byte(path), Inodes: used.inodes, Bytes: used.bytes})
 		return true
 	})
-	t.ledger.quotas.Scan(func(uid uint32, q *storepb.Quota) bool {
-		used := t.ledger.usageOf(uid)
+	t.usage.quotas.Scan(func(uid uint32, q *storepb.Quota) bool {
+		used := t.usage.usageOf(uid)
 		quotas = append(quotas, &storepb.QuotaUsage{Quota: q, Inodes: used.inodes, Bytes: used.bytes})
 		return true
 	})
@@ -142,7 +142,7 @@ func (t *tree) listQuotas() (quotas []*storepb.QuotaUsage) {
 // fsStats returns the use and the limits for a user at an inode: those for all together, or of the quota that
 // leaves less. A file counts at its first name.
 func (t *tree) fsStats(uid uint32, ino ids.Inode) *storepb.FsStats {
-	stats := t.ledger.fsStats(uid)
+	stats := t.usage.fsStats(uid)
 	dir := ino
 	if in, found := t.inode(ino); !found {
 		return stats

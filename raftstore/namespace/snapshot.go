@@ -22,7 +22,7 @@ const snapshotMagic = "lockfs-snapshot\n"
 
 // Snapshot is the state at one index. It may be written while the namespace changes.
 type Snapshot struct {
-	state tables
+	state state
 	sum   digest.Sum // of the records
 }
 
@@ -70,30 +70,30 @@ func (s *Snapshot) writeRecords(w *bufio.Writer) error {
 	return err
 }
 
-func (ts *tables) header() *storepb.SnapshotHeader {
-	limits := &ts.tree.ledger.limits
+func (ts *state) header() *storepb.SnapshotHeader {
+	limits := &ts.tree.usage.limits
 	return &storepb.SnapshotHeader{
 		Index: uint64(ts.index), Time: ts.time, NextIno: uint64(ts.tree.nextIno), NextCookie: ts.tree.nextCookie,
 		MaxInodes: limits.maxInodes, MaxSessions: ts.sessions.most, LastEvent: ts.events.last, LockDelay: ts.sessions.lockDelay,
 		MaxBytes: limits.maxBytes, MaxInodesPerUser: limits.maxInodesPerUser, MaxBytesPerUser: limits.maxBytesPerUser,
-		Cluster: ts.trust.Cluster(), Earlier: ts.trust.Earlier(), ShutOutIndex: uint64(ts.trust.ShutOut()),
+		Cluster: ts.trust.Cluster(), Earlier: ts.trust.Earlier(), ShutOutIndex: uint64(ts.trust.LastRevocation()),
 		ClusterVersion: ts.version, Leases: ts.leases,
 		MaxLocksPerUser: ts.budgets.locksPerUser, MaxLocksPerFile: ts.budgets.locksPerFile, MaxSessionsPerHost: ts.budgets.sessionsPerHost,
 	}
 }
 
 // all returns the whole state without the header, in an order for restoring.
-func (ts *tables) all() []digest.Table {
+func (ts *state) all() []digest.Table {
 	tables := []digest.Table{
 		ts.tree.inodes, ts.tree.byName, ts.tree.orphans.byIno, ts.tree.orphans.pins, ts.sessions.byID, ts.sessions.replies,
 		ts.members, ts.rules.byPattern, ts.hosts.byName, ts.events.kept,
 	}
 	tables = append(tables, ts.locks.Tables()...)
-	tables = append(tables, ts.events.counts, ts.alarms.byNumber, ts.tree.quotas.byDir, ts.tree.ledger.quotas)
+	tables = append(tables, ts.events.counts, ts.alarms.byNumber, ts.tree.quotas.byDir, ts.tree.usage.quotas)
 	return append(tables, ts.trust.Tables()...)
 }
 
-func (ts *tables) records() uint64 {
+func (ts *state) records() uint64 {
 	records := 0
 	for _, table := range ts.all() {
 		records += table.Len()
@@ -102,7 +102,7 @@ func (ts *tables) records() uint64 {
 }
 
 // eachRecord visits the whole state, in an order of the state alone.
-func (ts *tables) eachRecord(visit func(*storepb.Record) bool) {
+func (ts *state) eachRecord(visit func(*storepb.Record) bool) {
 	digest.Each(func(v digest.Value) bool {
 		if e, isEntry := v.(*entry); isEntry {
 			return visit(ts.entryRecord(e))
@@ -129,7 +129,7 @@ func (s *Snapshot) Recomputed(pause func()) string {
 	return s.state.hash(s.state.recomputed(pause))
 }
 
-func (ts *tables) recomputed(pause func()) (sum digest.Sum) {
+func (ts *state) recomputed(pause func()) (sum digest.Sum) {
 	visited := 0
 	digest.Each(func(v digest.Value) bool {
 		sum.Add(v.Record())
@@ -153,7 +153,7 @@ func (ns *Namespace) Rehash() (was bool) {
 // recomputedAtOnce records take some milliseconds.
 const recomputedAtOnce = 4096
 
-func (ts *tables) hash(sum digest.Sum) string {
+func (ts *state) hash(sum digest.Sum) string {
 	sum.Add(ts.header())
 	return sum.String()
 }

@@ -9,16 +9,16 @@ import (
 
 // staleness is the reason why a lock is stale. It is never modified.
 type staleness struct {
-	reason  string
-	since   int64
-	byTime  bool // else its process or its host is gone
-	ofMaker bool // the process is the maker of the name
-	byCrash bool // by a signal or the end of the host; else by an exit or an unknown end
+	reason    string
+	since     int64
+	byTime    bool // else its process or its host is gone
+	ofCreator bool // the process is the creator of the name
+	byCrash   bool // by a signal or the end of the host; else by an exit or an unknown end
 }
 
-// withoutMaker returns the staleness of a lock whose name has another maker now.
-func (s *staleness) withoutMaker() *staleness {
-	if s != nil && s.ofMaker {
+// withoutCreator returns the staleness of a lock whose name has another creator now.
+func (s *staleness) withoutCreator() *staleness {
+	if s != nil && s.ofCreator {
 		return nil
 	}
 	return s

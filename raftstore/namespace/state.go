@@ -8,8 +8,8 @@ import (
 	"lockfs/raftstore/trust"
 )
 
-// tables are the whole state. Each is independent; a [judge] evaluates them together.
-type tables struct {
+// state are the whole state. Each is independent; an [evaluator] evaluates them together.
+type state struct {
 	clock
 	version  uint32 // of the cluster
 	tree     tree
@@ -32,8 +32,8 @@ type clock struct {
 	time  int64 // cluster time of that command; never goes back
 }
 
-func emptyTables(d *digest.Digest) tables {
-	return tables{
+func emptyState(d *digest.Digest) state {
+	return state{
 		version: firstVersion, tree: newTree(d), sessions: newSessions(d), hosts: newHosts(d), rules: newRules(d), events: newEvents(d),
 		members: digest.NewMap(d, memberValue), locks: advisory.New(d), trust: trust.New(d),
 		alarms: newAlarms(d), digest: d,
@@ -41,8 +41,8 @@ func emptyTables(d *digest.Digest) tables {
 }
 
 // frozen returns a copy in constant time, without derived fields.
-func (ts *tables) frozen() tables {
-	return tables{
+func (ts *state) frozen() state {
+	return state{
 		clock: ts.clock, version: ts.version, tree: ts.tree.frozen(), sessions: ts.sessions.frozen(), hosts: hosts{ts.hosts.byName.Copy()},
 		rules: rules{byPattern: ts.rules.byPattern.Copy()}, events: ts.events.frozen(), members: ts.members.Copy(), locks: ts.locks.Frozen(),
 		alarms: alarms{ts.alarms.byNumber.Copy()}, leases: ts.leases, budgets: ts.budgets,

@@ -20,7 +20,7 @@ func (tr *driver) filledDir(name string, files int, create func(dir uint64, file
 // TestDirectoryWithManyLocksStays, and one with many other files does not.
 func TestDirectoryWithManyLocksStays(t *testing.T) {
 	tr := newDriver(t)
-	tr.filledDir("dir", mostMoved, func(dir uint64, file string) {
+	tr.filledDir("dir", maxMoved, func(dir uint64, file string) {
 		tr.create(dir, file, someFile).ok()
 		tr.fill(here, dir, file, pidFacts(storepb.Format_PID, processOf(1))).ok()
 	})
@@ -35,7 +35,7 @@ func TestDirectoryWithManyLocksStays(t *testing.T) {
 	tr.do(here, renameOp(RootIno, "moved", RootIno, "again")).ok()
 
 	tr.says = storepb.NameSays_SAYS_DATA
-	tr.filledDir("data", mostMoved+1, func(dir uint64, file string) { tr.create(dir, file, someFile).ok() })
+	tr.filledDir("data", maxMoved+1, func(dir uint64, file string) { tr.create(dir, file, someFile).ok() })
 	tr.do(there, renameOp(RootIno, "data", RootIno, "moved")).ok()
 	requireConsistent(t, tr.ns)
 }
@@ -51,7 +51,7 @@ func TestDirectoryStaysWhereOtherRulesCount(t *testing.T) {
 		tr.mkdir(RootIno, dir)
 	}
 	from, to, other, another := tr.at(RootIno, "from"), tr.at(RootIno, "to"), tr.at(RootIno, "other"), tr.at(RootIno, "another")
-	tr.filledDir("dir", mostMoved+1, func(dir uint64, file string) { tr.create(dir, file, someFile).ok() })
+	tr.filledDir("dir", maxMoved+1, func(dir uint64, file string) { tr.create(dir, file, someFile).ok() })
 	tr.do(here, renameOp(RootIno, "dir", other, "dir")).ok()
 	tr.do(here, renameOp(other, "dir", another, "dir")).ok()
 	for _, dir := range []uint64{from, to} {

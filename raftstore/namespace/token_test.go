@@ -232,7 +232,7 @@ func TestLockTellsWhatItsContentSays(t *testing.T) {
 	tr.fill(here, RootIno, "lock", nil).ok()
 	guard := &storepb.Facts{Format: storepb.Format_SEMAPHORE, Holder: "1", Host: "here", Pid: 1, IssuedAt: 1, Guard: storepb.Guard_HOST, OnStale: storepb.OnStale_KEEP}
 	requireSame(t, guard, tr.lock("lock").GetFacts())
-	tr.tick(settling)
+	tr.tick(contentGrace)
 	requireSame(t, &storepb.Facts{Format: storepb.Format_NONE, Host: "here", Guard: storepb.Guard_ANYONE, OnStale: storepb.OnStale_KEEP}, tr.lock("lock").GetFacts())
 	e, _ := tr.ns.tree.entry(RootIno, []byte("lock"))
 	requireSame(t, facts, e.known.message())

@@ -21,8 +21,8 @@ type tree struct {
 	lockFiles  map[ids.Inode]int     // how many files of a directory are locks
 	lockCounts lockCounts
 	orphans    orphans
-	holdings   holdings
-	ledger     ledger
+	byProcess  processIndex
+	usage      usageTable
 	quotas     quotas
 	below      map[ids.Inode]*subtree // of each directory; nil while a state is restored; never ranged over
 	guarded    *btree.BTreeG[*entry]  // by parent and name, see entry.isGuarded
@@ -48,8 +48,8 @@ func newTree(d *digest.Digest) tree {
 		lockFiles:  make(map[ids.Inode]int),
 		lockCounts: lockCounts{files: make(map[lockKind]int)},
 		orphans:    newOrphans(d),
-		holdings:   newHoldings(),
-		ledger:     ledger{usedBy: make(map[uint32]*usage), quotas: newUserQuotas(d)},
+		byProcess:  newProcessIndex(),
+		usage:      usageTable{usedBy: make(map[uint32]*usage), quotas: newUserQuotas(d)},
 		quotas:     newQuotas(d),
 		guarded:    btree.NewBTreeGOptions(lessByName, options),
 		listed:     btree.NewBTreeGOptions(lessByName, options),
@@ -62,7 +62,7 @@ func newTree(d *digest.Digest) tree {
 func (t *tree) frozen() tree {
 	return tree{
 		nextIno: t.nextIno, nextCookie: t.nextCookie, inodes: t.inodes.Copy(), byName: t.byName.Copy(),
-		orphans: orphans{byIno: t.orphans.byIno.Copy(), pins: t.orphans.pins.Copy()}, ledger: ledger{limits: t.ledger.limits, quotas: t.ledger.quotas.Copy()},
+		orphans: orphans{byIno: t.orphans.byIno.Copy(), pins: t.orphans.pins.Copy()}, usage: usageTable{limits: t.usage.limits, quotas: t.usage.quotas.Copy()},
 		quotas: quotas{byDir: t.quotas.byDir.Copy()},
 	}
 }

@@ -59,7 +59,7 @@ func (ns *Namespace) setVersion(to uint32) *storepb.Result {
 		return &storepb.Result{Code: storepb.Code_INVALID, Message: wrong}
 	}
 	ns.version = to
-	ns.emitDeed(nil, eventVersionRaised, "", fmt.Sprintf("version %d", to))
+	ns.emitAction(nil, eventVersionRaised, "", fmt.Sprintf("version %d", to))
 	return ok()
 }
 

@@ -45,19 +45,19 @@ func permits(viewer *storepb.Viewer, mode, uid, gid, need uint32) bool {
 
 // view selects one viewer's part of the answer to a query. It checks directories shared by many locks once.
 type view struct {
-	reader
+	queryEngine
 	viewer *storepb.Viewer
 	dirs   map[ids.Inode]bool // whether the viewer could reach the directory and look up names in it
 }
 
 func (v *view) ofRoot() bool { return v.viewer != nil && v.viewer.GetUid() == 0 }
 
-// reaches reports whether the viewer could reach a directory from the root and look up names in it.
-func (v *view) reaches(dir ids.Inode) bool {
+// canSee reports whether the viewer could reach a directory from the root and look up names in it.
+func (v *view) canSee(dir ids.Inode) bool {
 	may, decided := v.dirs[dir]
 	if !decided {
 		in, code := v.tree.directory(dir)
-		may = code == storepb.Code_OK && v.permits(in, MaySearch) && (dir == RootIno || v.reaches(in.parent))
+		may = code == storepb.Code_OK && v.permits(in, MaySearch) && (dir == RootIno || v.canSee(in.parent))
 		v.dirs[dir] = may
 	}
 	return may
@@ -71,7 +71,7 @@ func (v *view) permits(in *inode, need uint32) bool {
 // stat(2), and the time of the lock's acquisition.
 func (v *view) lock(e *entry, in *inode) *storepb.Lock {
 	switch {
-	case !v.reaches(e.parent):
+	case !v.canSee(e.parent):
 		return nil
 	case v.permits(in, MayRead):
 		lock := v.describe(e, in)
@@ -92,15 +92,15 @@ func (v *view) advisories(ino ids.Inode) bool {
 		return true
 	}
 	e := v.tree.nameOf(ino)
-	if e == nil || !v.reaches(e.parent) {
+	if e == nil || !v.canSee(e.parent) {
 		return false
 	}
 	in, found := v.tree.inode(ino)
 	return found && v.permits(in, MayRead)
 }
 
-// comesAndGoes are the events that stat(2) at the right moment would show.
-var comesAndGoes = map[string]bool{eventAcquired: true, eventReleased: true, eventRemoved: true}
+// hiddenEvents are the events that stat(2) at the right moment would show.
+var hiddenEvents = map[string]bool{eventAcquired: true, eventReleased: true, eventRemoved: true}
 
 // event returns the visible part of an event; nil: none. The viewer must be able to reach the same directory
 // by the same path today, and needs the permissions of the file at that time. A user who creates the path
@@ -124,11 +124,11 @@ func (v *view) part(e *storepb.Event) *storepb.Event {
 		return e // events of hosts are for every user
 	}
 	did := e.GetBy() != nil && v.viewer != nil && e.GetBy().GetUid() == v.viewer.GetUid()
-	if !did && !v.reachesBy(ids.Inode(e.GetParent()), string(e.GetPath())) {
+	if !did && !v.canSeeVia(ids.Inode(e.GetParent()), string(e.GetPath())) {
 		return nil
 	}
 	if !permits(v.viewer, e.GetMode(), e.GetUid(), e.GetGid(), MayRead) {
-		if !did && !comesAndGoes[e.GetEvent()] {
+		if !did && !hiddenEvents[e.GetEvent()] {
 			return nil
 		}
 		return &storepb.Event{Number: e.GetNumber(), Time: e.GetTime(), Event: e.GetEvent(), Path: e.GetPath()}
@@ -143,8 +143,8 @@ func (v *view) part(e *storepb.Event) *storepb.Event {
 	}
 }
 
-func (v *view) reachesBy(dir ids.Inode, name string) bool {
-	if !v.reaches(dir) {
+func (v *view) canSeeVia(dir ids.Inode, name string) bool {
+	if !v.canSee(dir) {
 		return false
 	}
 	way := "."
@@ -154,6 +154,6 @@ func (v *view) reachesBy(dir ids.Inode, name string) bool {
 	return path.Dir(name) == way
 }
 
-func (r reader) viewOf(viewer *storepb.Viewer) *view {
-	return &view{reader: r, viewer: viewer, dirs: make(map[ids.Inode]bool)}
+func (r queryEngine) viewOf(viewer *storepb.Viewer) *view {
+	return &view{queryEngine: r, viewer: viewer, dirs: make(map[ids.Inode]bool)}
 }

@@ -140,7 +140,7 @@ func TestLocksAreToldToWhomCouldReachAndReadThem(t *testing.T) {
 
 	tr.chmod(RootIno, 0o700)
 	require.Empty(t, tr.told(stranger))
-	require.Equal(t, storepb.Code_INVALID, reader{&tr.ns.judge}.listLocks(&storepb.ListLocks{}).GetCode(), "who wants to know?")
+	require.Equal(t, storepb.Code_INVALID, queryEngine{&tr.ns.evaluator}.listLocks(&storepb.ListLocks{}).GetCode(), "who wants to know?")
 }
 
 // TestAdvisoryLocksAreToldToWhomCouldReadTheFile, and of a file without a name to root.
@@ -160,7 +160,7 @@ func TestAdvisoryLocksAreToldToWhomCouldReadTheFile(t *testing.T) {
 	tr.do(there, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("gone"), Pin: tr.at(RootIno, "gone")})).ok()
 	for who, want := range map[string]string{"root": "gone in private public", "owner": "in private public", "stranger": "public"} {
 		var told []string
-		for _, lock := range (reader{&tr.ns.judge}).listAdvisories(&storepb.ListAdvisoryLocks{Viewer: viewers[who]}).GetAdvisoryLocks() {
+		for _, lock := range (queryEngine{&tr.ns.evaluator}).listAdvisories(&storepb.ListAdvisoryLocks{Viewer: viewers[who]}).GetAdvisoryLocks() {
 			told = append(told, inos[lock.GetIno()])
 		}
 		slices.Sort(told)
@@ -269,7 +269,7 @@ func TestAStolenLockIsToldOfByWhatCouldBeReadOfEach(t *testing.T) {
 	tr.announceAll()
 	tr.rename(RootIno, "tmp", RootIno, "lock").ok()
 	stolen := func(viewer *storepb.Viewer) *storepb.Event {
-		for _, e := range (reader{&tr.ns.judge}).listEvents(&storepb.ListEvents{Viewer: viewer}).GetEvents() {
+		for _, e := range (queryEngine{&tr.ns.evaluator}).listEvents(&storepb.ListEvents{Viewer: viewer}).GetEvents() {
 			if e.GetEvent() == eventStolen {
 				return e
 			}
@@ -294,13 +294,13 @@ func TestAStolenLockIsToldOfByWhatCouldBeReadOfEach(t *testing.T) {
 func TestWhoMayReachADirectoryIsDecidedOnce(t *testing.T) {
 	tr := newOpenTree(t)
 	dirs := tr.chain(RootIno, 50)
-	v := reader{&tr.ns.judge}.viewOf(stranger)
-	require.True(t, v.reaches(ids.Inode(dirs[49])))
+	v := queryEngine{&tr.ns.evaluator}.viewOf(stranger)
+	require.True(t, v.canSee(ids.Inode(dirs[49])))
 	require.Len(t, v.dirs, 51)
 	tr.chmod(dirs[10], 0o700)
-	require.True(t, v.reaches(ids.Inode(dirs[49])), "decided")
-	require.False(t, reader{&tr.ns.judge}.viewOf(stranger).reaches(ids.Inode(dirs[49])))
-	require.True(t, reader{&tr.ns.judge}.viewOf(stranger).reaches(ids.Inode(dirs[9])))
+	require.True(t, v.canSee(ids.Inode(dirs[49])), "decided")
+	require.False(t, queryEngine{&tr.ns.evaluator}.viewOf(stranger).canSee(ids.Inode(dirs[49])))
+	require.True(t, queryEngine{&tr.ns.evaluator}.viewOf(stranger).canSee(ids.Inode(dirs[9])))
 }
 
 // BenchmarkListLocksOfAViewer lists 100,000 locks, a thousand in each directory.
@@ -321,7 +321,7 @@ func BenchmarkListLocksOfAViewer(b *testing.B) {
 				count := 0
 				query := &storepb.ListLocks{Viewer: viewer}
 				for {
-					locks := reader{&tr.ns.judge}.listLocks(query).GetLocks()
+					locks := queryEngine{&tr.ns.evaluator}.listLocks(query).GetLocks()
 					if len(locks) == 0 {
 						break
 					}

@@ -20,16 +20,16 @@ func (t *Table) Admit(op *storepb.AdmitHost) (result *storepb.Result, joined boo
 		return refuse(storepb.Code_INVALID, "the certificate is of an authority that is not trusted"), false
 	}
 	known, _ := t.hosts.Get(host.GetName())
-	by, refused := t.mayCome(op, known)
+	by, refused := t.check(op, known)
 	switch {
 	case refused != nil:
 		return refused, false
 	case by == nil:
 		return t.renew(known, host), false
 	}
-	result, joined = t.letIn(op, by, known)
+	result, joined = t.admit(op, by, known)
 	if joined && !op.GetFounding() {
-		t.useUp(by)
+		t.redeem(by)
 	}
 	return result, joined
 }
@@ -38,7 +38,7 @@ func (t *Table) Admit(op *storepb.AdmitHost) (result *storepb.Result, joined boo
 // certificate; nil: none. The certificate may be missing.
 func (t *Table) MayAdmit(op *storepb.AdmitHost) *storepb.Result {
 	known, _ := t.hosts.Get(op.GetHost().GetName())
-	_, refused := t.mayCome(op, known)
+	_, refused := t.check(op, known)
 	return refused
 }
 
@@ -54,29 +54,29 @@ func (t *Table) SecretHash(tokenID []byte) []byte {
 	return record.GetSecretHash()
 }
 
-// mayCome returns the token that admits a host, an empty one for the founder, and nil for an admitted host
+// check returns the token that admits a host, an empty one for the founder, and nil for an admitted host
 // that renews its certificate. Otherwise it returns the refusal.
-func (t *Table) mayCome(op *storepb.AdmitHost, known *storepb.Admission) (by *storepb.TokenRecord, refused *storepb.Result) {
+func (t *Table) check(op *storepb.AdmitHost, known *storepb.Admission) (by *storepb.TokenRecord, refused *storepb.Result) {
 	host := op.GetHost()
 	_, revoked := t.revoked.Get(string(host.GetKeyHash()))
 	switch {
 	case revoked:
 		return nil, refuse(storepb.Code_NOT_PERMITTED, "this key was revoked; make a new one, and come with a new join token")
-	case isLive(known) && bytes.Equal(known.GetKeyHash(), host.GetKeyHash()) && comesAgain(op, known):
+	case isLive(known) && bytes.Equal(known.GetKeyHash(), host.GetKeyHash()) && isRetry(op, known):
 		return nil, nil
 	case op.GetFounding() && host.GetRole() != storepb.Role_SERVER:
 		return nil, refuse(storepb.Code_INVALID, "only a server comes in as the founder")
 	case op.GetFounding():
 		return new(storepb.TokenRecord), nil
 	case len(op.GetTokenId()) == 0:
-		return nil, refuse(storepb.Code_NOT_PERMITTED, whyNot(known, host))
+		return nil, refuse(storepb.Code_NOT_PERMITTED, reason(known, host))
 	}
 	return t.mayJoin(op, known)
 }
 
-// comesAgain reports whether a host with its known key only renews its certificate, or repeats a request with
+// isRetry reports whether a host with its known key only renews its certificate, or repeats a request with
 // a lost reply.
-func comesAgain(op *storepb.AdmitHost, known *storepb.Admission) bool {
+func isRetry(op *storepb.AdmitHost, known *storepb.Admission) bool {
 	return op.GetHost().GetRole() == known.GetRole() &&
 		(op.GetFounding() || len(op.GetTokenId()) == 0 || bytes.Equal(op.GetTokenId(), known.GetTokenId()))
 }
@@ -88,9 +88,9 @@ func (t *Table) renew(known, host *storepb.Admission) *storepb.Result {
 	return answerHost(renewed)
 }
 
-// whyNot returns the reason to refuse a host without a token. A caller without the key of a host learns
+// reason returns the reason to refuse a host without a token. A caller without the key of a host learns
 // nothing about it, not even the name exists.
-func whyNot(known, host *storepb.Admission) string {
+func reason(known, host *storepb.Admission) string {
 	name := host.GetName()
 	if isLive(known) && bytes.Equal(known.GetKeyHash(), host.GetKeyHash()) {
 		return fmt.Sprintf("the host %q is known as a %s; come with a join token", name, roleName(known.GetRole()))
@@ -112,7 +112,7 @@ func (t *Table) mayJoin(op *storepb.AdmitHost, known *storepb.Admission) (*store
 	return record, nil
 }
 
-func (t *Table) letIn(op *storepb.AdmitHost, by *storepb.TokenRecord, known *storepb.Admission) (*storepb.Result, bool) {
+func (t *Table) admit(op *storepb.AdmitHost, by *storepb.TokenRecord, known *storepb.Admission) (*storepb.Result, bool) {
 	if known == nil && t.hosts.Len() >= MaxHosts && !t.dropRevokedHost() {
 		return refuse(storepb.Code_NO_SPACE, "there are too many hosts; revoke those that are gone with `lockfs host revoke`"), false
 	}
@@ -124,7 +124,7 @@ func (t *Table) letIn(op *storepb.AdmitHost, by *storepb.TokenRecord, known *sto
 	}
 	t.hosts.Set(admission.GetName(), admission)
 	if known != nil {
-		t.shutOut = t.index
+		t.lastRevocation = t.index
 	}
 	if t.isLost(known) {
 		t.revokeKey(string(known.GetKeyHash()), t.index)

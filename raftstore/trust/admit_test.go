@@ -209,23 +209,23 @@ func TestRevokedHostIsShutOut(t *testing.T) {
 	d.admit("a", client, "k", "t")
 	d.admit("same", client, "k", "t")
 	d.admit("b", client, "other", "t")
-	require.Zero(t, d.ShutOut())
+	require.Zero(t, d.LastRevocation())
 	require.NoError(t, d.isAdmitted("a", client, "k"))
 	require.ErrorIs(t, d.isAdmitted("a", server, "k"), ErrOtherRole)
 	require.ErrorIs(t, d.isAdmitted("a", client, "other"), ErrOtherKey)
 	require.ErrorIs(t, d.isAdmitted("nobody", client, "k"), ErrUnknown)
 
 	requireCode(t, storepb.Code_OK, d.revoke("a"))
-	require.Equal(t, d.index, d.ShutOut())
+	require.Equal(t, d.index, d.LastRevocation())
 	for _, name := range []string{"a", "same", "b", "nobody"} {
 		require.ErrorIs(t, d.isAdmitted(name, client, "k"), ErrRevoked)
 	}
 	require.NoError(t, d.isAdmitted("b", client, "other"))
 	require.ErrorIs(t, d.isAdmitted("a", client, "new"), ErrOtherKey, "it may have come back with that, as others know who are ahead")
 	requireCode(t, storepb.Code_NOT_PERMITTED, d.admit("same", client, "k", ""))
-	at := d.ShutOut()
+	at := d.LastRevocation()
 	requireCode(t, storepb.Code_OK, d.revoke("a"))
-	require.Equal(t, at, d.ShutOut(), "it is done once")
+	require.Equal(t, at, d.LastRevocation(), "it is done once")
 	requireCode(t, storepb.Code_NOT_FOUND, d.revoke("nobody"))
 
 	requireCode(t, storepb.Code_OK, d.admit("a", client, "new", "t"))
@@ -306,16 +306,16 @@ func TestAuthoritiesAreReplaced(t *testing.T) {
 	require.False(t, added)
 	require.Equal(t, fingerprintOf("new"), d.Signing().GetAuthority().GetFingerprint(), "it does not sign again")
 
-	require.Empty(t, d.Unneeded(d.now))
+	require.Empty(t, d.Obsolete(d.now))
 	requireCode(t, storepb.Code_BUSY, d.DropAuthority(fingerprintOf("ca")))
 	renewal := admitOf("a", client, "k", "")
 	renewal.Host.Authority = fingerprintOf("new")
 	d.next()
 	d.Admit(renewal)
-	require.Equal(t, [][]byte{fingerprintOf("ca")}, d.Unneeded(d.now))
+	require.Equal(t, [][]byte{fingerprintOf("ca")}, d.Obsolete(d.now))
 	d.next()
 	requireCode(t, storepb.Code_OK, d.DropAuthority(fingerprintOf("ca")))
-	require.Equal(t, d.index, d.ShutOut())
+	require.Equal(t, d.index, d.LastRevocation())
 	requireCode(t, storepb.Code_NOT_FOUND, d.DropAuthority(fingerprintOf("ca")))
 	requireCode(t, storepb.Code_BUSY, d.DropAuthority(fingerprintOf("new")))
 	requireRestorable(t, d.Table)
@@ -329,12 +329,12 @@ func TestAuthoritiesGoOneAfterTheOther(t *testing.T) {
 		d.next()
 		d.AddAuthority(authorityOf(name))
 	}
-	require.Empty(t, d.Unneeded(d.now), "host a believes the third only by the second")
+	require.Empty(t, d.Obsolete(d.now), "host a believes the third only by the second")
 	d.next()
 	requireCode(t, storepb.Code_BUSY, d.DropAuthority(fingerprintOf("second")))
 	d.revoke("a")
-	require.Equal(t, [][]byte{fingerprintOf("ca"), fingerprintOf("second")}, d.Unneeded(d.now))
-	for _, fingerprint := range d.Unneeded(d.now) {
+	require.Equal(t, [][]byte{fingerprintOf("ca"), fingerprintOf("second")}, d.Obsolete(d.now))
+	for _, fingerprint := range d.Obsolete(d.now) {
 		d.next()
 		requireCode(t, storepb.Code_OK, d.DropAuthority(fingerprint))
 	}

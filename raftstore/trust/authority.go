@@ -50,7 +50,7 @@ func (t *Table) DropAuthority(fingerprint []byte) *storepb.Result {
 		return refuse(storepb.Code_BUSY, "an authority before it is still needed")
 	}
 	t.authorities.Delete(ids.Index(known.GetAddedIndex()))
-	t.shutOut = t.index
+	t.lastRevocation = t.index
 	return new(storepb.Result)
 }
 
@@ -70,9 +70,9 @@ func (t *Table) Authorities() []*storepb.Authority {
 	return all
 }
 
-// Unneeded returns the fingerprints of the authorities DropAuthority would drop at a time, one after the
+// Obsolete returns the fingerprints of the authorities DropAuthority would drop at a time, one after the
 // other. With more than one authority it visits every host.
-func (t *Table) Unneeded(now int64) [][]byte {
+func (t *Table) Obsolete(now int64) [][]byte {
 	var unneeded [][]byte
 	signing := t.Signing()
 	t.authorities.Scan(func(_ ids.Index, record *storepb.AuthorityRecord) bool {

@@ -108,13 +108,13 @@ func requireRestorable(t require.TestingT, table *Table) {
 	again := New(digest.New())
 	again.Begin(table.index, table.now)
 	frozen := table.Frozen()
-	again.RestoreHeader(frozen.Cluster(), frozen.Earlier(), frozen.ShutOut())
+	again.RestoreHeader(frozen.Cluster(), frozen.Earlier(), frozen.LastRevocation())
 	frozen.each(again.restore)
 	require.NoError(t, again.Check())
 	requireSameRecords(t, table, again)
 	require.Equal(t, table.NextDue(), again.NextDue())
 	require.Equal(t, table.revocations.Len(), again.revocations.Len())
-	require.Equal(t, []any{table.Cluster(), table.ShutOut()}, []any{again.Cluster(), again.ShutOut()})
+	require.Equal(t, []any{table.Cluster(), table.LastRevocation()}, []any{again.Cluster(), again.LastRevocation()})
 }
 
 func (t *Table) each(visit func(*storepb.Record)) {

@@ -76,7 +76,7 @@ func (t *Table) Revoke(name string) (result *storepb.Result, revoked bool) {
 		t.hosts.Set(gone.GetName(), gone)
 	}
 	t.revokeKey(string(host.GetKeyHash()), t.index)
-	t.shutOut = t.index
+	t.lastRevocation = t.index
 	return answerHost(t.Host(name)), true
 }
 

@@ -254,7 +254,7 @@ func requireAdmit(t *rapid.T, m *model, table *Table, w wanted) {
 	require.Equal(t, used, table.usesOf(w.token) == left-1, "use of a token")
 	for who, was := range before {
 		if h := m.hosts[who[0]]; was && h.key != who[1] {
-			require.Equal(t, table.index, table.ShutOut(), "%s has another key", who[0])
+			require.Equal(t, table.index, table.LastRevocation(), "%s has another key", who[0])
 		}
 	}
 }

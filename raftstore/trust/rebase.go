@@ -8,10 +8,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// BeginAnew makes this the table of another cluster with another id, which continues from a state that may
+// Rebase makes this the table of another cluster with another id, which continues from a state that may
 // not be the last one. Join tokens are deleted, since their later use is unknown. forget also deletes
 // authorities and hosts. Revoked keys stay revoked.
-func (t *Table) BeginAnew(cluster string, forget bool) {
+func (t *Table) Rebase(cluster string, forget bool) {
 	if t.cluster != "" {
 		t.earlier = append(slices.Clip(t.earlier), t.cluster)
 	}
@@ -34,5 +34,5 @@ func (t *Table) BeginAnew(cluster string, forget bool) {
 	for _, name := range names {
 		t.hosts.Delete(name)
 	}
-	t.shutOut = t.index
+	t.lastRevocation = t.index
 }

@@ -11,9 +11,9 @@ import (
 func TestAClusterKnowsForWhichItGoesOn(t *testing.T) {
 	table := New(digest.New())
 	table.SetCluster("one")
-	table.BeginAnew("two", false)
+	table.Rebase("two", false)
 	frozen := table.Frozen()
-	table.BeginAnew("three", true)
+	table.Rebase("three", true)
 	for id, goesOn := range map[string]bool{"one": true, "two": true, "three": false, "other": false, "": false} {
 		require.Equal(t, goesOn, table.GoesOnFor(id), id)
 	}

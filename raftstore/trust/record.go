@@ -10,14 +10,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Tables returns the state of a table apart from Cluster, Earlier and ShutOut.
+// Tables returns the state of a table apart from Cluster, Earlier and LastRevocation.
 func (t *Table) Tables() []digest.Table {
 	return []digest.Table{t.authorities, t.tokens, t.hosts, t.revoked}
 }
 
 // RestoreHeader gives an empty table the state outside Tables.
 func (t *Table) RestoreHeader(cluster string, earlier []string, shutOut ids.Index) {
-	t.cluster, t.earlier, t.shutOut = cluster, earlier, shutOut
+	t.cluster, t.earlier, t.lastRevocation = cluster, earlier, shutOut
 }
 
 // The rest is restored record by record. Then Check reports whether the table is valid.
@@ -40,7 +40,7 @@ func (t *Table) RestoreRevoked(key *storepb.RevokedKey) {
 
 // Check returns the error in a restored table, or nil.
 func (t *Table) Check() error {
-	if len(t.cluster) > maxName || t.shutOut > t.index {
+	if len(t.cluster) > maxName || t.lastRevocation > t.index {
 		return errors.New("a header that cannot be of a cluster")
 	}
 	wrong := ""

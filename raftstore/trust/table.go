@@ -37,15 +37,15 @@ type Table struct {
 	index ids.Index
 	now   int64
 
-	cluster     string
-	earlier     []string                                         // see GoesOnFor
-	shutOut     ids.Index                                        // see ShutOut
-	authorities *digest.Map[ids.Index, *storepb.AuthorityRecord] // by index of their addition
-	tokens      *digest.Map[string, *storepb.TokenRecord]        // by id
-	nextExpiry  int64                                            // of a token
-	hosts       *digest.Map[string, *storepb.Admission]          // by name
-	revoked     *digest.Map[string, ids.Index]                   // keys, by their hash
-	revocations *btree.Map[ids.Index, string]                    // the same by index of the revocation
+	cluster        string
+	earlier        []string                                         // see GoesOnFor
+	lastRevocation ids.Index                                        // see LastRevocation
+	authorities    *digest.Map[ids.Index, *storepb.AuthorityRecord] // by index of their addition
+	tokens         *digest.Map[string, *storepb.TokenRecord]        // by id
+	nextExpiry     int64                                            // of a token
+	hosts          *digest.Map[string, *storepb.Admission]          // by name
+	revoked        *digest.Map[string, ids.Index]                   // keys, by their hash
+	revocations    *btree.Map[ids.Index, string]                    // the same by index of the revocation
 }
 
 // New returns an empty table with its records in a digest.
@@ -78,14 +78,14 @@ func (t *Table) SetCluster(id string) *storepb.Result {
 	return &storepb.Result{Cluster: t.cluster}
 }
 
-// ShutOut returns the index of the last command that ended or replaced an admission. Servers check their open
-// connections again after each change of it.
-func (t *Table) ShutOut() ids.Index { return t.shutOut }
+// LastRevocation returns the index of the last command that ended or replaced an admission. Servers check
+// their open connections again after each change of it.
+func (t *Table) LastRevocation() ids.Index { return t.lastRevocation }
 
-// Frozen returns a copy in constant time, for Tables, Cluster, Earlier and ShutOut only.
+// Frozen returns a copy in constant time, for Tables, Cluster, Earlier and LastRevocation only.
 func (t *Table) Frozen() *Table {
 	return &Table{
-		cluster: t.cluster, earlier: t.earlier, shutOut: t.shutOut, authorities: t.authorities.Copy(), tokens: t.tokens.Copy(), hosts: t.hosts.Copy(),
+		cluster: t.cluster, earlier: t.earlier, lastRevocation: t.lastRevocation, authorities: t.authorities.Copy(), tokens: t.tokens.Copy(), hosts: t.hosts.Copy(),
 		revoked: t.revoked.Copy(),
 	}
 }

@@ -86,7 +86,7 @@ func (t *Table) redeemable(op *storepb.AdmitHost) (*storepb.TokenRecord, *storep
 	return record, nil
 }
 
-func (t *Table) useUp(record *storepb.TokenRecord) {
+func (t *Table) redeem(record *storepb.TokenRecord) {
 	used, _ := proto.Clone(record).(*storepb.TokenRecord)
 	used.Token.Uses--
 	t.tokens.Set(string(used.GetToken().GetId()), used)

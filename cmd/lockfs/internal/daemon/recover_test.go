@@ -231,7 +231,7 @@ func TestRestoreLooksAtTheClock(t *testing.T) {
 	require.Zero(t, old.Code, old.Stderr)
 	require.Contains(t, old.Stderr, "makes every lock with a time stale at once")
 	ahead := namespace.New()
-	require.NoError(t, ahead.BeginAnew(time.Now().Add(2*time.Hour), namespace.Anew{Cluster: "restored by a clock that was ahead"}))
+	require.NoError(t, ahead.Rebase(time.Now().Add(2*time.Hour), namespace.RebaseOptions{Cluster: "restored by a clock that was ahead"}))
 	again := restoreState(ahead)
 	require.Equal(t, 1, again.Code)
 	require.Contains(t, again.Stderr, "the clock is behind the numbers of the state")
