@@ -1,17 +1,18 @@
-// Command release writes a release of lockfs into one directory: a static program for each architecture,
-// packages for Debian and for systems with rpm, an OCI image as a file, the lists of modules (SBOM), and
-// checksums.
+// Command release makes a release of lockfs in one directory: the static program for each architecture, packages for dpkg and rpm,
+// an OCI image, a Helm chart, an Ansible role, lists of components (SBOM), and checksums. With an address and a key it adds a
+// Homebrew formula and signed repositories for apt and dnf.
 //
 //	.ci/release --version 1.2.3 --out /tmp/release
 //
-// With the same Go, two runs on one commit write the same bytes on any machine. All dates are the date of the
-// commit, or SOURCE_DATE_EPOCH, and no file names the build machine. The program itself writes the other
-// files of the packages (lockfs docs, lockfs completion), so they always match it.
+// Two runs on one commit make the same bytes, apart from signatures, with the same Go on any machine: all files have the time of the
+// commit (or SOURCE_DATE_EPOCH), and none has the place where it was made. The program itself writes the other files of the packages
+// (lockfs docs, lockfs completion), so they agree with it. The chart has the manifests of lockfs docs kubernetes.
 //
-// It is a module of its own: lockfs does not depend on the tools for packages.
+// It is a module of its own, so lockfs does not depend on the modules that make packages.
 package main
 
 import (
+	_ "embed"
 	"flag"
 	"fmt"
 	"os"
@@ -23,13 +24,23 @@ import (
 	"time"
 )
 
+// usage is also printed by .ci/release, without building this command.
+//
+//go:embed usage.txt
+var usage string
+
 func main() {
-	var r release
-	archs := flag.String("arch", "amd64,arm64", "architectures, by comma")
-	flag.StringVar(&r.version, "version", "", "what it is called, as 1.2.3 (default: of the commit)")
-	flag.StringVar(&r.built, "built", "", "a program for this machine that is taken instead of building any: for tests of the packages")
-	flag.StringVar(&r.out, "out", "../../dist", "directory for what is made, which must be empty or not be there")
+	r := release{began: time.Now()}
+	flag.Usage = func() { fmt.Fprint(os.Stderr, usage) }
+	archs := flag.String("arch", "amd64,arm64", "")
+	flag.StringVar(&r.version, "version", "", "")
+	flag.StringVar(&r.built, "built", "", "")
+	flag.StringVar(&r.out, "out", "../../dist", "")
+	flag.StringVar(&r.maintainer, "maintainer", "", "")
+	flag.StringVar(&r.url, "url", "", "")
+	flag.StringVar(&r.key, "sign", "", "")
 	flag.Parse()
+	r.url = strings.TrimSuffix(r.url, "/")
 	if r.archs = strings.Split(*archs, ","); r.built != "" {
 		r.archs = []string{runtime.GOARCH}
 	}
@@ -39,14 +50,23 @@ func main() {
 	}
 }
 
-// release is one run of the command.
+// release is one release.
 type release struct {
-	version string
-	date    time.Time // the date in all files
-	archs   []string
-	built   string // a program to use; empty: build one
-	out     string
-	extras  string // directory of the other files of the packages
+	version    string
+	maintainer string    // of the packages
+	date       time.Time // of all files
+	archs      []string
+	built      string // empty: programs are built
+	out        string
+	url        string // address of out once it is published; empty: unknown
+	key        string // of gpg; empty: no repositories
+	extras     string // directory with the other files of packages
+	began      time.Time
+}
+
+// step prints the next step.
+func (r *release) step(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "[%4.0f s] %s\n", time.Since(r.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
 func (r *release) run() error {
@@ -59,7 +79,13 @@ func (r *release) run() error {
 	if err := r.identify(); err != nil {
 		return err
 	}
+	if r.key != "" {
+		if err := r.checkRepository(); err != nil {
+			return err
+		}
+	}
 	for _, arch := range r.archs {
+		r.step("building lockfs %s for %s", r.version, arch)
 		if err := r.build(r.program(arch), arch); err != nil {
 			return err
 		}
@@ -73,27 +99,52 @@ func (r *release) run() error {
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
 	r.extras = scratch
+	r.step("building lockfs for this machine, which writes man pages, completions and units")
 	if err := r.writeExtras(); err != nil {
 		return err
 	}
 	for _, arch := range r.archs {
+		r.step("packing for dpkg and rpm on %s", arch)
 		if err := r.writePackages(arch); err != nil {
 			return err
 		}
 	}
-	if err := r.writeImage(); err != nil {
-		return err
+	for _, part := range []struct {
+		name   string
+		wanted bool
+		write  func() error
+	}{
+		{"OCI image", true, r.writeImage},
+		{"Helm chart", true, r.writeChart},
+		{"Ansible role", true, r.writeRole},
+		{"Homebrew formula", r.url != "", r.writeFormula},
+		{"signed repositories for apt and dnf", r.key != "", r.writeRepository},
+		{"checksums", true, r.writeSums},
+	} {
+		if !part.wanted {
+			r.step("no %s: see --url and --sign", part.name)
+			continue
+		}
+		r.step("writing the %s", part.name)
+		if err := part.write(); err != nil {
+			return err
+		}
 	}
-	return r.writeSums()
+	r.step("done: %s", r.out)
+	return nil
 }
 
-// identify sets version and date: those of the commit, unless given.
+// identify sets version, date and maintainer by the commit, unless they are given.
 func (r *release) identify() error {
-	commit, err := output("git", "log", "-1", "--format=%ct %h")
+	commit, err := output("git", "log", "-1", "--format=%ct %h %an <%ae>")
 	if err != nil {
 		return err
 	}
-	seconds, hash, _ := strings.Cut(commit, " ")
+	seconds, commit, _ := strings.Cut(commit, " ")
+	hash, author, _ := strings.Cut(commit, " ")
+	if r.maintainer == "" {
+		r.maintainer = author
+	}
 	if given := os.Getenv("SOURCE_DATE_EPOCH"); given != "" {
 		seconds = given
 	}

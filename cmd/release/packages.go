@@ -14,6 +14,8 @@ import (
 	"github.com/goreleaser/nfpm/v2/rpm"
 )
 
+const summary = "A directory on every host of a cluster in which a lock is a file"
+
 const description = `A directory on every host of a cluster in which a lock is a file.
 What is created there exclusively on one host exists on all of them, so programs
 written for one machine exclude each other across hosts. Make this host one of a
@@ -45,11 +47,11 @@ func (r *release) info(kind, arch string) (*nfpm.Info, error) {
 	}
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "lockfs", Version: r.version, Arch: arch, Platform: "linux", MTime: r.date,
-		Section: "admin", Priority: "optional", Maintainer: "lockfs <root@localhost>", License: "MIT", Description: description,
+		Section: "admin", Priority: "optional", Maintainer: r.maintainer, License: "MIT", Description: description,
 		Overridables: nfpm.Overridables{
 			Contents: contents, Umask: 0o022,
 			Scripts: nfpm.Scripts{PostInstall: "scripts/installed.sh", PreRemove: "scripts/removing.sh", PostRemove: "scripts/removed.sh"},
-			RPM:     nfpm.RPM{BuildHost: "localhost", Summary: "A directory on every host of a cluster in which a lock is a file"},
+			RPM:     nfpm.RPM{BuildHost: "localhost", Summary: summary},
 		},
 	})
 	if kind == "deb" {

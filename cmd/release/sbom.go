@@ -5,6 +5,7 @@ import (
 	"debug/buildinfo"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM lists Go and the modules in a program, as recorded in the program itself.
+// writeSBOM lists the components of a program, as its build information has them: Go and the linked modules.
 func (r *release) writeSBOM(arch string) error {
 	info, err := buildinfo.ReadFile(r.program(arch))
 	if err != nil {
@@ -47,20 +48,20 @@ func library(module, version string) cyclonedx.Component {
 	return cyclonedx.Component{BOMRef: url, Type: cyclonedx.ComponentTypeLibrary, Name: module, Version: version, PackageURL: url}
 }
 
-// writeSums writes SHA256SUMS in the form of sha256sum --check.
+// writeSums writes SHA256SUMS for all files of the release, as sha256sum --check reads it.
 func (r *release) writeSums() error {
-	made, err := os.ReadDir(r.out)
-	if err != nil {
-		return err
-	}
 	var sums strings.Builder
-	for _, entry := range made {
-		content, err := os.ReadFile(filepath.Join(r.out, entry.Name()))
-		if err != nil {
+	err := fs.WalkDir(os.DirFS(r.out), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
 			return err
 		}
+		content, err := os.ReadFile(filepath.Join(r.out, path))
 		sum := sha256.Sum256(content)
-		fmt.Fprintf(&sums, "%s  %s\n", hex.EncodeToString(sum[:]), entry.Name())
+		fmt.Fprintf(&sums, "%s  %s\n", hex.EncodeToString(sum[:]), path)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }

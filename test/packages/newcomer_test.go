@@ -29,8 +29,9 @@ func TestANewcomersFiveCommands(t *testing.T) {
 	tokens := typed("lockfs up --bootstrap", a)
 	token := regexp.MustCompile(`(?m)^    (lockfs up lockfs-server-\S+)$`).FindStringSubmatch(tokens)
 	require.NotNil(t, token, tokens)
-	typed(token[1], b)
-	typed(token[1], c)
+	for _, host := range []*root{b, c} {
+		require.NotContains(t, typed(token[1], host), "warning")
+	}
 	const take = `set -C; echo "$(hostname) $$" > /locks/first.lock`
 	typed(take, c)
 	t.Logf("%d commands, %v", commands, time.Since(began).Round(time.Second))

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -81,13 +82,12 @@ func TestSums(t *testing.T) {
 	require.NoError(t, err, "%s", said)
 	sums, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
 	require.NoError(t, err)
-	made, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	for _, entry := range made {
-		if entry.Name() != "SHA256SUMS" {
-			require.Contains(t, string(sums), "  "+entry.Name()+"\n")
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && entry.Name() != "SHA256SUMS" {
+			require.Contains(t, string(sums), "  "+strings.TrimPrefix(path, dir+"/")+"\n")
 		}
-	}
+		return err
+	}))
 	bom, err := os.ReadFile(the(t, dir, "*.cdx.json"))
 	require.NoError(t, err)
 	require.Contains(t, string(bom), `"purl": "pkg:golang/github.com/hashicorp/raft@v`)
