@@ -84,7 +84,11 @@ func (r *release) writeRPMRepository(dir string) error {
 	if err != nil {
 		return err
 	}
-	sign := []string{"--addsign", "--define", "_gpg_name " + r.key}
+	gpg, err := exec.LookPath("gpg") // the default of rpm is another path on Debian
+	if err != nil {
+		return err
+	}
+	sign := []string{"--addsign", "--define", "_gpg_name " + r.key, "--define", "__gpg " + gpg}
 	for _, path := range packages {
 		content, err := os.ReadFile(path)
 		if err != nil {

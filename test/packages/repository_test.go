@@ -50,7 +50,7 @@ func TestRepositories(t *testing.T) {
 	require.NotContains(t, r.mustRun(t, "dpkg-query", "-W", "-f", "${Maintainer}\n", "lockfs"), "root@localhost")
 	r.sh(t, `find "$1/apt" -name InRelease -exec sed -i 's/^Origin: lockfs/Origin: other/' {} +`, repository)
 	_, err = r.run("sh", "-ec", "apt-get "+lists+" -o APT::Update::Error-Mode=any update")
-	require.ErrorContains(t, err, "not signed")
+	require.ErrorContains(t, err, "BADSIG")
 
 	repomd := filepath.Join(repository, "rpm/repodata/repomd.xml")
 	said, err = exec.Command("gpg", "--batch", "--verify", repomd+".asc", repomd).CombinedOutput()
