@@ -1,6 +1,6 @@
 // Command layout shows the dependencies between the files of each package.
 //
-//	go run ./test/layout [-v] [-most PERCENT] [PACKAGE ...]
+//	go run ./test/layout [-v] [-most PERCENT] [-few N] [PACKAGE ...]
 //
 // A file uses another one if it names a function, type, variable, constant, method or field declared there.
 // The command looks for the best order of the files. For each package it prints the number of files, the uses
@@ -8,7 +8,7 @@
 // set of files that all lead to each other. If no use leads back, a reader can take one file after the other.
 //
 // With -v the command prints the order, from the top, and the uses that lead back. With -most it fails for a
-// package with a larger share of such uses. Tests, generated code and doc.go do not count.
+// package with a larger share of such uses, unless they are at most as many as -few. Tests, generated code and doc.go do not count.
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 func main() {
 	verbose := flag.Bool("v", false, "print the order of the files and the uses that run back up")
 	most := flag.Float64("most", 100, "fail if a larger share of a package's uses runs back up, in percent")
+	few := flag.Int("few", 0, "so many uses may run back up in any package")
 	flag.Parse()
 	patterns := flag.Args()
 	if len(patterns) == 0 {
@@ -53,7 +54,7 @@ func main() {
 		if *verbose {
 			g.print(order, up, circles)
 		}
-		if float64(len(up)) > *most/100*float64(g.count()) {
+		if len(up) > *few && float64(len(up)) > *most/100*float64(g.count()) {
 			fmt.Fprintf(os.Stderr, "layout: in %s more than %g %% of the uses between files run back up; see go run ./test/layout -v %[1]s\n", p.PkgPath, *most)
 			failed = true
 		}
