@@ -39,10 +39,7 @@ PATH the list has that name and everything below it. If there is no lock, but
 PATH was created exclusively, the list has PATH in the state "exclusive", with
 the token of its creation.
 
-EXPIRES is the time after which a lock is stale unless its holder renews it.
-WAITING counts requests for flock and fcntl locks. "invalid" marks content that
-breaks a rule of its format: such a lock never becomes stale (lockfs why PATH).
-
+"invalid" marks content that breaks a rule of its format.
 With --watch the command prints the list again after each change, until Ctrl-C;
 with --json, one array a line.
 
