@@ -30,8 +30,8 @@ var variables = []variable{
 // replicas is the place of the number of servers.
 var replicas = variable{"\n  replicas: 1\n", "\n  replicas: {{ .Values.servers }}\n"}
 
-// Annotations of the objects that exist before the servers, by the first line of their metadata. Helm creates them once. It
-// keeps the volume claim, which has the data of the first server.
+// Annotations of the objects that exist before the servers, by the first line of their metadata. Helm
+// creates them once. It keeps the volume claim, which has the data of the first server.
 var hooks = []variable{
 	{"  name: lockfs-init\n", `  name: lockfs-init
   annotations: {helm.sh/hook: pre-install, helm.sh/hook-weight: "1", helm.sh/hook-delete-policy: hook-succeeded}

@@ -1,12 +1,13 @@
-// Command release makes a release of lockfs in one directory: the static program for each architecture, packages for dpkg and rpm,
-// an OCI image, a Helm chart, an Ansible role, lists of components (SBOM), and checksums. With an address and a key it adds a
-// Homebrew formula and signed repositories for apt and dnf.
+// Command release makes a release of lockfs in one directory: the static program for each architecture,
+// packages for dpkg and rpm, an OCI image, a Helm chart, an Ansible role, lists of components (SBOM), and
+// checksums. With an address and a key it adds a Homebrew formula and signed repositories for apt and dnf.
 //
 //	.ci/release --version 1.2.3 --out /tmp/release
 //
-// Two runs on one commit make the same bytes, apart from signatures, with the same Go on any machine: all files have the time of the
-// commit (or SOURCE_DATE_EPOCH), and none has the place where it was made. The program itself writes the other files of the packages
-// (lockfs docs, lockfs completion), so they agree with it. The chart has the manifests of lockfs docs kubernetes.
+// Two runs on one commit make the same bytes, apart from signatures, with the same Go on any machine: all
+// files have the time of the commit (or SOURCE_DATE_EPOCH), and none has the place where it was made. The
+// program itself writes the other files of the packages (lockfs docs, lockfs completion), so they agree with
+// it. The chart has the manifests of lockfs docs kubernetes.
 //
 // It is a module of its own, so lockfs does not depend on the modules that make packages.
 package main

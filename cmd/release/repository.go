@@ -35,8 +35,8 @@ func (r *release) checkRepository() error {
 	return fmt.Errorf("--sign: gpg lists no fingerprint of %s", r.key)
 }
 
-// writeRepository writes the folder repository: signed repositories for apt and dnf, the public key, and the files that
-// name them on a host.
+// writeRepository writes the folder repository: signed repositories for apt and dnf, the public key, and the
+// files that name them on a host.
 func (r *release) writeRepository() error {
 	dir := filepath.Join(r.out, "repository")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -75,7 +75,8 @@ func (r *release) writeAptRepository(dir string) error {
 	return err
 }
 
-// writeRPMRepository signs copies of the packages, because dnf checks each package, and then the list of them.
+// writeRPMRepository signs copies of the packages, because dnf checks each package, and then the list of
+// them.
 func (r *release) writeRPMRepository(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

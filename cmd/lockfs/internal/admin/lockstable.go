@@ -41,8 +41,8 @@ func printLocks(w io.Writer, locks []lockjson.Lock, now time.Time) error {
 	return table.Flush()
 }
 
-// lockState returns the state of a lock, with a mark if its content breaks a rule of its format; "-" if the user
-// may not read the lock.
+// lockState returns the state of a lock, with a mark if its content breaks a rule of its format; "-" if the
+// user may not read the lock.
 func lockState(l lockjson.Lock) string {
 	if l.Invalid != "" {
 		return l.State + ", invalid"

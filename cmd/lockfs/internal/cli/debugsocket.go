@@ -39,8 +39,8 @@ func DebugSocket(kind, of string) string {
 	return path
 }
 
-// KindOfSocket returns the kind of daemon with a [Sockets] or [DebugSockets] path: server, mount or dev; "" for
-// other paths.
+// KindOfSocket returns the kind of daemon with a [Sockets] or [DebugSockets] path: server, mount or dev; ""
+// for other paths.
 func KindOfSocket(path string) string {
 	kind := socketKind(strings.TrimPrefix(filepath.Base(path), debugSocketPrefix))
 	if kind < 0 {

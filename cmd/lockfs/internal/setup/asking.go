@@ -24,8 +24,8 @@ func (h *host) askServers(ctx context.Context, servers []string, question func(c
 	return asking(ctx, &cli.ClusterFlags{Servers: servers, Identity: h.identityDir()}, nil, question)
 }
 
-// showVoters prints how many voters may fail if their number is even, which is a normal step on the way to three
-// or five.
+// showVoters prints how many voters may fail if their number is even, which is a normal step on the way to
+// three or five.
 func (h *host) showVoters(ctx context.Context, r *report) {
 	_ = h.ask(ctx, func(ctx context.Context, asked *cluster.Admin) error {
 		members, err := asked.Members(ctx)

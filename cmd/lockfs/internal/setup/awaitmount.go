@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"lockfs/cluster"
 	"lockfs/cluster/health"
+	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/fusefs/mountpoint"
 )
 
 // remark is the interval between messages of the daemon during the wait for the mount.
@@ -68,4 +71,18 @@ func (h *host) whyNotYet(ctx context.Context, daemon service) string {
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// lostMount reports whether a server runs without its mount, for example after umount.
+func (h *host) lostMount(ctx context.Context) (lost bool) {
+	mounts, err := mountpoint.All()
+	if h.role != identity.Server || err != nil || slices.Contains(mounts, h.mount) {
+		return false
+	}
+	err = h.ask(ctx, func(ctx context.Context, asked *cluster.Admin) error {
+		nodes, err := asked.Status(ctx, false)
+		lost = slices.ContainsFunc(nodes, func(n cluster.NodeStatus) bool { return n.Name == h.name && n.Err == nil && n.Status.GetMount() == "" })
+		return err
+	})
+	return lost && err == nil
 }

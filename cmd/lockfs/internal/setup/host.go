@@ -52,6 +52,14 @@ func (h *host) identityDir() string {
 	return filepath.Join(filepath.Dir(settingsFile), "identity")
 }
 
+// advertised returns the address at which others reach this server; empty for a client.
+func (h *host) advertised() string {
+	if address := h.settings.get(advertiseVariable); address != "" {
+		return address
+	}
+	return h.settings.get(addrVariable)
+}
+
 // socket returns the socket of the daemon.
 func (h *host) socket() string {
 	if h.role == identity.Server {

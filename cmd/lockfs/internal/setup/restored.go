@@ -12,15 +12,15 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// findRestored returns the server in the data directory if this host has no settings, or those of a server of
-// another name, as after `lockfs restore`; else nil. It refuses a server without certificates, and one that has
-// left its cluster.
-func (p *upPlan) findRestored(was *host) (*consensus.Identity, error) {
-	data := cmp.Or(p.data, defaultData)
+// findRestored returns the server in the data directory if this host has no settings, or those of a server
+// of another name, as after `lockfs restore`; else nil. It refuses a server without certificates, and one
+// that has left its cluster.
+func findRestored(data string, was *host) (*consensus.Identity, error) {
 	if was != nil {
-		data = cmp.Or(p.data, was.data)
+		data = cmp.Or(data, was.data)
 	}
-	if p.token != nil || was != nil && was.role != identity.Server || consensus.IsBootstrapping(data) {
+	data = cmp.Or(data, defaultData)
+	if was != nil && was.role != identity.Server || consensus.IsBootstrapping(data) {
 		return nil, nil
 	}
 	server, err := consensus.ReadIdentity(data)

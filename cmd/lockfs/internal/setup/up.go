@@ -18,7 +18,6 @@ import (
 	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/admin"
 	"lockfs/cmd/lockfs/internal/cli"
-	"lockfs/fusefs/mountpoint"
 )
 
 // upPlan are the options of lockfs up.
@@ -122,8 +121,10 @@ func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.restored, err = p.findRestored(was); err != nil {
-		return nil, err
+	if p.token == nil {
+		if p.restored, err = findRestored(p.data, was); err != nil {
+			return nil, err
+		}
 	}
 	if was == nil && p.token == nil && !p.bootstrap && p.restored == nil {
 		return nil, fmt.Errorf("this host is in no cluster: give a token from `lockfs token create` on a server, " +
@@ -254,14 +255,6 @@ func (p *upPlan) ownAddress() (netip.Addr, error) {
 	return onlyAddress(addresses)
 }
 
-// advertised returns the address at which others reach this server; empty for a client.
-func (h *host) advertised() string {
-	if address := h.settings.get(advertiseVariable); address != "" {
-		return address
-	}
-	return h.settings.get(addrVariable)
-}
-
 // identify ensures that this host has an identity, from a token or as the first server of a cluster. A host
 // that was set up as a server but has no data has lost them. Its cluster may live, and must not get a second
 // one beside it.
@@ -382,18 +375,4 @@ func (h *host) stopRunning(ctx context.Context, r *report) error {
 		return err
 	}
 	return h.down(ctx, r, false)
-}
-
-// lostMount reports whether a server runs without its mount, for example after umount.
-func (h *host) lostMount(ctx context.Context) (lost bool) {
-	mounts, err := mountpoint.All()
-	if h.role != identity.Server || err != nil || slices.Contains(mounts, h.mount) {
-		return false
-	}
-	err = h.ask(ctx, func(ctx context.Context, asked *cluster.Admin) error {
-		nodes, err := asked.Status(ctx, false)
-		lost = slices.ContainsFunc(nodes, func(n cluster.NodeStatus) bool { return n.Name == h.name && n.Err == nil && n.Status.GetMount() == "" })
-		return err
-	})
-	return lost && err == nil
 }

@@ -11,8 +11,8 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// upgrade makes the daemon execute this program; the mount stays. It sets upgradedFrom. It returns false if the
-// daemon runs this program already, or one at another path, where it looks for updates.
+// upgrade makes the daemon execute this program; the mount stays. It sets upgradedFrom. It returns false if
+// the daemon runs this program already, or one at another path, where it looks for updates.
 func (h *host) upgrade(ctx context.Context, daemon service) (upgraded bool, err error) {
 	pid, err := daemon.pid(ctx)
 	if err != nil || pid == 0 || !isOutdated(pid) {
