@@ -17,7 +17,6 @@ import (
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/ids"
-	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -446,20 +445,4 @@ func (e *conflictError) Error() string {
 	return fmt.Sprintf("two processes use the identity of the server %s: one %s, which the cluster follows, and one %s, which is refused. One of "+
 		"them runs on a copy of the other's data directory or machine: end the process that is refused, and start it again only with an "+
 		"empty data directory, as a new member", e.name, e.other, e.refused)
-}
-
-// reportConflict raises an alarm about two processes with the identity of one server, once, on the leader.
-func (n *Node) reportConflict(found *conflictError) {
-	n.logger.Error("a process of a server is refused", "id", found.id, "error", found)
-	if n.leadership.term() == 0 {
-		return
-	}
-	raised := false
-	n.fsm.View(func(ns *namespace.Namespace) { raised = ns.HasAlarm(namespace.AlarmTwoProcesses, found.id) })
-	if raised {
-		return
-	}
-	n.proposer.proposeOwn(&storepb.Op{Op: &storepb.Op_RaiseAlarm{RaiseAlarm: &storepb.RaiseAlarm{Alarm: &storepb.Alarm{
-		Kind: namespace.AlarmTwoProcesses, Node: found.id, Name: found.name, Text: found.Error(),
-	}}}})
 }

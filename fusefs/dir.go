@@ -1,7 +1,6 @@
 package fusefs
 
 import (
-	"sync"
 	"syscall"
 	"time"
 
@@ -80,12 +79,3 @@ func (fs *fileSystem) ReleaseDir(in *fuse.ReleaseIn) {
 
 // FsyncDir has nothing to do: names are committed before their system calls return.
 func (fs *fileSystem) FsyncDir(<-chan struct{}, *fuse.FsyncIn) fuse.Status { return fuse.OK }
-
-// dirHandle is one open directory.
-type dirHandle struct {
-	ino ids.Inode
-
-	mu      sync.Mutex
-	at      uint64              // cookie of the last returned entry
-	fetched []*storepb.DirEntry // later entries which did not fit
-}

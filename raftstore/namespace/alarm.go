@@ -5,7 +5,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"lockfs/raftstore/digest"
 	"lockfs/raftstore/storepb"
 )
 
@@ -80,20 +79,3 @@ func (ns *Namespace) Distrusted(node string) *storepb.Alarm {
 
 // HasAlarm reports whether an alarm of a kind is raised for a node.
 func (ns *Namespace) HasAlarm(kind, node string) bool { return ns.alarms.find(kind, node) != nil }
-
-// alarms wait for an administrator.
-type alarms struct {
-	byNumber *digest.Map[uint64, *storepb.Alarm]
-}
-
-func newAlarms(d *digest.Digest) alarms { return alarms{digest.NewMap(d, alarmValue)} }
-
-func (as *alarms) find(kind, node string) (found *storepb.Alarm) {
-	as.byNumber.Scan(func(_ uint64, a *storepb.Alarm) bool {
-		if a.GetKind() == kind && a.GetNode() == node {
-			found = a
-		}
-		return found == nil
-	})
-	return found
-}

@@ -94,18 +94,6 @@ func refuse(code storepb.Code, message string) *storepb.Result {
 	return &storepb.Result{Code: code, Message: message}
 }
 
-// Begin starts the command with this index and time (nanoseconds since the Unix epoch), and deletes expired
-// tokens.
-func (t *Table) Begin(index ids.Index, now int64) {
-	t.index, t.now = index, now
-	if t.nextExpiry <= now {
-		t.dropExpired()
-	}
-}
-
-// NextDue returns the time from which Begin changes something; math.MaxInt64: never.
-func (t *Table) NextDue() int64 { return t.nextExpiry }
-
 // Limits in bytes, which keep snapshots readable.
 const (
 	maxName        = 255

@@ -103,14 +103,3 @@ func (p *plan) write(ctx context.Context, w io.Writer) (missing []string, err er
 	}
 	return c.missing, c.write(w)
 }
-
-// plan is the options of a bundle.
-type plan struct {
-	name string
-	ask  []string // connection flags
-	cpu  time.Duration
-	data []string
-}
-
-// commandTime is the time limit of a command with a request to the cluster.
-const commandTime = 30 * time.Second
