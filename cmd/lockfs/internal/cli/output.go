@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -101,3 +102,9 @@ func Text(s string) string {
 	}
 	return s
 }
+
+// Duration formats an age or a duration for readers: 3m12s, 2d3h.
+func Duration(d time.Duration) string { return lockjson.Duration(d) }
+
+// Setting formats a duration exactly, in the form of flags: 10m, 24h.
+func Setting(d time.Duration) string { return lockjson.Setting(d) }

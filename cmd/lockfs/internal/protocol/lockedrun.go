@@ -16,7 +16,6 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/cli/worker"
 	"lockfs/formats/pause"
-	"lockfs/raftstore/lockjson"
 )
 
 // runLock is the lock of a command, by the rules of its format.
@@ -241,7 +240,7 @@ func persistently(ctx context.Context, try func(context.Context) error) error {
 // notAcquired returns the exit status for err: another holder, the end of the wait, or a signal.
 func notAcquired(ctx context.Context, waited time.Duration, err error) error {
 	if waited > 0 && ctx.Err() == nil {
-		return cli.Exit(cli.ExitTimedOut, fmt.Errorf("not acquired within %s: %w", lockjson.Setting(waited), err))
+		return cli.Exit(cli.ExitTimedOut, fmt.Errorf("not acquired within %s: %w", cli.Setting(waited), err))
 	}
 	err = cli.Stopped(ctx, fmt.Errorf("not acquired: %w", err))
 	var exit *cli.ExitStatus

@@ -16,7 +16,6 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
-	"lockfs/raftstore/lockjson"
 )
 
 // semaphoreFields are the fields of --json for semaphores only.
@@ -197,7 +196,7 @@ func warnStaleTimeout(cmd *cobra.Command, file semaphore.File) {
 		return
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: warning: --stale-timeout %s has no effect here: on this lockfs mount %s is stale "+
-		"after %s; `lockfs rule set PATTERN --stale-after %[1]s` changes that\n", lockjson.Setting(file.StaleTimeout), cli.Word(file.Path), lockjson.Setting(timeout.Round(time.Second)))
+		"after %s; `lockfs rule set PATTERN --stale-after %[1]s` changes that\n", cli.Setting(file.StaleTimeout), cli.Word(file.Path), cli.Setting(timeout.Round(time.Second)))
 }
 
 // semaphoreLine describes a lock in one line; nil means no lock.

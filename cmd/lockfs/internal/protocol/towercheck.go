@@ -14,7 +14,6 @@ import (
 
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats/tower"
-	"lockfs/raftstore/lockjson"
 )
 
 func towerCheckCommand() *cobra.Command {
@@ -139,7 +138,7 @@ func printTowers(w io.Writer, locks []tower.Status) error {
 }
 
 // seconds formats a number of seconds like all durations.
-func seconds(s int64) string { return lockjson.Duration(time.Duration(s) * time.Second) }
+func seconds(s int64) string { return cli.Duration(time.Duration(s) * time.Second) }
 
 func printTower(w io.Writer, s tower.Status) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -16,7 +16,6 @@ import (
 	"lockfs/cmd/lockfs/internal/admin"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats/tower"
-	"lockfs/raftstore/lockjson"
 )
 
 // towerOutcome is the result of an execution.
@@ -218,7 +217,7 @@ func explainBusy(err error) error {
 func checkEvery(every time.Duration, ttl int64) error {
 	if most := tower.HeartbeatInterval(ttl); every <= 0 || every > most {
 		return fmt.Errorf("--every %s: give at most %s, a third of the ttl; %s is a good choice",
-			lockjson.Setting(every), lockjson.Setting(most), lockjson.Setting(tower.RecommendedInterval(ttl)))
+			cli.Setting(every), cli.Setting(most), cli.Setting(tower.RecommendedInterval(ttl)))
 	}
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats"
 	"lockfs/formats/beads"
-	"lockfs/raftstore/lockjson"
 )
 
 // waited is the result of a wait. --json prints its exported fields and those of the lock.
@@ -64,7 +63,7 @@ systems, and at unreadable files, it looks ten times a second.
 			}
 			if w.State == "" {
 				return cli.Exit(cli.ExitTimedOut, fmt.Errorf("the file system of %s has not answered for %s; the state of the lock is unknown",
-					cli.Word(w.path), lockjson.Setting(*timeout)))
+					cli.Word(w.path), cli.Setting(*timeout)))
 			}
 			answer.look = func() (lockState, any) {
 				state := lookAt(w.path, 0, 0)
@@ -75,7 +74,7 @@ systems, and at unreadable files, it looks ten times a second.
 			}
 			answer.more = w
 			if w.State != string(formats.Free) && w.State != string(formats.Stale) {
-				return cli.Exit(cli.ExitTimedOut, fmt.Errorf("%s is %s after %s; %s", cli.Word(w.path), w.State, lockjson.Setting(*timeout), waitHint(w.path)))
+				return cli.Exit(cli.ExitTimedOut, fmt.Errorf("%s is %s after %s; %s", cli.Word(w.path), w.State, cli.Setting(*timeout), waitHint(w.path)))
 			}
 			return nil
 		}),

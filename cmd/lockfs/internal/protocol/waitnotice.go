@@ -15,7 +15,6 @@ import (
 	"lockfs/cmd/lockfs/internal/admin"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats"
-	"lockfs/raftstore/lockjson"
 )
 
 // noticeAfter is the wait before the first notice, and the interval of updates on a terminal.
@@ -134,7 +133,7 @@ func (s *lockState) waitingFor() string {
 		holder += " on " + cli.Text(s.Host)
 	}
 	if s.Age != nil {
-		holder += " for " + lockjson.Duration(time.Duration(*s.Age)*time.Second)
+		holder += " for " + cli.Duration(time.Duration(*s.Age)*time.Second)
 	}
 	parts[0] += ": held" + holder
 	if s.Reason != "" {
