@@ -234,7 +234,7 @@ func (h *upHost) requireRefusals(t testing.TB) {
 		{"beads", "acquire", "--holder", "me", h.mount},
 	} {
 		_, err := h.lockfs(command...)
-		require.ErrorContains(t, err, "lockfs is not mounted at "+h.mount+", where /etc/", command)
+		require.ErrorContains(t, err, "lockfs is not mounted at "+h.mount+", although /etc/", command)
 		require.ErrorContains(t, err, "exit status 125", command)
 		_, err = h.Run("setpriv", append([]string{"--reuid", "65534", "--regid", "65534", "--clear-groups", h.program}, command...)...)
 		require.ErrorContains(t, err, "lockfs is not mounted at "+h.mount, command)

@@ -124,7 +124,7 @@ func TestALockWithAnyContent(t *testing.T) {
 		require.NotZero(t, c.Token(t, other, name))
 
 		// The name alone is shown with its token, to root and to others, and not in the list of all locks.
-		shown := fmt.Sprintf(`(?m)^%s +exclusive +none +on web1 +%d +\d+s$`, name, c.Token(t, other, name))
+		shown := fmt.Sprintf(`(?m)^%s +exclusive +none +on web1 +%d +\d+s +never *$`, name, c.Token(t, other, name))
 		listed, err := a.Lockfs("locks", c.Path(name))
 		require.NoError(t, err)
 		require.Regexp(t, shown, listed)
