@@ -7,9 +7,9 @@
 // between them, how many of these lead back in this order, and how many files are in circles. A circle is a
 // set of files that all lead to each other. If no use leads back, a reader can take one file after the other.
 //
-// With -v the command prints the order, from the top, and the uses that lead back. With -most it fails for a
-// package with a larger share of such uses, unless they are at most as many as -few. Tests, generated code and
-// doc.go do not count.
+// With -v the command prints the order, from the top, and the uses that lead back. With -most it fails for
+// a package with a larger share of such uses, unless they are at most as many as -few. Tests, generated
+// code and doc.go do not count.
 package main
 
 import (
